@@ -31,7 +31,7 @@ from toolkit.move._ids import parse_address, wire_address
 from toolkit.widgets import _fields
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._fields import Findings, validated
-from toolkit.widgets._form import GivenUpError, is_given_up
+from toolkit.widgets._form import Background, GivenUpError, is_given_up
 from toolkit.widgets._functions import FunctionDraft, FunctionForm, function_fields, read_call, write_call
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
@@ -388,6 +388,22 @@ class GasExplorer(FunctionForm):
             place = [*known, call.fingerprint].index(call.fingerprint)
             self._edit(replace(self._draft, calls=tuple(map(_document, calls))).choosing(place))
 
+    def _restore(self, typed: dict[str, Any]) -> None:
+        """Fill the form with what a link has, which may be damaged or written by hand."""
+        try:
+            calls = list(map(_call, typed.get("calls", self._blank.calls)))
+        except (InputError, RecursionError, TypeError, ValueError) as error:
+            raise InputError(f"the link does not fit this form: calls: {error!s:.200}") from None
+        chosen = typed.get("chosen", self._blank.chosen)
+        if chosen not in map(str, range(len(calls))):
+            raise InputError(f"the link does not fit this form: call {chosen!r:.40} is chosen, of {len(calls)}")
+        super()._restore(typed)
+
+    def _made_backgrounds(self) -> list[Background]:
+        """Make what runs jobs: a run has one of its own, so that functions are looked up meanwhile."""
+        self._runs = Background(self._node, self._report)
+        return [*super()._made_backgrounds(), self._runs]
+
     # actions -------------------------------------------------------------------------------------------
 
     def check(self) -> bool:
@@ -441,11 +457,14 @@ class GasExplorer(FunctionForm):
 
         Requests in progress end at once, or within the node's ``timeout_s`` if they are still connecting.
         """
-        if self._stopping is None:
+        with self._lock:
             super().cancel()
-        else:
-            self._stopping.set()
-            self._background.interrupt()
+            if self._stopping is not None:
+                self._stopping.set()
+                self._runs.interrupt()
+            elif self._runs.give_up():  # before the run has begun
+                self._say("hint", "Cancelled.")
+                self._drop_given_up()
 
     def _run(self, study: Study, stopping: threading.Event) -> None:
         folder, failure = Path(mkdtemp(prefix="ledger-toolkit-run-")), None
@@ -505,7 +524,7 @@ class GasExplorer(FunctionForm):
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_run(self, _message: parts.Message) -> None:
-        self._start("run", self._run_unless_long)
+        self._runs.start("run", self._run_unless_long)
 
     def _do_add(self, _message: parts.Message) -> None:
         if self._is_complete():

@@ -122,6 +122,8 @@ def checked_versions(versions: Any) -> Versions | None:
         return versions
     if isinstance(versions, FindSteps):
         raise InputError("versions: this form does not search for steps; use GasExplorer or toolkit.fetch_views")
+    if isinstance(versions, range) and len(versions) > 1 and versions.step > 0 and versions[0] >= 0:
+        return f"{versions[0]}:{versions[-1]}:{versions.step}"
     try:
         if not hasattr(versions, "__iter__"):
             return as_version(versions, least=_LEAST)

@@ -110,6 +110,17 @@ class SimulationDraft(FunctionDraft, frozen=True):
         """Whether an entry function is called, alone or by a multisig account."""
         return self.payload in _ENTRIES
 
+    def shows(self, path: str) -> bool:
+        """Return whether a field is shown."""
+        match path:
+            case "sequence_number":
+                return self.replay == "number"
+            case "replay_protection_nonce":
+                return self.replay == "nonce"
+            case "max_gas_amount" | "gas_unit_price":
+                return not getattr(self, f"estimate_{path}")
+        return path != "function" or self.calls_function
+
 
 # fields --------------------------------------------------------------------------------------------------------------
 
@@ -363,22 +374,22 @@ def _read_json(parse: Callable[[dict[str, Any]], Any], typed: str, path: str, fo
     return None
 
 
-# The field that caused a failure, by what the status contains. A field that may be hidden has the choice that shows it.
+# The field that caused a failure, by what the status contains; the second if the first is not shown.
 _CAUSES = {
-    "SEQUENCE_NUMBER": "replay",
-    "NONCE": "replay",
-    "TRANSACTION_EXP": "expiration_timestamp_secs",
-    "MAX_GAS_UNITS": "estimate_max_gas_amount",
-    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": "estimate_max_gas_amount",
-    "Out of gas": "estimate_max_gas_amount",
-    "GAS_UNIT_PRICE": "estimate_gas_unit_price",
-    "SENDING_ACCOUNT": "sender",
-    "INVALID_AUTH_KEY": "sender_key.shape",
-    "NUMBER_OF_SIGNER": "secondary",
-    "SIGNERS_CONTAIN": "secondary",
-    "NOT_MULTISIG": "multisig_address",
-    "LINKER_ERROR": "function",
-    "Move abort": "function",
+    "SEQUENCE_NUMBER": ("sequence_number", "replay"),
+    "NONCE": ("replay_protection_nonce", "replay"),
+    "TRANSACTION_EXP": ("expiration_timestamp_secs",),
+    "MAX_GAS_UNITS": ("max_gas_amount", "estimate_max_gas_amount"),
+    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": ("max_gas_amount", "estimate_max_gas_amount"),
+    "Out of gas": ("max_gas_amount", "estimate_max_gas_amount"),
+    "GAS_UNIT_PRICE": ("gas_unit_price", "estimate_gas_unit_price"),
+    "SENDING_ACCOUNT": ("sender",),
+    "INVALID_AUTH_KEY": ("sender_key.shape",),
+    "NUMBER_OF_SIGNER": ("secondary",),
+    "SIGNERS_CONTAIN": ("secondary",),
+    "NOT_MULTISIG": ("multisig_address",),
+    "LINKER_ERROR": ("function",),
+    "Move abort": ("function",),
 }
 # Statuses of a payer whose balance does not cover the maximum.
 _CANNOT_PAY = ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
@@ -441,8 +452,8 @@ def failure_of(
         return None
     status = simulation.vm_status
     sentence, aborted = abort_parts(status)
-    path = next((path for words, path in _CAUSES.items() if words in status), "")
-    path = "" if path == "function" and not draft.calls_function else path
+    cause = next((paths for words, paths in _CAUSES.items() if words in status), ())
+    path = next((path for path in cause if draft.shows(path)), "")
     if any(words in status for words in _CANNOT_PAY):
         return _cannot_pay(simulation, draft, known, node, path)
     if sentence:

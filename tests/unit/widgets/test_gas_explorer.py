@@ -321,7 +321,7 @@ def test_a_node_that_does_not_answer_does_not_hold_a_closed_form():
         asked, _ = silent.accept()
         assert asked.recv(1)  # from here on the form waits for an answer
         assert form.busy
-        began, thread = time.monotonic(), form._background._worker
+        began, thread = time.monotonic(), form._runs._worker
         form.close()
         assert time.monotonic() - began < 10
         assert not thread.is_alive()
@@ -504,7 +504,7 @@ def test_a_run_that_cannot_be_ended_holds_neither_close_nor_another_node(made, m
     assert asked.wait(30)
     with pytest.raises(InputError, match=r"a run is in progress; cancel\(\) stops it"):
         form.run()
-    thread = form._background._worker
+    thread = form._runs._worker
     if do == "close":
         form.close()
         assert thread.is_alive()
@@ -527,6 +527,49 @@ def test_a_run_that_cannot_be_ended_holds_neither_close_nor_another_node(made, m
         assert form._status.kind == "good"
         form.close()
         other.close()
+
+
+def test_functions_are_looked_up_while_a_run_goes_on(made):
+    """A look does not wait for the end of a run; cancel ends both."""
+    asked, leave, looked, looks_again = (threading.Event() for _ in range(4))
+
+    def view(*_):
+        asked.set()
+        assert leave.wait(30)
+        return refused(400, "busy")
+
+    def look():
+        looked.set()
+        assert looks_again.wait(30)
+
+    form = made(Study(calls=[COUNT], versions="0:9", nodes=[NAME]), routes={"POST /view": view})
+    send(form, "run", wait=False)
+    assert asked.wait(30)
+    form._look = look
+    send(form, "look", wait=False)
+    assert looked.wait(30)
+    form.cancel()
+    assert form._background.idle
+    for held in (leave, looks_again):
+        held.set()
+    form._wait()
+    assert not form.busy
+    assert form._status.text.startswith("Stopped after ")
+
+
+def test_a_run_that_has_not_begun_is_cancelled(made):
+    """The check before it is given up, and nothing is read."""
+    asked, leave = threading.Event(), threading.Event()
+    form = made(Study(calls=[COUNT], versions=[5], nodes=[NAME]))
+    form.check = lambda: asked.set() or leave.wait(30)
+    send(form, "run", wait=False)
+    assert asked.wait(30)
+    worker = form._runs._worker
+    form.cancel()
+    assert form._status.text == "Cancelled."
+    leave.set()
+    worker.join()
+    assert (form.busy, form.result) == (False, None)
 
 
 def test_readings_without_an_answer_are_not_a_success(made):

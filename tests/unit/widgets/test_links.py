@@ -74,6 +74,22 @@ def test_a_damaged_link_is_an_error(workbench, fragment):
         read_link("x")
 
 
+@pytest.mark.parametrize(
+    "draft",
+    [
+        *({"chosen": chosen} for chosen in ("7", "-1", "abc", "", 0)),
+        *({"calls": calls} for calls in ([], ["nope"], ["0"], ["{}"], [5], 5, None)),
+    ],
+)
+def test_a_link_whose_calls_do_not_fit_is_an_error(workbench, draft):
+    """A call that is chosen exists, and each one can be read."""
+    workbench.gas_explorer.study = study = toolkit.Study(calls=["0x1::chain_id::get"], node=workbench.node)
+    workbench._open_link(msgspec.json.encode(Link("gas", "", draft)).decode())
+    assert workbench.error.startswith("the link does not fit this form: ")
+    assert "Error" not in workbench.error
+    assert (workbench.gas_explorer.study, workbench.gas_explorer.errors) == (study, {})
+
+
 def test_requests_of_a_form_go_out_together(workbench):
     """None waits for another one; how many have ended is shown, and one that fails does not end the others."""
     form, seen = workbench.view_builder, []

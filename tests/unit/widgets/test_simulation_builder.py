@@ -452,6 +452,16 @@ def test_a_failure_is_said_at_the_field_that_caused_it(memory, filled):
     press(filled, "simulate")
     assert "already been used" in filled.errors["replay"]
     assert filled._status.kind == "bad"
+    type_in(filled, replay="number", sequence_number="0", estimate_gas_unit_price=False, gas_unit_price="1")
+    for status, path in {
+        "SEQUENCE_NUMBER_TOO_OLD": "sequence_number",
+        "NONCE_ALREADY_USED": "replay",
+        "GAS_UNIT_PRICE_BELOW_MIN_BOUND": "gas_unit_price",
+        "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND": "estimate_max_gas_amount",
+    }.items():
+        memory.answer |= {"vm_status": status}
+        press(filled, "simulate")
+        assert list(filled.errors) == [path]
     memory.answer |= {"vm_status": "Move abort in 0x1::coin: EINSUFFICIENT_BALANCE(0x10006): no coins"}
     press(filled, "simulate")
     assert filled.errors["function"] == "No coins."

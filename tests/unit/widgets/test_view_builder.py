@@ -364,7 +364,7 @@ def test_a_search_for_steps_is_led_to_the_explorer(builder):
 
 def test_versions_of_other_types_are_those_that_they_hold(builder):
     """A tuple and an array of versions are and a range are read as the list of them."""
-    given = [((5, 7), [5, 7]), (np.array([1, 2]), [1, 2]), (range(20, 0, -10), [20, 10]), (range(0, 20, 10), [0, 10])]
+    given = [((5, 7), [5, 7]), (np.array([1, 2]), [1, 2]), (range(20, 0, -10), [20, 10]), (range(0, 99, 10), "0:90:10")]
     for versions, shown in given:
         builder.versions = versions
         assert builder.versions == shown
