@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -81,7 +82,7 @@ class GasProfile:
     >>> sum(charge.internal_gas for charge in profile.charges) == profile.gas_used * profile.scaling
     True
     >>> profile.to_frame().groupby("category")["times"].sum().to_dict()
-    {'execution': 26, 'io': 15, 'rounding': 1}
+    {'execution': 47, 'io': 13, 'rounding': 1}
     """
 
     call: str
@@ -123,6 +124,28 @@ class GasProfile:
         kinds = texts | {"times": pa.uint64(), "internal_gas": pa.uint64()}
         columns = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds.values())]
         return to_pandas(pa.table(columns, names=list(kinds)))
+
+    def to_folded(self) -> str:
+        """Return the charges as folded stacks, which speedscope.app and flamegraph.pl draw.
+
+        Returns
+        -------
+        str
+            One line per stack and category: functions and the category, joined by ``;``, a space, and internal gas
+            units.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> from toolkit import embedded
+        >>> profile = embedded.Ledger().profile(toolkit.ViewFunction("0x1::chain_id::get"))
+        >>> profile.to_folded().splitlines()[-1]
+        'view;rounding 169530'
+        """
+        lines: dict[str, int] = defaultdict(int)
+        for charge in self.charges:
+            lines[";".join([*charge.stack, charge.category])] += charge.internal_gas
+        return "".join(f"{line} {gas}\n" for line, gas in lines.items())
 
     def _title_and_table(self) -> tuple[str, pd.DataFrame]:
         """Return a title, and gas units by function, largest first, and category."""

@@ -229,6 +229,16 @@ def test_a_write_belongs_to_the_function_that_made_it_first(ledger):
     assert stored == {"0x5407::shop::_enter", "0x5407::shop::visit_and_pay"}
 
 
+def test_folded_stacks_are_lines_of_functions_and_gas(ledger):
+    """The form that speedscope reads: frames joined by semicolons, the last space before the number."""
+    profile = ledger.profile(sell(1), sender="0xb0b")
+    lines = [line.rpartition(" ") for line in profile.to_folded().splitlines()]
+    assert sum(int(gas) for _, _, gas in lines) == profile.gas_used * profile.scaling
+    names = [stack for stack, _, _ in lines]
+    assert len(set(names)) == len(names)
+    assert "transaction;0x5407::shop::sell;io" in names
+
+
 def test_a_profile_is_shown_by_function(ledger):
     """The first lines answer what it costs and where."""
     shown = repr(ledger.profile(sell(1, 2), sender="0xb0b")).splitlines()
