@@ -154,7 +154,7 @@ class ContractError(InputError):
     ...     Ledger().publish(Shop)
     ... except ContractError as error:
     ...     print(error)  # doctest: +ELLIPSIS
-    Shop.total: u64 * u8: both must have one type: write u64(...) to cast (line ...)
+    Shop.total: u64 * u8: both operands must have the same type: write u64(...) to cast (line ...)
     """
 
 
@@ -332,7 +332,7 @@ class ClosedError(ToolkitError, RuntimeError):
     ...     node.ledger()
     ... except errors.ClosedError as error:
     ...     print(error)
-    this node client is closed; connect() again
+    this node client is closed; call connect() again
     """
 
 
