@@ -195,7 +195,7 @@ class Account:
     def balances(self) -> pd.DataFrame:
         """One row per coin store or fungible asset store: ``balance`` in base units, ``amount`` in whole coins.
 
-        Nothing is counted twice: the rows of a coin and of its paired fungible asset add up to what the account owns.
+        Nothing is counted twice: the rows of a coin and its paired fungible asset add up to the account's holdings.
         ``amount`` is exact, scaled by the asset's decimals, and missing if the decimals are not known. Nodes cannot
         list an account's fungible asset stores. The frame therefore covers only the gas coin, assets paired with the
         account's coins, and the assets passed to `Node.account`.

@@ -93,7 +93,7 @@ class Resimulation:
 
     @property
     def version_gap(self) -> int:
-        """Number of versions between the state before the committed transaction and that of the simulation."""
+        """Number of versions between the state before the committed transaction and the state that the simulation used."""
         return self.simulation.ledger_version - (self.ledger_version - 1)
 
     @property

@@ -98,7 +98,7 @@ class TransactionData:
         raise NotImplementedError
 
     def resources(self, tag: str) -> pd.DataFrame:
-        """Return the writes of a resource.
+        """Return every write to resources of one type.
 
         Parameters
         ----------

@@ -377,7 +377,7 @@ class Module(Code):
         return self.session.resource_exists(resource, at, type_arguments)
 
     def borrow(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> _R:
-        """Return a read-only copy of the `resource` under `at`; ``copy.deepcopy`` makes one that can be changed."""
+        """Return a read-only copy of the `resource` under `at`. For a copy that can be changed, use ``copy.deepcopy``."""
         self.session.meter.charge_code(self.blocks)
         return self.session.borrow(self._own(resource), at, type_arguments)
 
@@ -576,7 +576,7 @@ def script(function: Callable[..., Any]) -> StandInScript:
     ----------
     function : callable
         Its first parameter is the execution: ``run.use(Coin)`` returns a module, whose functions do the work;
-        ``run.abort``, ``run.require``, ``run.each`` and ``run.charge`` are those of `Module`. The other parameters are
+        ``run.abort``, ``run.require``, ``run.each`` and ``run.charge`` work as in `Module`. The other parameters are
         type arguments, signers and arguments, in this order, annotated as in contracts. A script returns nothing.
 
     Returns

@@ -475,7 +475,7 @@ class Ledger:
 
     @property
     def execution_timeout_s(self) -> float | None:
-        """Time limit of a view or a transaction in seconds; None for no limit. Can be set."""
+        """Time limit in seconds for a view or a transaction; None for no limit. Settable."""
         return self.chain.execution_timeout_s
 
     @execution_timeout_s.setter
@@ -509,7 +509,7 @@ class Ledger:
 
     @property
     def accounts(self) -> Listing[LedgerAccount]:
-        """The accounts at the head with their balances, those with a name first: tuple of LedgerAccount.
+        """The accounts at the head with their balances, named accounts first: tuple of LedgerAccount.
 
         Notebooks and ``print`` show them as a table. Objects, such as stores of fungible assets, are not listed.
         """
@@ -528,7 +528,7 @@ class Ledger:
 
     @property
     def contracts(self) -> Listing[PublishedContract]:
-        """The modules published at the head, without those of the framework at 0x1: tuple of PublishedContract.
+        """The modules published at the head, except the framework at 0x1: tuple of PublishedContract.
 
         Notebooks and ``print`` show them as a table.
 
@@ -985,7 +985,7 @@ class Ledger:
         Parameters
         ----------
         enable, disable : sequence of int
-            Numbers of features, 0 to 1023. Only features 60, 64, 65 and 91 have an effect; see `Ledger`.
+            Feature numbers, 0 to 1023. Only features 60, 64, 65 and 91 have an effect; see `Ledger`.
 
         Returns
         -------

@@ -72,7 +72,7 @@ def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the rows that mention an account, module, function or type in any text column.
 
     Short, padded and long addresses match the same rows, including in payloads and other JSON text. A module matches
-    its functions, events and types; an address matches those of all its modules.
+    its functions, events and types; an address also matches everything in its modules.
 
     Parameters
     ----------
