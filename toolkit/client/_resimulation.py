@@ -93,7 +93,7 @@ class Resimulation:
 
     @property
     def version_gap(self) -> int:
-        """Number of versions between the state before the committed transaction and the state that the simulation used."""
+        """Number of versions from the state before the committed transaction to the state that was simulated."""
         return self.simulation.ledger_version - (self.ledger_version - 1)
 
     @property

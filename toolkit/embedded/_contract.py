@@ -377,7 +377,7 @@ class Module(Code):
         return self.session.resource_exists(resource, at, type_arguments)
 
     def borrow(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> _R:
-        """Return a read-only copy of the `resource` under `at`. For a copy that can be changed, use ``copy.deepcopy``."""
+        """Return a read-only copy of the `resource` under `at`. For a mutable copy, use ``copy.deepcopy``."""
         self.session.meter.charge_code(self.blocks)
         return self.session.borrow(self._own(resource), at, type_arguments)
 
