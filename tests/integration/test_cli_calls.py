@@ -416,6 +416,10 @@ class TestSimulate:
         assert facts.get(rows, len(frame)) == len(frame)
         assert "owner" in frame.columns if rows == "balance_changes" else len(frame) > 0
 
+    def test_rows_without_a_file_are_refused(self, command):
+        """An option that would do nothing says what it needs."""
+        assert "--frame requires --out" in line_of(command(*self.TRANSFER, "--frame", "events"), 2)
+
     def test_an_unknown_function_exits_2(self, command):
         """It is found by the ABI, before the node is asked; the text has what there is."""
         line = line_of(command("simulate", "0x1::nothing::here", "--sender", "0xa11ce"), 2)

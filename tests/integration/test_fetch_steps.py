@@ -31,9 +31,9 @@ def test_times_are_those_of_the_versions_found(node):
 
 
 def test_where_there_is_no_gas_to_search_for_it_is_refused(node):
-    """Table items and transactions have no steps."""
+    """Table items and transactions have no steps; the message has the way."""
     plan = toolkit.FindSteps("0:9")
-    with pytest.raises(InputError, match="FindSteps"):
+    with pytest.raises(InputError, match="pass it to fetch_views or a Study"):
         toolkit.fetch_transactions(node, plan)
-    with pytest.raises(InputError, match="FindSteps"):
+    with pytest.raises(InputError, match="pass it to fetch_views or a Study"):
         toolkit.fetch_table_items(node, "0x" + "a" * 64, [1], key_type="u64", value_type="bool", versions=plan)

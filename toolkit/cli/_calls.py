@@ -272,7 +272,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
     request: Annotated[Path | None, Option(help="JSON file with more fields of toolkit.SimulationRequest.")] = None,
-    frame: Annotated[Rows, Option(help="Rows that --out writes.")] = Rows.transactions,
+    frame: Annotated[Rows | None, Option(help="Rows that --out writes.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
@@ -286,6 +286,9 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit simulate 0x1::aptos_account::transfer 0xb0b 100 --sender 0xa11ce
     ledger-toolkit simulate 0xcafe::registry::register carol --sender 0xb0b --frame changes --out changes.csv
     """
+    if frame is not None and out is None:
+        raise InputError("--frame requires --out: it selects the rows that --out writes")
+    rows = frame or Rows.transactions
     from toolkit.wire import EntryFunction, SimulationRequest
 
     values = [console.argument(text) for text in arguments or ()]
@@ -294,11 +297,11 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     with console.connected(where) as reached:
         result = reached.simulate(asked)
         if out is not None:
-            console.write_frame(_rows(result, frame), out)
+            console.write_frame(_rows(result, rows), out)
         if not as_json:
             print(result.explain())
             if out is not None:
-                print(f"{len(_rows(result, frame))} rows of {frame}: {out}")
+                print(f"{len(_rows(result, rows))} rows of {rows}: {out}")
             return
         facts = {"node": reached.name, **_facts(result, "success vm_status gas_used affordable_max_gas ledger_version")}
         facts["gas"] = None if result.gas is None else _facts(result.gas, _GAS)

@@ -295,7 +295,8 @@ def missing_function(node: Reads, call: ViewFunction | EntryFunction, abis: Abis
 
 def _described(node: Reads, problem: _Problem, version: int) -> str:
     """Return the text of a problem; if a module is absent, with the modules that its account has."""
-    return problem.text + ("" if problem.absent is None else similar_modules(node, problem.absent, version))
+    absent = problem.absent
+    return problem.text + ("" if absent is None else similar_modules(node, absent.address, absent.name, version))
 
 
 def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | FunctionAbi | None:
@@ -311,6 +312,8 @@ def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | 
         return found  # nodes refuse what is not a view; old ones do not say which functions are views
     names = [one.name for one in known.abi.exposed_functions if getattr(one, f"is_{kind}")]
     what = f"the module has no function `{function.name}`" if found is None else "this is not an entry function"
+    if found is not None and found.is_view:
+        what += " but a view function"
     text = f"{function.wire}: {what}"
     return _Problem(text + _choices(function.name if found is None else "", f"{kind} functions", names, of="it"))
 
@@ -365,12 +368,12 @@ def unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
     return _Problem(text + _choices(tag.name, "structs", names, of="it"))
 
 
-def similar_modules(node: Reads, module: ModuleId, version: int) -> str:
+def similar_modules(node: Reads, address: str, name: str, version: int) -> str:
     """Return the end of a message about a module that does not exist: those of its account, if the node lists them."""
     try:
-        first_page, _ = node.account_page(module.address, "modules", version)
+        first_page, _ = node.account_page(address, "modules", version)
         names = [one.abi.name for one in first_page if one.abi is not None]
-        return _choices(module.name, "modules", names, of=wire_address(module.address))
+        return _choices(name, "modules", names, of=wire_address(address))
     except (NodeError, NodeUnreachable, SchemaError):
         return ""
 

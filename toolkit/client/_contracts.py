@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
 from html import escape
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +17,8 @@ from toolkit._present.text import distinct_addresses, listed, plural, short_addr
 from toolkit.client._arguments import explained, similar_modules
 from toolkit.client._calls import encode_arguments
 from toolkit.client._simulation import not_at_past, simulate
-from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError
+from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, NotFound, SchemaError
+from toolkit.move import parse_address
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
@@ -434,12 +436,28 @@ class ContractEntry(ContractFunction):
 
 def contract_of(node: Reads, module: str, ledger_version: int | None = None) -> Contract:
     """Return a module of a node as an object; see `Node.contract`."""
-    wanted = ModuleId.parse(module)
+    wanted = _module_id(node, module, ledger_version)
     version = node.version_or_head(ledger_version)
     abi = node.abis.at(version).module_abi(wanted.address, wanted.name)
     if abi is None:
         raise _unavailable(node, wanted, version)
     return Contract(node, abi, abi_version=version, ledger_version=ledger_version)
+
+
+def _module_id(node: Reads, module: Any, ledger_version: int | None) -> ModuleId:
+    """Return the id of a module; raise InputError for an account or a function, with what to write."""
+    try:
+        return ModuleId.parse(module)
+    except InputError:
+        if not isinstance(module, str) or not module or "<" in module or module.count("::") == 1:
+            raise
+    shown, similar = visible(module, 200), ""
+    if "::" in module:
+        write = visible("::".join(module.split("::")[:2]), 200)
+        raise InputError(f"expected a module, got the function {shown!r}; write {write}")
+    with suppress(InputError, NodeError, NodeUnreachable, SchemaError):
+        similar = similar_modules(node, parse_address(module), "", node.version_or_head(ledger_version))
+    raise InputError(f"expected a module, such as 0x1::coin, got {shown!r}{similar}")
 
 
 def _unavailable(node: Reads, wanted: ModuleId, version: int) -> InputError | NotFound:
@@ -450,7 +468,7 @@ def _unavailable(node: Reads, wanted: ModuleId, version: int) -> InputError | No
             f"{node.name} does not offer the ABI of {wanted.wire}; call its functions with node.view and "
             "node.simulate, or pass the ABI to toolkit.connect(..., abis=...)"
         )
-    similar = similar_modules(node, wanted, version)
+    similar = similar_modules(node, wanted.address, wanted.name, version)
     return NotFound(
         f"module {wanted.wire} does not exist at version {version} of {node.name}{similar}",
         status=_NOT_FOUND_STATUS,

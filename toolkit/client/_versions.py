@@ -286,6 +286,11 @@ def _listed(plan: int | Sequence[Any], head: int) -> Sequence[int]:
     if isinstance(plan, range) and plan and min(plan[0], plan[-1]) >= 0:
         return plan
     given: Any = [plan] if _is_integer(plan) else plan
+    if isinstance(given, FindSteps):
+        raise InputError(
+            "FindSteps searches for steps in the gas of views: pass it to fetch_views or a Study. Here, give a plan: "
+            f"{_FORMS}"
+        )
     if isinstance(given, bytes | dict) or not hasattr(given, "__iter__"):
         raise InputError(f"versions {plan!r} are not understood; the forms are {_FORMS}")
     versions = []

@@ -229,6 +229,9 @@ def test_a_clipped_plan_is_a_warning_of_the_callers_line():
 @pytest.mark.parametrize(
     ("wanted", "kind", "text"),
     [
+        ("0xcafe", InputError, "expected a module, .*, got '0xcafe'; 0xcafe has the modules shop, bank"),
+        ("0xcafe::shop::price", InputError, "got the function '0xcafe::shop::price'; write 0xcafe::shop"),
+        ("cafe", InputError, "got 'cafe'"),
         ("0xcafe::shoq", NotFound, r"0xcafe::shoq does not exist at version 1000 .*; did you mean `shop`\?"),
         ("0xcafe::teahouse", NotFound, "0xcafe::teahouse does not exist .*; 0xcafe has the modules shop, bank"),
         (5, InputError, "module id must be a string"),

@@ -209,7 +209,7 @@ def test_simulate_with_a_bad_entry_sends_nothing(memory, filled):
     [
         ({"function": "0x1::aptos_account::trasnfer"}, "function", "did you mean `transfer`?"),
         ({"function": "0x1::aptos_account::zzz"}, "function", "the entry functions transfer, transfer_coins"),
-        ({"function": "0x1::aptos_account::exists_at"}, "function", "is not an entry function"),
+        ({"function": "0x1::aptos_account::exists_at"}, "function", "not an entry function but a view function"),
         ({"type_arguments": "u8"}, "type_arguments", "takes 0 type arguments, got 1"),
         ({"function": "0x1::aptos_account::transfer_coins"}, "type_arguments.0", "expected a Move type"),
         ({"arguments": '["0xb0b"]'}, "arguments", "expected 2 (address, u64), got 1"),
