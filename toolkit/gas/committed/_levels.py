@@ -322,6 +322,16 @@ def _side(series: Series, rows: slice, place: float, size: float, growth: float)
     level = float(adjusted.mean())
     residual = adjusted - level
     band = float(np.ptp(residual))
+    if band > STEADY_BAND * series.width and count >= MIN_SIDE:
+        # The slope of all segments may not fit here; a line of this side alone shows whether it is steady.
+        centred = time - away
+        power = float(centred @ centred)
+        tilt = float(centred @ residual) / power if power > 0 else 0.0
+        own = residual - tilt * centred
+        if float(np.ptp(own)) <= STEADY_BAND * series.width:
+            level -= tilt * away
+            adjusted = flat - (growth * mean + tilt) * time
+            residual, band = own, float(np.ptp(own))
     lost = 1 + (sizes is not None)
     spread = math.sqrt(float(residual @ residual) / max(1, count - lost))
     return _Side(level, count, spread, leverage, mean * away, band, adjusted, slope)
