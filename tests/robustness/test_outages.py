@@ -28,21 +28,31 @@ def counted(proxy):
     return Counter("module" if "/module/" in one.path else one.path for one in proxy.requests)
 
 
-@pytest.mark.fault("a module endpoint that answers 500 while views work", "rows with the reason; one look-up in all")
-def test_views_do_not_wait_for_a_module_endpoint_that_fails(proxy):
-    """300 views cost one look-up of the module; without types they are read."""
+@pytest.mark.fault(
+    "a module endpoint that answers 503 while views work", "views are read untyped after two look-ups, with one warning"
+)
+@pytest.mark.parametrize("recovers", [False, True], ids=["stays away", "comes back"])
+def test_views_do_not_wait_for_a_module_endpoint_that_fails(proxy, recovers):
+    """300 views cost two look-ups of the module; if the second one answers, they are read again and typed."""
     broken = json.dumps({"message": "no", "error_code": "internal_error", "vm_error_code": None}).encode()
-    proxy.change = lambda request, answer: (
-        replace(answer, status=503, body=broken) if "/module/" in request.path else None
-    )
-    versions = list(range(300, 600))
+
+    def failing(request, answer):
+        if "/module/" not in request.path or (recovers and counted(proxy)["/v1/view"] >= 300):
+            return None
+        return replace(answer, status=503, body=broken)
+
+    proxy.change = failing
     with connected(proxy) as node:
-        with pytest.warns(UserWarning, match="all 300 views failed"):
-            toolkit.fetch_views(node, SIZE, versions=versions, progress=False)
-        assert counted(proxy)["module"] == 2, "one look-up of two attempts"
-        frame = toolkit.fetch_views(node, SIZE, versions=versions, typed=False, progress=False)
+        if recovers:
+            frame = toolkit.fetch_views(node, SIZE, versions=list(range(300, 600)), progress=False)
+            assert frame["value"].dtype == "uint64[pyarrow]"
+        else:
+            with pytest.warns(UserWarning, match="300 calls are untyped"):
+                frame = toolkit.fetch_views(node, SIZE, versions=list(range(300, 600)), progress=False)
+            assert counted(proxy)["module"] == 4, "two look-ups of two attempts"
     assert frame["error_code"].isna().all()
-    assert counted(proxy)["/v1/view"] == 300
+    assert counted(proxy)["/v1/view"] == (600 if recovers else 300)
+    assert counted(proxy)["module"] <= 6
 
 
 @pytest.mark.fault("the module endpoint fails during a study", "the run completes with the same results")
