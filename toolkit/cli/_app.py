@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import webbrowser
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -29,8 +30,8 @@ _PAGE = Path(__file__).parent / "app"
 # What the page loads of the extensions of JupyterLab that are installed.
 _FRONT_ENDS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8")
 _IDLE_S = 600  # the kernel of a page that was closed ends after this time
-_NEXT_S = 10.0  # the notebook of the next page runs this long after one was opened: the page in front comes first
-# The first kernel waits here for its connection file; at the end of the command it reads nothing, and ends.
+_NEXT_S = 10  # the kernel of the next page is prepared this long after one was used: the page in front comes first
+# A kernel that is prepared waits here for its connection file; at the end of the command it reads nothing, and ends.
 _PREPARED = """
 import sys, ipykernel.kernelapp, toolkit, toolkit.widgets
 if sys.argv[1] == "embedded":
@@ -65,7 +66,7 @@ def app(
     if find_spec("voila") is None:
         raise InputError(not_installed("app", "Voila", "app"))
     chosen = _free_port(port)
-    with _prepared_kernel(where), tempfile.TemporaryDirectory(prefix="ledger-toolkit-") as folder:
+    with _prepared_kernels(where), tempfile.TemporaryDirectory(prefix="ledger-toolkit-") as folder:
         # It takes as long to import as all of Voila, for a format of JSON schemas that nothing here uses.
         sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
         from voila.app import Voila
@@ -77,29 +78,36 @@ def app(
 
 
 @contextmanager
-def _prepared_kernel(where: str) -> Iterator[None]:
-    """Start the first kernel while the server is loading; Voila starts each other one ahead of its page."""
+def _prepared_kernels(where: str) -> Iterator[None]:
+    """Start the kernel of the first page while the server is loading, and each other one ahead of its page."""
     kernels: Any = import_module("jupyter_client.provisioning.local_provisioner")
-    launch = kernels.launch_kernel
-    about = os.environ | {"JPY_PARENT_PID": str(os.getpid())}  # so that it ends with this process
-    command = [sys.executable, "-P", "-c", _PREPARED, where]
-    first = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, env=about, start_new_session=True)  # noqa: S603 - this interpreter, with fixed words
+    launch, ready, waiting = kernels.launch_kernel, list[subprocess.Popen[str]](), list[threading.Timer]()
+
+    def prepare() -> None:
+        command = [sys.executable, "-P", "-c", _PREPARED, where]
+        about = os.environ | {"JPY_PARENT_PID": str(os.getpid())}  # so that it ends with this process
+        ready.append(subprocess.Popen(command, stdin=subprocess.PIPE, text=True, env=about, start_new_session=True))  # noqa: S603 - this interpreter, with fixed words
 
     def launched(command: list[str], *given: Any, **options: Any) -> Any:
-        kernels.launch_kernel = launch
-        if first.poll() is not None or first.stdin is None:
+        kernel = ready.pop() if ready else None
+        if kernel is None or kernel.poll() is not None or kernel.stdin is None:
             return launch(command, *given, **options)
-        with first.stdin as file:
+        with kernel.stdin as file:
             file.write(f"{command[command.index('-f') + 1]}\n")
-        return first
+        waiting.append(threading.Timer(_NEXT_S, prepare))
+        waiting[-1].start()
+        return kernel
 
+    prepare()
     kernels.launch_kernel = launched
     try:
         yield
     finally:
-        kernels.launch_kernel = launch
-        first.kill()
-        first.communicate()
+        for timer in waiting:
+            timer.cancel()
+        for kernel in ready:
+            kernel.kill()
+            kernel.communicate()
 
 
 def _free_port(port: int) -> int:
@@ -154,12 +162,11 @@ def _server(voila: Any, port: int) -> Any:
     )
     settings = {
         "show_tracebacks": True,
-        "preheat_kernel": True,  # the notebook of a page runs before the page is asked for
         "kernel_spec_manager_class": OwnPython,
         "extension_allowlist": list(_FRONT_ENDS),
     }
-    kernels = {"cull_idle_timeout": _IDLE_S, "cull_interval": 60, "fill_delay": _NEXT_S}
-    server.update_config(Config({"VoilaConfiguration": settings, "MappingKernelManager": kernels}))
+    culling = {"cull_idle_timeout": _IDLE_S, "cull_interval": 60}
+    server.update_config(Config({"VoilaConfiguration": settings, "MappingKernelManager": culling}))
     server.initialize([str(_PAGE / "workbench.ipynb")])
     server.template_paths.insert(0, str(_PAGE))
     return server
