@@ -281,7 +281,7 @@ def gas_heatmap(
         if times is None:
             style.whole_ticks(axes.xaxis, style.VERSION_NUMBERS)
         else:
-            time.date_ticks(axes, *times, alone=False)
+            time.add_dates(axes, *times)
         handles = axes.get_legend_handles_labels()[0]
         legend_below(axes, handles, wanted=legend, lines=1 + (x == "both"))
         if legend:

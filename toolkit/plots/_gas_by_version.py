@@ -79,8 +79,9 @@ def gas_by_version(
     timeline : DataFrame, optional
         A frame from `toolkit.timeline`. Its changes are marked at the bottom, in the colour and shape of each cause.
     x : {"version", "time", "both"}, default "version"
-        With "time", ticks show dates; with "both", versions and dates. Times are known for committed transactions, for
-        steps, and for the changes and both ends of the timeline; other times are interpolated.
+        With "time", the axis is scaled by time and ticks show dates; with "both", it is scaled by version and ticks
+        show versions and dates. Times are known for committed transactions, for steps, and for the changes and both
+        ends of the timeline; other times are interpolated.
     calls : sequence of str, optional
         Labels, or names as shown in the figure; all by default. A call has the same colour whichever other calls are
         drawn.
@@ -99,7 +100,7 @@ def gas_by_version(
     Returns
     -------
     Axes
-        x in ledger versions; y in gas units.
+        x in ledger versions, even if scaled by time; y in gas units.
 
     Raises
     ------
@@ -288,8 +289,10 @@ def _set_axes(
     values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
     if times is None:
         style.whole_ticks(ax.xaxis, style.VERSION_NUMBERS)
+    elif x == "time":
+        time.date_axis(ax, *times)
     else:
-        time.date_ticks(ax, *times, alone=x == "time")
+        time.add_dates(ax, *times)
     if not any(len(series.versions) for series in found):
         style.nothing(ax, "no observations")
         return

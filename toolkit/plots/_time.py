@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib import dates
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import Formatter, FuncFormatter, Locator
 
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._observations import Cause
 from toolkit.gas._series import require
-from toolkit.plots._style import DOTS, cause_colour, draw_marks, once, whole_ticks
+from toolkit.plots._style import DOTS, cause_colour, draw_marks, once, room, whole_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +28,11 @@ TIMELINE_ROW = 0.045  # share of the height of the axes for a row of marks of a 
 _MAX_TIMELINE_ROWS = 3  # so that the strip takes at most a seventh of the height
 _MAX_TIMELINE_LINES = 60  # lines of more changes would hide the gas
 _TIMELINE_GAP = 0.015  # least distance of marks in one row, as a share of the width
+_BEYOND = 1_000.0  # versions beyond the known times that a date axis can show
 _DAY_S = 86_400.0
 _MIN_DAYS = 3.0  # of a range whose ticks have dates; labels of a shorter range have hours
 _NEAR = 0.01  # of the span of known times: a version beyond them has the date of the next known one
+_dates: Any = dates  # it has no types
 
 
 class TimelineMark(NamedTuple):
@@ -154,26 +156,87 @@ def axis_label(found: Sequence[CallSeries], times: tuple[Floats, Floats] | None,
     return f"{what} (UTC)" if exact else f"{what} (UTC, interpolated)"
 
 
-def date_ticks(ax: Axes, versions: Floats, seconds: Floats, *, alone: bool) -> None:
-    """Write dates at the ticks of an x axis of ledger versions: `alone`, or below the versions.
+class _VersionDates(Locator):
+    """Places the ticks of a ledger version axis at round dates."""
+
+    def __init__(self, versions: Floats, days: Floats, width: float) -> None:
+        self._versions, self._days, self._width = versions, days, width
+
+    def dates(self, versions: Any) -> Any:
+        """Return the times of versions, in days since 1970."""
+        return np.interp(versions, self._versions, self._days)
+
+    def versions(self, days: Any) -> Any:
+        """Return the versions of times."""
+        return np.interp(days, self._days, self._versions)
+
+    def __call__(self) -> Any:
+        if self.axis is None:
+            return []
+        return self.tick_values(*self.axis.get_view_interval())
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        first, last = (_dates.num2date(day) for day in self.dates(np.array(sorted((vmin, vmax)))))
+        most = int(np.clip(1.3 * self._width, 3, 7))
+        return self.versions(_dates.AutoDateLocator(minticks=min(3, most - 1), maxticks=most).tick_values(first, last))
+
+
+class _DateTexts(Formatter):
+    """Formats the ticks of `_VersionDates` as short dates, with the year or day beside the axis."""
+
+    def __init__(self, ticks: _VersionDates) -> None:
+        self._ticks = ticks
+        self._texts = _dates.ConciseDateFormatter(_dates.AutoDateLocator(), show_offset=True)
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        del pos
+        return f"{_dates.num2date(self._ticks.dates(x)):%Y-%m-%d %H:%M:%S}"
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        return list(self._texts.format_ticks(list(self._ticks.dates(np.asarray(values)))))
+
+    def get_offset(self) -> str:
+        return str(self._texts.get_offset())
+
+
+def _version_dates(ax: Axes, versions: Floats, seconds: Floats) -> _VersionDates:
+    """Return the dates of versions: interpolated between known times, extrapolated at the mean pace beyond them."""
+    days = np.maximum.accumulate(seconds) / _DAY_S
+    pace = (days[-1] - days[0]) / (versions[-1] - versions[0])
+    days = days + np.arange(len(days)) * (days[-1] - days[0]) * 1e-9  # versions of one block have one time
+    reach = _BEYOND + versions[-1] - versions[0]
+    return _VersionDates(
+        np.concatenate(([versions[0] - reach], versions, [versions[-1] + reach])),
+        np.concatenate(([days[0] - reach * pace], days, [days[-1] + reach * pace])),
+        room(ax),
+    )
+
+
+def date_axis(ax: Axes, versions: Floats, seconds: Floats) -> None:
+    """Scale an x axis of ledger versions by time, with ticks at dates; its limits stay in versions.
 
     Parameters
     ----------
     ax : Axes
     versions, seconds : ndarray of float64
-        Ledger versions, ascending and each once, and their times since 1970; at least two different times. Between
-        known times, times are interpolated.
-    alone : bool
+        Ledger versions, ascending and each once, and their times since 1970; at least two different times.
     """
-    days, num2date = seconds / _DAY_S, cast("Any", dates).num2date  # matplotlib.dates has no types
-    form = "%Y-%m-%d" if days[-1] - days[0] > _MIN_DAYS else "%m-%d %H:%M"
+    ticks = _version_dates(ax, versions, seconds)
+    ax.set_xscale("function", functions=(ticks.dates, ticks.versions))
+    ax.xaxis.set_major_locator(ticks)
+    ax.xaxis.set_major_formatter(_DateTexts(ticks))
+
+
+def add_dates(ax: Axes, versions: Floats, seconds: Floats) -> None:
+    """Write dates below the ledger versions of an x axis; the parameters are those of `date_axis`."""
+    ticks = _version_dates(ax, versions, seconds)
+    form = "%Y-%m-%d" if seconds[-1] - seconds[0] > _MIN_DAYS * _DAY_S else "%m-%d %H:%M"
 
     def text(version: float, _: object) -> str:
         known = float(np.clip(version, versions[0], versions[-1]))
         if version < 0:
             return ""
         near = abs(version - known) <= _NEAR * (versions[-1] - versions[0])  # otherwise the date would be a guess
-        date = f"{num2date(np.interp(known, versions, days)):{form}}" if near else ""
-        return date if alone else f"{version:.0f}\n{date}"
+        return f"{version:.0f}\n{f'{_dates.num2date(ticks.dates(known)):{form}}' if near else ''}"
 
     whole_ticks(ax.xaxis, FuncFormatter(text), characters=len("2026-05-01"))
