@@ -92,8 +92,9 @@ def test_the_workflow_of_the_documentation_passes_and_fails(project, command):
     edit(project / "gas-snapshot.toml", "ledger_version = 3510", "ledger_version = 3490")
     codes, output = pretend_ci(project, command)
     assert list(codes.values()) == [0, 1, 0]
+    number = (project / "gas-snapshot.toml").read_text().splitlines().index('"size" = 3') + 1
     check, diff = list(output.values())[1:]
-    start = "::error file=gas-snapshot.toml,title=Gas regression::size: from 3 to 21 gas units"
+    start = f"::error file=gas-snapshot.toml,line={number},title=Gas regression::size: from 3 to 21 gas units"
     assert check.startswith(start)
     assert "gas schedule: " in diff
     suite = ET.parse(project / "gas.xml").getroot().find("testsuite")
@@ -248,13 +249,14 @@ def test_bad_input_is_exit_2_and_one_line(project, command, arguments, words):
 
 
 def test_compare_prints_annotations_and_junit(project, command):
-    """Attached to the study file; without limits there is nothing to write."""
+    """Attached to the call in the study file; without limits there is nothing to write."""
     edit(project / "study.toml", "[versions]", "[thresholds]\npercent = 1\n[versions]")
     assert command("study", "run", "study.toml", "--out", "x", "--quiet", cwd=project).returncode == 0
     options = ["--study", "study.toml", "--format", "github", "--junit", "out/gas.xml"]
     done = command("compare", "x@3490", "x", *options, cwd=project)
     assert done.returncode == 1
-    assert "::error file=study.toml,title=Gas regression::size: from 3 to 21" in done.stdout
+    number = (project / "study.toml").read_text().splitlines().index('label = "size"') + 1
+    assert f"::error file=study.toml,line={number},title=Gas regression::size: from 3 to 21" in done.stdout
     assert ET.parse(project / "out" / "gas.xml").getroot().find("testsuite").get("failures") == "2"
     edit(project / "study.toml", "[thresholds]\npercent = 1\n", "")
     done = command("compare", "x@3490", "x", "--study", "study.toml", "--junit", "gas.xml", cwd=project)

@@ -15,6 +15,8 @@ from toolkit.cli._console import Texts
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from toolkit.client._node import Node
     from toolkit.gas._comparison import Comparison
     from toolkit.gas._gate import Gate
@@ -69,6 +71,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._compare import compare as compare_and_warn
     from toolkit.gas._compare import compared
     from toolkit.gas._study import Study
+    from toolkit.gas._study_file import label_lines
 
     rows = out is not None and form is None and not as_json and out.suffix.lower() in _ROWS
     form = Format.TEXT if rows else _format(form, out, as_json=as_json)
@@ -79,25 +82,28 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     gate = _judged(comparison, fail_over, rules or comparison.study, waivers)
     if junit is not None and gate is None:
         raise InputError("--junit requires limits to judge by: give --fail-over, or a study with thresholds")
+    lines = label_lines(study) if study is not None and form is Format.GITHUB else {}
     if out is None:
-        print(_written(form, comparison, gate, study), end="")
+        print(_written(form, comparison, gate, study, lines), end="")
     else:
         if rows:
             console.write_frame(comparison.calls, out)
         else:
-            console.write_text(_written(form, comparison, gate, study), out)
+            console.write_text(_written(form, comparison, gate, study, lines), out)
         verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
         print(f"Comparison: {out}{verdict}")
     _end(comparison, gate, junit)
 
 
-def _written(form: Format, comparison: Comparison, gate: Gate | None, file: Path | None) -> str:
-    """Return a comparison in a format; `file` is what annotations are attached to."""
+def _written(
+    form: Format, comparison: Comparison, gate: Gate | None, file: Path | None, lines: Mapping[str, int]
+) -> str:
+    """Return a comparison in a format; annotations are attached to `file`, and to the `lines` of its labels."""
     from toolkit.reports._to_html import COMPARISON_FORMATS
     from toolkit.reports._to_programs import comparison_annotations
 
     if form is Format.GITHUB:
-        return comparison_annotations(comparison, gate, file=None if file is None else str(file))
+        return comparison_annotations(comparison, gate, file=None if file is None else str(file), lines=lines)
     return COMPARISON_FORMATS[form](comparison, gate)
 
 
@@ -157,7 +163,7 @@ def snapshot(
     comparison = snapshots.compare_snapshot(before, run, str(out))
     limit = timedelta(days=max_age) if Path(study).is_dir() else None  # a study was read just now
     gate = snapshots.check_snapshot(comparison, excused, max_age=limit) if check else None
-    print(_written(form, comparison, gate, out), end="")
+    print(_written(form, comparison, gate, out, before.places), end="")
     changed = len(comparison.unchanged) < len(comparison.calls)
     if form is Format.TEXT and gate is not None and gate.passed and changed:
         print(f"The gate passes, but gas differs from {out}; write the snapshot again to keep it up to date.")

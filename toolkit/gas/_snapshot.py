@@ -130,11 +130,14 @@ class Snapshot:
     title : str
     nodes : tuple of NodeFacts
     lines : tuple of Line
+    places : mapping
+        Line number in the file by label; empty if the snapshot was not read from a file.
     """
 
     title: str
     nodes: tuple[NodeFacts, ...]
     lines: tuple[Line, ...]
+    places: Mapping[str, int]
 
 
 def taken(run: Run) -> Snapshot:
@@ -159,7 +162,8 @@ def taken(run: Run) -> Snapshot:
     committed = observations["source"] == Source.COMMITTED
     lines = [_line(row) for row in plain_rows(last_observations(observations[~committed]))]
     lines += _committed_lines(observations[committed])
-    return Snapshot(run.study.title, tuple(_facts(plan) for plan in run.record.nodes), tuple(sorted(lines, key=_order)))
+    nodes = tuple(_facts(plan) for plan in run.record.nodes)
+    return Snapshot(run.study.title, nodes, tuple(sorted(lines, key=_order)), {})
 
 
 def _line(row: Mapping[str, Any]) -> Line:
@@ -262,7 +266,8 @@ def read_snapshot(path: str | Path) -> Snapshot:
     nodes = tuple(NodeFacts(**table.model_dump(exclude=set(_SECTIONS))) for table in file.nodes)
     if len({facts.node for facts in nodes}) < len(nodes):
         raise StudyError(f"snapshot {path}: each [[nodes]] must have a different `node`")
-    return Snapshot(file.title, nodes, tuple(sorted(lines, key=_order)))
+    places = {line.label: number for line in lines if (number := numbers.get(toml_value(line.label)))}
+    return Snapshot(file.title, nodes, tuple(sorted(lines, key=_order)), places)
 
 
 def _read_line(node: str, source: Source, label: str, value: Any) -> Line:

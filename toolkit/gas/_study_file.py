@@ -8,6 +8,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -32,6 +33,8 @@ SHIPPED = ("demo",)
 
 # The file may be someone else's; a megabyte has room for thousands of calls.
 _MAX_BYTES = 1_000_000
+# Longer lines are not read as labels: a label has at most a few hundred characters.
+_MAX_LINE = 2_000
 _STARTER = "starter.toml"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
@@ -200,6 +203,17 @@ def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
         return read_waivers(document.get("waiver", []))
     except InputError as error:
         raise StudyError(f"waivers {source}: {error}") from None
+
+
+def label_lines(path: str | Path) -> dict[str, int]:
+    """Return the line of each label in a study file; calls of grids, and those without a label, have none."""
+    found: dict[str, int] = {}
+    for number, line in enumerate(text_of(path, "study").split("\n"), start=1):
+        # As a document of its own, whatever its quotes and comments are; other lines that are not TOML have no label.
+        with suppress(ValueError, RecursionError):
+            if line.lstrip().startswith("label") and len(line) <= _MAX_LINE:
+                found.setdefault(str(tomllib.loads(line.strip()).get("label")), number)
+    return found
 
 
 def checked_keys(document: Any) -> None:

@@ -20,6 +20,8 @@ from toolkit.gas import _sentences as sentences
 from toolkit.reports._data import headline, notes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from toolkit.gas._comparison import Comparison
     from toolkit.gas._gate import Gate
     from toolkit.gas._rules import NotJudged, Regression
@@ -122,7 +124,13 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
     return content + b"\n"
 
 
-def comparison_annotations(comparison: Comparison, gate: Gate | None = None, *, file: str | None = None) -> str:
+def comparison_annotations(
+    comparison: Comparison,
+    gate: Gate | None = None,
+    *,
+    file: str | None = None,
+    lines: Mapping[str, int] | None = None,
+) -> str:
     """Return the verdict of a gate as workflow commands of GitHub, which become annotations of a pull request.
 
     Text from users and the chain is only in the commands, escaped, since a line that starts with ``::`` or contains
@@ -135,6 +143,8 @@ def comparison_annotations(comparison: Comparison, gate: Gate | None = None, *, 
         Without a gate there are only notices of what differs.
     file : str, optional
         The file that the annotations are attached to: a study or a snapshot.
+    lines : mapping of str to int, optional
+        Line numbers in `file` by label; the annotation of another call is attached to the file.
 
     Returns
     -------
@@ -142,22 +152,25 @@ def comparison_annotations(comparison: Comparison, gate: Gate | None = None, *, 
         One command a line, and a last line with the verdict.
     """
     where = "" if file is None else f"file={_escaped(file).replace(':', '%3A').replace(',', '%2C')},"
-    found = [("notice", "Gas comparison", note) for note in (*comparison.warnings, *(gate.notes if gate else ()))]
-    verdict = sentences.counts_text(comparison)
-    if gate is not None:
-        found = [
-            *(("error", "Gas regression", f"{one.label}: {one.reason}") for one in gate.regressions),
-            *(("error", "Gas not judged", f"{one.label}: {one.reason}") for one in gate.not_judged),
-            *(
-                ("warning", "Gas rise excused", f"{one.label}: {one.reason} ({_why_excused(one)})")
-                for one in gate.waived
-            ),
-            *found,
-        ]
-        verdict = sentences.gate_lines(gate, sentences.label_text)[0]
-    return "\n".join(
-        [*(f"::{level} {where}title={title}::{_escaped(text)}" for level, title, text in found), verdict, ""]
-    )
+
+    def command(level: str, title: str, text: str, label: str | None = None) -> str:
+        number = (lines or {}).get(label or "")
+        line = f"line={number}," if where and number else ""
+        return f"::{level} {where}{line}title={title}::{_escaped(text)}"
+
+    said = (*comparison.warnings, *(gate.notes if gate else ()))
+    notices = [command("notice", "Gas comparison", note) for note in said]
+    if gate is None:
+        return "\n".join([*notices, sentences.counts_text(comparison), ""])
+    about = [
+        *(command("error", "Gas regression", f"{one.label}: {one.reason}", one.label) for one in gate.regressions),
+        *(command("error", "Gas not judged", f"{one.label}: {one.reason}", one.label) for one in gate.not_judged),
+        *(
+            command("warning", "Gas rise excused", f"{one.label}: {one.reason} ({_why_excused(one)})", one.label)
+            for one in gate.waived
+        ),
+    ]
+    return "\n".join([*about, *notices, sentences.gate_lines(gate, sentences.label_text)[0], ""])
 
 
 def _why_excused(one: Regression | NotJudged) -> str:

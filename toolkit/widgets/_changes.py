@@ -375,6 +375,10 @@ def _change(
     key_layout, layout = known.items.get(row["handle"], (None, known.layouts.get(kind)))
     key, new = _written(row, key_layout, layout)
     old = _EQUAL if before is None else _state(before.get(_slot(row)), layout)
+    unread = ""
+    if layout is None and row["handle"] is not None and isinstance(old, str):
+        # Compared with the decoded new value, these bytes would look like a change of the value.
+        unread, old = paragraph(f"Before, as BCS of an unknown type: {old}"), _EQUAL
     mark = _mark_of(old, new)
     if row["module"] is not None:
         mark, body = (Mark.DELETED if row["type"] == "delete_module" else Mark.WRITTEN), paragraph("The module's code.")
@@ -391,6 +395,7 @@ def _change(
         if links:
             about = f'class="ltk-small" data-send="item" data-place="{place}"'
             body = Html(f'{body}<button type="button" {about}>Read this item at other versions</button>')
+    body = Html(f"{body}{unread}")
     amount = f' <b class="ltk-delta">{tree.amounts[0]}</b>' if tree.amounts else ""
     return mark, head + amount, body
 

@@ -71,6 +71,10 @@ def test_a_snapshot_comes_back_exactly(run, text, edited):
     found = read_snapshot(edited())
     assert snapshot_text(found) == text
     assert {line.label for line in found.lines} == set(CALLS)
+    lines = text.splitlines()
+    assert found.places.keys() == set(CALLS)
+    for label, number in found.places.items():
+        assert label[:4].replace('"', '\\"')[:3] in lines[number - 1]
     comparison = compare_snapshot(found, run)
     assert len(comparison.unchanged) == len(comparison.calls) == len(CALLS)
     assert check_snapshot(comparison).passed

@@ -45,11 +45,12 @@ def test_annotations_are_commands_and_one_verdict(judged):
     assert "::error title=Gas not judged::silent: no answer on the after side: http_503" in lines
 
 
-def test_annotations_are_attached_to_the_file(judged):
-    """Its name is escaped as properties are."""
-    lines = comparison_annotations(*judged, file="a,b:c%.toml").splitlines()
+def test_annotations_are_attached_to_a_line(judged):
+    """The file and the line of a call, escaped as properties are; a call without a line has only the file."""
+    lines = comparison_annotations(*judged, file="a,b:c%.toml", lines={"rises": 7}).splitlines()
     start = "::error file=a%2Cb%3Ac%25.toml"
-    assert any(line.startswith(f"{start},title=Gas regression::rises: ") for line in lines)
+    assert any(line.startswith(f"{start},line=7,title=Gas regression::rises: ") for line in lines)
+    assert any(line.startswith(f"{start},title=Gas regression::fails: ") for line in lines)
 
 
 @pytest.mark.fault("workflow commands and XML in labels and error codes", "they stay text: no command, no element")
