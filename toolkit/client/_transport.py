@@ -20,6 +20,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPResponse, IncompleteRead
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _PORTS = {"http": 80, "https": 443}
+_SOCKS_PORT = 1080  # registered for SOCKS
+_PROXY_SCHEMES = frozenset({*_PORTS, "socks4", "socks4a", "socks5", "socks5h"})
 _MAX_PORT = 65535  # a u16
 # An @ after the host is refused: what is before it may then be part of a password that contains a slash.
 _PROXY = re.compile(
@@ -53,8 +56,8 @@ _PROXY = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _BAD_PROXY = (
-    "the proxy set in {} is not a usable URL; expected http://[user:password@]host[:port] or https://..., with / ? # : "
-    "and @ in the login percent-encoded; SOCKS proxies are not supported"
+    "the proxy set in {} is not a usable URL; expected http://[user:password@]host[:port] (or https, socks4, socks4a, "
+    "socks5, socks5h), with / ? # : and @ in the login percent-encoded"
 )
 
 
@@ -74,9 +77,13 @@ class Proxy:
     login: tuple[str, str] | None = field(default=None, repr=False)
 
     @property
+    def is_socks(self) -> bool:
+        return self.url.startswith("socks")
+
+    @property
     def headers(self) -> dict[str, str]:
         """Headers for the proxy alone."""
-        if self.login is None:
+        if self.login is None or self.is_socks:
             return {}
         sent = ":".join(self.login).encode("utf-8", "surrogateescape")
         return {"Proxy-Authorization": f"Basic {base64.b64encode(sent).decode()}"}
@@ -239,13 +246,15 @@ def _parsed_proxy(given: str) -> tuple[Proxy, tuple[str, int]]:
     """
     found = _PROXY.fullmatch(given.strip())
     scheme = ((found and found["scheme"]) or "http").lower()
-    port = int((found and found["port"]) or _PORTS.get(scheme, 0))
+    port = int((found and found["port"]) or _PORTS.get(scheme, _SOCKS_PORT))
     host = _ascii_host(found["host"]) if found else None
     login = None
     if found and found["user"] is not None and (found["user"] or found["password"]):
         login = _unquoted(found["user"]), _unquoted(found["password"] or "")
-    if scheme not in _PORTS or host is None or not 0 < port <= _MAX_PORT or (login and "\0" in "".join(login)):
+    if scheme not in _PROXY_SCHEMES or host is None or not 0 < port <= _MAX_PORT or (login and "\0" in "".join(login)):
         raise HopelessError(_BAD_PROXY.format(_where_set(given)))
+    if scheme.startswith("socks") and find_spec("socks") is None:
+        raise HopelessError("the environment sets a SOCKS proxy, which needs PySocks: pip install 'requests[socks]'")
     return Proxy(f"{scheme}://{host}:{port}", login), (host.strip("[]"), port)
 
 
@@ -547,11 +556,16 @@ class _Adapter(HTTPAdapter):
         manager: Any
         if proxy is None:
             manager = urllib3.PoolManager(**options)
+        elif proxy.is_socks:
+            from urllib3.contrib.socks import SOCKSProxyManager  # it needs PySocks
+
+            manager = SOCKSProxyManager(proxy.url, *(proxy.login or ()), **options)
         else:
             # Without a context of its own, the certificate of a proxy is not verified for http nodes.
             options["proxy_ssl_context"] = options.get("ssl_context")
             manager = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers, **options)
-        manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        if proxy is None or not proxy.is_socks:
+            manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
         self.poolmanager = manager
 
     def get_connection_with_tls_context(self, request: requests.PreparedRequest, *_: object, **__: object) -> Any:

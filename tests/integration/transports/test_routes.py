@@ -266,10 +266,11 @@ def test_a_proxy_that_echoes_its_login_is_masked(server, monkeypatch):
     assert coded not in chain(caught.value)
 
 
-def test_a_socks_proxy_is_refused(server, open_transport, monkeypatch):
-    """Both transports refuse it alike, although libcurl could use it."""
+def test_a_socks_proxy_needs_its_library(server, open_transport, monkeypatch):
+    """Without PySocks both transports refuse it alike, although libcurl could use it."""
+    monkeypatch.setattr("toolkit.client._transport.find_spec", lambda _: None)
     monkeypatch.setenv("ALL_PROXY", f"socks5h://me:{SECRET}@127.0.0.1:{dead_port()}")
-    with pytest.raises(HopelessError, match="SOCKS proxies are not supported"):
+    with pytest.raises(HopelessError, match=r"SOCKS proxy, which needs PySocks: pip install 'requests\[socks\]'"):
         open_transport().send(Request("GET", server.url("fine")))
     assert server.seen == []
 
