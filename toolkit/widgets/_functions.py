@@ -273,9 +273,13 @@ def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
             "function: expected address::module::function, or a function of a contract such as "
             f"node.contract('0x1::coin').transfer, got {function!r:.80}"
         )
-    if not is_of(kind, function.abi):
-        raise InputError(f"{form} takes {kind} functions; {function.id} is not one")
-    return function.id
+    if is_of(kind, function.abi):
+        return function.id
+    other = "neither a view nor an entry function"
+    if function.abi.is_view or function.abi.is_entry:
+        what, opens = ("a view", "ViewBuilder") if function.abi.is_view else ("an entry", "SimulationBuilder")
+        other = f"{what} function: open it with {opens}"
+    raise InputError(f"{form} takes {kind} functions; {function.id} is {other}")
 
 
 # search --------------------------------------------------------------------------------------------------------------

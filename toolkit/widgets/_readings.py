@@ -19,7 +19,7 @@ from toolkit.client._fetch import block_times, fetch_views, resolved_plan
 from toolkit.client._versions import FindSteps, ResolvedPlan, VersionPlan, Versions, as_version, resolve_versions
 from toolkit.client._warnings import collected_warnings
 from toolkit.errors import FailedReadsWarning, InputError, InvalidRequest, NodeError, ToolkitError
-from toolkit.move import FunctionId, parse_type_tag
+from toolkit.move import FunctionId, parse_address, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._form import Form
@@ -363,6 +363,7 @@ def _time_of(node: Node, result: Any) -> datetime | None:
 
 
 _BLANK_CALL = {name: getattr(ViewDraft(), name) for name in FunctionDraft.__struct_fields__}
+_ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{1,64}\b")
 
 
 class ViewBuilder(FunctionForm, ReadForm):
@@ -459,10 +460,16 @@ class ViewBuilder(FunctionForm, ReadForm):
         return fetch_views(node, wanted.request, versions, flatten=True, progress=False)
 
     def _cause_of(self, error: ToolkitError) -> str:
-        """Return the path of the only argument of a function that aborts, else of the function."""
+        """Return the path of the field that an error is about: an argument or type that it names, or the function."""
         if not isinstance(error, InvalidRequest):
             return "function" if isinstance(error, InputError) else "node"
         drafts = self._draft.arguments
+        if "borrow global" in error.message:  # the message ends in the address that has no such resource
+            there = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
+            for place, typed in enumerate(drafts):
+                if isinstance(typed, str) and _canonical(typed) in there:
+                    return f"arguments.{place}"
+            return "type_arguments.0" if self._draft.type_arguments else "function"
         only = len(drafts) == 1 and isinstance(drafts[0], str)
         return "arguments.0" if only and "abort" in error.message else "function"
 
@@ -538,3 +545,11 @@ class ViewBuilder(FunctionForm, ReadForm):
             return {}
         facts = {"Function": self._subject(), "Arguments": brief(call.arguments), "Value": brief(result.values)}
         return facts | {"Gas used": result.gas_used, "Version": f"{result.ledger_version:,}"}
+
+
+def _canonical(typed: str) -> str:
+    """Return an address in canonical form; any other text unchanged."""
+    try:
+        return parse_address(typed.strip())
+    except InputError:
+        return typed

@@ -341,7 +341,9 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
     columns = _numeric_columns(frame)
     for column in [*columns[:_MAX_PANELS], *(["gas_used"] if "gas_used" in frame else [])]:
         words += _column_words(frame, column)
-    if len(columns) > _MAX_PANELS:
+    if not columns and frame["error_code"].isna().any():
+        words.append("the value is not a number: see the rows")
+    elif len(columns) > _MAX_PANELS:
         words.append(f"the figure has {_MAX_PANELS} of {len(columns)} columns of numbers")
     return words
 
@@ -353,13 +355,16 @@ def version_words(versions: pd.Series) -> str:
 
 
 def _column_words(frame: pd.DataFrame, column: str) -> list[str]:
-    values = [int(one) for one in frame.sort_values("ledger_version")[column].dropna()]
-    if not values:
+    known = frame[frame[column].notna()].sort_values("ledger_version")
+    if known.empty:
         return []
+    values = [int(one) for one in known[column]]
     name, unit = ("gas", " gas units") if column == "gas_used" else (column, "")
     if len(set(values)) == 1:
         return [f"{name}: {values[0]:,}{unit} at every version"]
-    return [f"{name}: {values[0]:,} at first, {values[-1]:,}{unit} at last; {len(set(values)):,} different values"]
+    first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
+    ends = f"{values[0]:,} at version {first}, {values[-1]:,}{unit} at version {last}"
+    return [f"{name}: {ends}; {len(set(values)):,} different values from {min(values):,} to {max(values):,}"]
 
 
 def _numeric_columns(frame: pd.DataFrame) -> list[str]:
@@ -502,4 +507,10 @@ def _step_details(group: StepGroup) -> str:
     ]
     place = sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
-    return f"<p>{place[:1].upper()}{place[1:]}.</p>{html.table(columns, rows, 'Gas before and after')}"
+    facts: list[tuple[str, Any]] = []
+    if group.time is not None:
+        facts.append(("Time", f"{group.time:%Y-%m-%d %H:%M:%S} UTC"))
+    if group.transaction_hash is not None:
+        facts.append(("Transaction", html.short_id(group.transaction_hash)))
+    about = html.pairs(facts, "The transaction") if facts else ""
+    return f"<p>{place[:1].upper()}{place[1:]}.</p>{about}{html.table(columns, rows, 'Gas before and after')}"

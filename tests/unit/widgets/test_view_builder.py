@@ -158,8 +158,8 @@ def test_a_plan(builder):
     assert builder._status == Status("good", "9 reads, versions 0 to 4,999; 1 failed")
     shown = page(builder, "Figure")
     words = re.search(r'alt="([^"]*)"', shown)[1]
-    assert "value: 81 at first, 652 at last; 8 different values" in words
-    assert "gas: 3 at first, 21 gas units at last; 2 different values" in words
+    assert "value: 81 at version 624, 652 at version 4999; 8 different values from 81 to 652" in words
+    assert "gas: 3 at version 624, 21 gas units at version 4999; 2 different values from 3 to 21" in words
     assert base64.b64decode(re.search(r"base64,([^\"]*)", shown)[1]).startswith(b"\x89PNG")
     assert "Model gas" in shown
     assert "can&#x27;t be found" in page(builder, "Failed")
@@ -203,7 +203,7 @@ def test_all_versions_failed(builder, recwarn):
         (
             toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::account::Account"]),
             None,
-            "function",
+            "type_arguments.0",
             "b",
         ),
         (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["u64"]), None, "function", "Move abort"),
@@ -363,7 +363,7 @@ def test_a_search_for_steps_is_led_to_the_explorer(builder):
 
 
 def test_versions_of_other_types_are_those_that_they_hold(builder):
-    """A tuple and an array of versions are and a range are read as the list of them."""
+    """A tuple and an array of versions are read as a list, an ascending range as a plan."""
     given = [((5, 7), [5, 7]), (np.array([1, 2]), [1, 2]), (range(20, 0, -10), [20, 10]), (range(0, 99, 10), "0:90:10")]
     for versions, shown in given:
         builder.versions = versions
@@ -419,15 +419,15 @@ def test_a_function_of_a_contract_opens_in_the_form_that_takes_it(node):
         (
             SimulationBuilder,
             coin.supply,
-            "takes entry functions; 0x1::coin::supply is not one",
+            "takes entry functions; 0x1::coin::supply is a view function: open it with View",
         ),
         (
             ViewBuilder,
             coin.transfer,
-            "takes view functions; 0x1::coin::transfer is not one",
+            "takes view functions; 0x1::coin::transfer is an entry function: open it with Sim",
         ),
-        (GasExplorer, coin.transfer, "GasExplorer takes view functions; 0x1::coin::transfer is not one"),
-        (ViewBuilder, coin.deposit, "ViewBuilder takes view functions; 0x1::coin::deposit is not"),
+        (GasExplorer, coin.transfer, "GasExplorer takes view functions; 0x1::coin::transfer is an entry function"),
+        (ViewBuilder, coin.deposit, "ViewBuilder takes view functions; 0x1::coin::deposit is neither"),
         (ViewBuilder, RECORD, "function: expected address::module::function, or a function of a contract"),
     ]:
         with pytest.raises(InputError, match=re.escape(said)):
