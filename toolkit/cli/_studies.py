@@ -127,7 +127,7 @@ def report(
     from toolkit.gas._study import Run
 
     if markdown:
-        from toolkit.reports._templates import render_markdown
+        from toolkit.reports._to_markdown import render_markdown
 
         print(render_markdown(reports.build(Run.load(run))), end="")
         return

@@ -30,7 +30,8 @@ from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, INK
 from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import build
-from toolkit.reports._templates import chain, comparison_markdown, content, environment, render_markdown
+from toolkit.reports._templates import chain, content, environment
+from toolkit.reports._to_markdown import comparison_markdown, render_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,8 +16,8 @@ from toolkit.errors import InputError, StudyError
 from toolkit.gas._compare import compare
 from toolkit.gas._sentences import comparison_html, comparison_text
 from toolkit.gas._study import Study
-from toolkit.reports._templates import comparison_markdown
 from toolkit.reports._to_html import COMPARISON_FORMATS
+from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._to_programs import comparison_json
 
 TODAY = date(2026, 6, 1)

@@ -27,8 +27,9 @@ from toolkit.errors import InputError
 from toolkit.reports import _to_html as to_html
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports import build, write
-from toolkit.reports._templates import code, render_markdown
+from toolkit.reports._templates import code
 from toolkit.reports._to_html import overview_calls
+from toolkit.reports._to_markdown import render_markdown
 
 VOID = {"meta", "br", "link", "img", "input"}
 MANIFEST = {"study_digest": "sha256:0f3c", "started_at": datetime(2026, 5, 1, 12, tzinfo=UTC)}

@@ -1,0 +1,56 @@
+"""Reports and comparisons as Markdown, for pull requests and build logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit._present.tables import markdown_table
+from toolkit.gas import _sentences as sentences
+from toolkit.reports._templates import code, content, environment
+
+if TYPE_CHECKING:
+    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._gate import Gate
+    from toolkit.reports._data import ReportData
+
+
+_MAX_ROWS, _MAX_NOTES, _MAX_CELL = 10, 4, 160  # of a comment that reviewers read whole
+
+
+def render_markdown(data: ReportData) -> str:
+    """Return a report as Markdown for a pull request: the largest change, a table of changes, and what limits them.
+
+    Parameters
+    ----------
+    data : ReportData
+
+    Returns
+    -------
+    str
+    """
+    limits = {"max_rows": _MAX_ROWS, "max_notes": _MAX_NOTES, "max_cell": _MAX_CELL}
+    return environment().get_template("report.md.j2").render(content(data, code), **limits).rstrip("\n") + "\n"
+
+
+def comparison_markdown(comparison: Comparison, gate: Gate | None = None) -> str:
+    """Return a comparison as Markdown: the verdict, the changed calls as a table, then the other calls.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    gate : Gate, optional
+
+    Returns
+    -------
+    str
+    """
+    parts = [f"# {code(comparison.names[0])} compared with {code(comparison.names[1])}"]
+    lines = sentences.gate_lines(gate, code) if gate else []
+    lines += [f"note: {code(note)}" for note in comparison.warnings]
+    parts += ["\n".join(f"- {line}" for line in lines)] if lines else []
+    parts.append(sentences.counts_text(comparison))
+    rows = sentences.comparison_rows(comparison, code)
+    if rows:
+        parts.append(markdown_table(rows, head=sentences.COMPARISON_HEAD, numbers_from=1))
+    parts += ["\n".join(f"- {line}" for line in sentences.comparison_lines(comparison, code))]
+    return "\n\n".join(part for part in parts if part) + "\n"
