@@ -169,7 +169,7 @@ def timetable(lessons: dict[str, dict[str, Any]]) -> str:
     """Return the timetable as Markdown: a table a day, with minutes and breaks."""
     lines: list[str] = []
     for day in sorted({lesson["metadata"]["course"]["day"] for lesson in lessons.values()}):
-        lines += [f"\n**Day {day}**\n", "| from | lesson | teaching | exercises | needs |", "|---|---|---|---|---|"]
+        lines += [f"\n**Day {day}**\n", "| from | lesson | teaching | exercises | prerequisites |", "|---|---|---|---|---|"]
         minute, since_break = 9 * 60, 0
         for file, lesson in lessons.items():
             about = lesson["metadata"]["course"]
@@ -182,7 +182,7 @@ def timetable(lessons: dict[str, dict[str, Any]]) -> str:
             number = len(exercises(lesson))
             lines.append(
                 f"| {_clock(minute)} | [{about['id']} {title(lesson)}](course/{file}) | {about['teaching']} min "
-                f"| {number}, {about['exercises']} min | {', '.join(about['needs']) or 'nothing'} |"
+                f"| {number}, {about['exercises']} min | {', '.join(about['needs']) or 'none'} |"
             )
             minute += about["teaching"] + about["exercises"]
             since_break += about["teaching"] + about["exercises"]

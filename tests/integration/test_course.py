@@ -60,7 +60,7 @@ def test_solutions_are_right(name, script):
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_lessons_have_one_form(name):
-    """Heading with questions, objectives, needs and minutes; the story and a diagram; what it says; a question; key points."""
+    """Heading with questions, objectives, prerequisites and minutes; the story and a diagram; what it says; a question; key points."""
     notebook, about = LESSONS[name], LESSONS[name]["metadata"]["course"]
     texts = [source(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     head = texts[0]
@@ -68,9 +68,9 @@ def test_lessons_have_one_form(name):
     assert name.startswith(about["id"] + "_")
     assert "**Question" in head
     assert "**After this lesson, you can**" in head
-    needs = "nothing" if not about["needs"] else " and ".join(about["needs"])
-    assert re.search(rf"Needs: (lessons? )?{needs}", head), head
-    assert f"Time: {about['teaching']} minutes, and {about['exercises']} for the exercises." in head
+    needs = "none" if not about["needs"] else " and ".join(about["needs"])
+    assert re.search(rf"Prerequisites?: (lessons? )?{needs}", head), head
+    assert f"Time: {about['teaching']} minutes, plus {about['exercises']} for the exercises." in head
     assert 10 <= about["teaching"] <= 20
     whole = "\n".join(texts)
     assert "**What it shows:**" in whole
