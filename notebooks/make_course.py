@@ -169,7 +169,8 @@ def timetable(lessons: dict[str, dict[str, Any]]) -> str:
     """Return the timetable as Markdown: a table a day, with minutes and breaks."""
     lines: list[str] = []
     for day in sorted({lesson["metadata"]["course"]["day"] for lesson in lessons.values()}):
-        lines += [f"\n**Day {day}**\n", "| from | lesson | teaching | exercises | prerequisites |", "|---|---|---|---|---|"]
+        head = "| from | lesson | teaching | exercises | prerequisites |"
+        lines += [f"\n**Day {day}**\n", head, "|---|---|---|---|---|"]
         minute, since_break = 9 * 60, 0
         for file, lesson in lessons.items():
             about = lesson["metadata"]["course"]
