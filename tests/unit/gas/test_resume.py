@@ -67,7 +67,7 @@ def test_a_run_broken_off_before_its_first_row_does_not_block_the_folder(tmp_pat
     other = run(tmp_path, node=node, versions="0:-1/5")
     assert (other.complete, len(other.observations)) == (True, 5)
     assert other.manifest["attempts"] == 1
-    assert [version for version in planned(fake) if version % 2_500 == 0] == [0, 2_500, 5_000, 7_500, 10_000]
+    assert sorted(version for version in planned(fake) if version % 2_500 == 0) == [0, 2_500, 5_000, 7_500, 10_000]
 
 
 def test_a_part_that_was_lost_is_read_again(tmp_path):

@@ -253,9 +253,7 @@ COME_FROM_OUTSIDE = [
     (lambda: decode_module_abi(b'{"name":"m"}'), "not a module ABI: 'Object missing required field `address`'"),
     (
         lambda: decode_module_abi(b"[" * 100000),
-        "module ABI: the answer is not JSON (maximum recursion depth exceeded while deserializing an object); it starts with b'"
-        + "[" * 60
-        + "'",
+        "module ABI: the answer is not JSON (",  # the rest differs between versions of Python
     ),
 ]
 

@@ -113,7 +113,7 @@ def test_what_the_form_does_not_show_is_kept(builder):
         ("arguments", "100", "expected a JSON array"),
         ("arguments", "[1.5]", "not have floating point"),
         ("arguments", "[NaN]", "NaN is not JSON"),
-        ("arguments", "[" * 100_000, "not JSON (maximum recursion"),
+        ("arguments", "[" * 100_000, "not JSON ("),
         ("arguments", "[" + "9" * 5000 + "]", "expected a JSON array"),
         ("sender", "", "expected address: 0x and 1 to 64 hex digits"),
     ],
