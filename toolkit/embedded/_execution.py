@@ -265,16 +265,27 @@ def _run(session: Session, executable: Executable, signers: Sequence[str]) -> No
         if not bound.function.mark.is_entry:
             raise VmError("EXECUTE_ENTRY_FUNCTION_CALLED_ON_NON_ENTRY_FUNCTION")
         encoded = list(executable.arguments)
-    if len(encoded) != len(bound.parameters):
-        raise VmError("NUMBER_OF_ARGUMENTS_MISMATCH")
-    if bound.function.signers not in {0, len(signers)}:
-        raise VmError("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH")
-    try:
-        plain = list(map(decode_bcs, bound.parameters, encoded))
-    except SchemaError:
-        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
+    plain = decoded_arguments(bound, encoded, signers=len(signers))
     leading = [*executable.type_arguments, *map(signer_of, signers[: bound.function.signers])]
     _call(session, bound, [*leading, *_lifted(session, bound, plain)], script)
+
+
+def decoded_arguments(bound: BoundFunction, encoded: Sequence[bytes], *, signers: int = 0) -> list[Any]:
+    """Return the decoded arguments of a call.
+
+    Raises
+    ------
+    VmError
+        If the number of arguments or signers is wrong, or an argument does not have the type of its parameter.
+    """
+    if len(encoded) != len(bound.parameters):
+        raise VmError("NUMBER_OF_ARGUMENTS_MISMATCH")
+    if bound.function.signers not in {0, signers}:
+        raise VmError("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH")
+    try:
+        return list(map(decode_bcs, bound.parameters, encoded))
+    except SchemaError:
+        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
 
 
 def _run_for_multisig(session: Session, transaction: Transaction, address: str) -> None:

@@ -23,23 +23,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# Status with which a node sends an error code; 404 for the others, which are of missing things.
-_STATUS = {
-    ErrorCode.VERSION_PRUNED: 410,
-    ErrorCode.BLOCK_PRUNED: 410,
-    ErrorCode.INVALID_INPUT: 400,
-    ErrorCode.INVALID_TRANSACTION_UPDATE: 400,
-    ErrorCode.SEQUENCE_NUMBER_TOO_OLD: 400,
-    ErrorCode.VM_ERROR: 400,
-    ErrorCode.REJECTED_BY_FILTER: 500,
-    ErrorCode.HEALTH_CHECK_FAILED: 503,
-    ErrorCode.MEMPOOL_IS_FULL: 507,
-    ErrorCode.RATE_LIMITED: 429,
-    ErrorCode.INTERNAL_ERROR: 500,
-    ErrorCode.WEB_FRAMEWORK_ERROR: 400,
-    ErrorCode.BCS_NOT_SUPPORTED: 400,
-    ErrorCode.API_DISABLED: 403,
+# Error codes by the status with which a node sends them; 404 for the others, which report that something is missing.
+_CODES = {
+    400: (
+        "bcs_not_supported invalid_input invalid_transaction_update sequence_number_too_old vm_error "
+        "web_framework_error"
+    ),
+    403: "api_disabled",
+    410: "version_pruned block_pruned",
+    429: "rate_limited",
+    500: "rejected_by_filter internal_error",
+    503: "health_check_failed",
+    507: "mempool_is_full",
 }
+_STATUS = {ErrorCode(code): status for status, codes in _CODES.items() for code in codes.split()}
 # Errors that a node finds without its ledger have no ledger headers.
 _WITHOUT_LEDGER = {
     *(ErrorCode.MEMPOOL_IS_FULL, ErrorCode.RATE_LIMITED, ErrorCode.INTERNAL_ERROR, ErrorCode.WEB_FRAMEWORK_ERROR),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import msgspec
@@ -16,7 +15,7 @@ from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.embedded._code import BoundFunction, CodeSet
     from toolkit.move import Layout, TypeTag
@@ -78,6 +77,7 @@ class HttpAnswer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(eq=False)
 class ApiError(Exception):
     """An error that is answered with the documented error body.
 
@@ -97,29 +97,18 @@ class ApiError(Exception):
         Further headers of the answer, with names in lower case.
     """
 
-    def __init__(
-        self,
-        status: int,
-        error_code: str,
-        message: str,
-        *,
-        vm_error_code: int | None = None,
-        with_ledger: bool = True,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.headers = headers or {}
-        self.body: dict[str, Any] = {
-            "message": message,
-            "error_code": error_code,
-            "vm_error_code": vm_error_code,
-        }
-        self.with_ledger = with_ledger
+    status: int
+    error_code: str
+    message: str
+    _: KW_ONLY
+    vm_error_code: int | None = None
+    with_ledger: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def answer(self) -> HttpAnswer:
         """Return the answer."""
-        return HttpAnswer(encode(self.body), self.status, with_ledger=self.with_ledger, headers=self.headers)
+        body = {"message": self.message, "error_code": self.error_code, "vm_error_code": self.vm_error_code}
+        return HttpAnswer(encode(body), self.status, with_ledger=self.with_ledger, headers=self.headers)
 
 
 def invalid_input(message: str, *, vm_error_code: int | None = None, with_ledger: bool = True) -> NoReturn:
@@ -127,20 +116,9 @@ def invalid_input(message: str, *, vm_error_code: int | None = None, with_ledger
     raise ApiError(400, "invalid_input", message, vm_error_code=vm_error_code, with_ledger=with_ledger)
 
 
-@contextmanager
-def error_context(context: str) -> Iterator[None]:
-    """Prefix the message of an invalid input with `context`, like the node's chain of causes."""
-    try:
-        yield
-    except ApiError as error:
-        if error.body["error_code"] == "invalid_input":
-            error.body["message"] = f"{context}{error.body['message']}"
-        raise
-
-
 def framework_error(message: str, *, status: int = 400, headers: Mapping[str, str] | None = None) -> ApiError:
     """Return the error of a request that the web framework rejects: path, query, headers or shape of the body."""
-    return ApiError(status, "web_framework_error", message, with_ledger=False, headers=headers)
+    return ApiError(status, "web_framework_error", message, with_ledger=False, headers=headers or {})
 
 
 def not_found(what: str, error_code: str, text: str) -> NoReturn:

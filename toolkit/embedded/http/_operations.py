@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from toolkit import wire
 from toolkit._present.messages import not_installed
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
-from toolkit.embedded._execution import execute, returned_text, run_view
+from toolkit.embedded._execution import decoded_arguments, execute, returned_text, run_view
 from toolkit.embedded._state import table_key
 from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
@@ -32,35 +33,18 @@ from toolkit.move._ids import wire_address
 from toolkit.move._layouts import NO_ABI
 from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
-from toolkit.wire import (
-    Ed25519Signature,
-    FeePayerSignature,
-    MultiEd25519Signature,
-    MultiKeySignature,
-    RawTransaction,
-    SignedTransaction,
-    SingleKeySignature,
-)
+from toolkit.wire import FeePayerSignature, RawTransaction, SignedTransaction
+from toolkit.wire import _bcs_requests as payloads
 from toolkit.wire._aborts import VM_STATUS_CODES
 from toolkit.wire._bcs_forms import whole
-from toolkit.wire._bcs_requests import (
-    FUNCTION_CALL,
-    EncodedEntryFunction,
-    EncodedModuleBundle,
-    EncodedMultisig,
-    EncodedPayloadV2,
-    EncodedScript,
-    script_arguments,
-)
+from toolkit.wire._bcs_requests import FUNCTION_CALL, EncodedEntryFunction, EncodedScript, script_arguments
 from toolkit.wire._signatures import is_zero_padded, parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from toolkit.embedded._code import BoundFunction
     from toolkit.embedded.http._dispatch import EmbeddedNode
     from toolkit.embedded.http._messages import HttpCall
-    from toolkit.wire import PublicKey, Signature, TransactionSignature
+    from toolkit.wire import TransactionSignature
     from toolkit.wire._bcs_requests import EncodedPayload
     from toolkit.wire._signatures import SignatureModel
 
@@ -128,9 +112,9 @@ def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
         signature = _pairless(value) or parse_signature(value)
         # As many signatures as keys, or as are required: the BCS form may have others.
         for one in _account_signatures(signature):
-            if isinstance(one, MultiEd25519Signature) and not one.has_json_form:
+            if isinstance(one, wire.MultiEd25519Signature) and not one.has_json_form:
                 raise InputError("MultiEd25519 signature does not have the same number of signatures as public keys")
-            if isinstance(one, MultiKeySignature) and len(one.signatures) != one.signatures_required:
+            if isinstance(one, wire.MultiKeySignature) and len(one.signatures) != one.signatures_required:
                 raise InputError("MultiKey signature does not have the number of signatures required")
     except ToolkitError as error:
         messages.invalid_input(f"{context}: {error}", with_ledger=False)
@@ -160,76 +144,49 @@ def has_valid_signature(signed: SignedTransaction) -> bool:
         reason = not_installed("checking a signature that is not zeros", "cryptography", "signatures")
         raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
     message = signed.signing_message()
-    return all(_is_valid(one, message) for one in _account_signatures(signed.signature))
+    return all(_is_valid(*one, message) for part in _account_signatures(signed.signature) for one in _to_verify(part))
 
 
 def _account_signatures(signature: TransactionSignature) -> list[SignatureModel]:
     return [*signature.parts()] or [signature]
 
 
-def _is_valid(signature: SignatureModel, message: bytes) -> bool:
+def _to_verify(signature: SignatureModel) -> list[tuple[str, str, str]]:
+    """Return kind, key and signature of each part; the kind is empty if the signature cannot be valid."""
     match signature:
-        case Ed25519Signature(public_key=key, signature=value):
-            return _ed25519(_data(key), _data(value), message)
-        case MultiEd25519Signature():
-            return _multi_ed25519(signature, message)
-        case SingleKeySignature(public_key=key, signature=value):
-            return _any_key(key, value, message)
-        case MultiKeySignature(public_keys=keys, signatures=signatures, signatures_required=required):
-            return len(signatures) >= required and all(
-                _any_key(keys[one.index], one.signature, message) for one in signatures
-            )
-        case _:
-            return False
+        case wire.Ed25519Signature(public_key=key, signature=value):
+            return [("ed25519", key, value)]
+        case wire.SingleKeySignature(public_key=key, signature=value):
+            return [(key.type if key.type == value.type else "", key.value, value.value)]
+        case wire.MultiKeySignature(public_keys=keys, signatures=given) if len(given) >= signature.signatures_required:
+            signers = [(keys[one.index], one.signature) for one in given]
+            return [(key.type if key.type == one.type else "", key.value, one.value) for key, one in signers]
+        case wire.MultiEd25519Signature(public_keys=keys, signatures=given):
+            # Each bit of the bitmap stands for a key; the most significant bit is the first key.
+            bits = int.from_bytes(_data(signature.bitmap), "big")
+            places = [place for place in range(32) if bits >> (31 - place) & 1]
+            if signature.threshold <= len(places) == len(given) and max(places, default=0) < len(keys):
+                return [("ed25519", keys[place], value) for place, value in zip(places, given, strict=True)]
+    return [("", "", "")]
 
 
-def _any_key(key: PublicKey, signature: Signature, message: bytes) -> bool:
-    if key.type == signature.type == "ed25519":
-        return _ed25519(_data(key.value), _data(signature.value), message)
-    if key.type == signature.type == "secp256k1_ecdsa":
-        return _secp256k1(_data(key.value), _data(signature.value), message)
-    return False
-
-
-def _multi_ed25519(signature: MultiEd25519Signature, message: bytes) -> bool:
-    """Verify each signature with the key of its bit in the bitmap, most significant bit first."""
-    bits = int.from_bytes(_data(signature.bitmap), "big")
-    signers = [index for index in range(32) if bits >> (31 - index) & 1]
-    if len(signers) < signature.threshold or len(signers) != len(signature.signatures):
-        return False
-    keys = signature.public_keys
-    return all(
-        index < len(keys) and _ed25519(_data(keys[index]), _data(value), message)
-        for index, value in zip(signers, signature.signatures, strict=True)
-    )
-
-
-def _ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
-def _secp256k1(key: bytes, signature: bytes, message: bytes) -> bool:
-    """Verify 64 bytes of r and s over the message's SHA3-256; a high s is not canonical, hence not valid."""
+def _is_valid(kind: str, key: str, signature: str, message: bytes) -> bool:
+    """Verify a signature; secp256k1 signs the message's SHA3-256 with r and s, and a high s is not canonical."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec, utils
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, utils
 
-    r = int.from_bytes(signature[:_SCALAR_BYTES], "big")
-    s = int.from_bytes(signature[_SCALAR_BYTES:], "big")
-    if s > _SECP256K1_HALF_ORDER:
-        return False
+    data = _data(signature)
     try:
-        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), key)
-        digest = hashlib.sha3_256(message).digest()
+        if kind == "ed25519":
+            ed25519.Ed25519PublicKey.from_public_bytes(_data(key)).verify(data, message)
+            return True
+        r, s = int.from_bytes(data[:_SCALAR_BYTES], "big"), int.from_bytes(data[_SCALAR_BYTES:], "big")
+        if kind != "secp256k1_ecdsa" or s > _SECP256K1_HALF_ORDER:
+            return False
+        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), _data(key))
         scheme = ec.ECDSA(utils.Prehashed(hashes.SHA3_256()))
-        public.verify(utils.encode_dss_signature(r, s), digest, scheme)
+        public.verify(utils.encode_dss_signature(r, s), hashlib.sha3_256(message).digest(), scheme)
     except (InvalidSignature, ValueError):
         return False
     return True
@@ -311,12 +268,8 @@ class _Simulated(msgspec.Struct, kw_only=True):
     signature: msgspec.Raw
 
 
-_ITEM, _RAW_ITEM, _VIEW = (
-    messages.body_decoder(_ItemRequest),
-    messages.body_decoder(_RawItemRequest),
-    messages.body_decoder(_ViewRequest),
-)
-_SIMULATED = messages.body_decoder(_Simulated)
+_ITEM, _RAW_ITEM = messages.body_decoder(_ItemRequest), messages.body_decoder(_RawItemRequest)
+_VIEW, _SIMULATED = messages.body_decoder(_ViewRequest), messages.body_decoder(_Simulated)
 
 
 def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -383,7 +336,7 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
             messages.invalid_input(f"Failed to deserialize input into ViewRequest: {messages.bcs_problem(error)}")
         tags = called.type_arguments
         bound = _loaded(node, version, called.function, tags)
-        arguments = _decoded(bound, called.arguments)
+        arguments = decoded_arguments(bound, called.arguments)
     else:
         body = messages.decoded(_VIEW, call.body)
         function = messages.function_id(body.function)
@@ -414,16 +367,6 @@ def _loaded(node: EmbeddedNode, version: int, function: FunctionId, tags: tuple[
     return bound
 
 
-def _decoded(bound: BoundFunction, encoded: Sequence[bytes]) -> list[Any]:
-    """Return the arguments of a view request in BCS."""
-    if len(encoded) != len(bound.parameters):
-        raise VmError("NUMBER_OF_ARGUMENTS_MISMATCH")
-    try:
-        return list(map(decode_bcs, bound.parameters, encoded))
-    except SchemaError:
-        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
-
-
 def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/transactions/simulate``: execute a transaction at the head without committing it."""
     max_gas, price, prioritized = (bool(messages.query_value(call, f"estimate_{one}", Flag)) for one in _ESTIMATED)
@@ -431,8 +374,11 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         request = messages.decoded(_SIMULATED, call.body)
         _check_payload(request.payload)
         signature = read_signature(request.signature, _INVALID)
-        with messages.error_context(_CONTEXT):
+        try:
             signed = SignedTransaction(_raw(node, request), signature)
+        except ApiError as error:  # a node's message is the chain of its causes
+            error.message = f"{_CONTEXT}{error.message}"
+            raise
     else:
         signed = _from_bcs(call.body)
     if has_valid_signature(signed):
@@ -455,11 +401,11 @@ def _from_bcs(body: bytes) -> SignedTransaction:
     except ToolkitError as error:
         messages.invalid_input(f"Failed to deserialize input into SignedTransaction: {messages.bcs_problem(error)}")
     match signed.raw.payload:
-        case EncodedModuleBundle():
+        case payloads.EncodedModuleBundle():
             messages.invalid_input(_NO_BUNDLES)
-        case EncodedScript(code=b"") | EncodedPayloadV2(executable=EncodedScript(code=b"")):
+        case EncodedScript(code=b"") | payloads.EncodedPayloadV2(executable=EncodedScript(code=b"")):
             messages.invalid_input(_NO_BYTECODE)
-        case EncodedPayloadV2(executable=None, multisig_address=None):
+        case payloads.EncodedPayloadV2(executable=None, multisig_address=None):
             messages.invalid_input("Empty transaction payload must be a multisig transaction")
     return signed
 
@@ -470,17 +416,14 @@ def _override(
     """Replace gas unit price and maximum gas if requested; the maximum is what the sender can pay."""
     raw = signed.raw
     if price or prioritized:
-        estimate = gas_estimate(node)
         name = "prioritized_gas_estimate" if prioritized else "gas_estimate"
-        raw = replace(raw, gas_unit_price=estimate[name])
+        raw = replace(raw, gas_unit_price=gas_estimate(node)[name])
     if max_gas:
         schedule = node.chain.schedule_at(node.chain.head)
         lowest = -(-schedule["txn.min_transaction_gas_units"] // schedule.scaling)
-        affordable = read_balance(node, node.chain.head, "coin", (APTOS_COIN,), raw.sender) // max(
-            1, raw.gas_unit_price
-        )
-        limit = min(max(affordable, lowest), schedule["txn.maximum_number_of_gas_units"])
-        raw = replace(raw, max_gas_amount=limit)
+        octas = read_balance(node, node.chain.head, "coin", (APTOS_COIN,), raw.sender)
+        affordable = max(octas // max(1, raw.gas_unit_price), lowest)
+        raw = replace(raw, max_gas_amount=min(affordable, schedule["txn.maximum_number_of_gas_units"]))
     return replace(signed, raw=raw)
 
 
@@ -490,10 +433,10 @@ def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
     sequence_number = int(request.sequence_number)
     if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
         sequence_number = _U64_MAX
-        if isinstance(encoded, EncodedMultisig):
-            encoded = EncodedPayloadV2(encoded.payload, encoded.multisig_address, int(nonce))
+        if isinstance(encoded, payloads.EncodedMultisig):
+            encoded = payloads.EncodedPayloadV2(encoded.payload, encoded.multisig_address, int(nonce))
         elif isinstance(encoded, EncodedEntryFunction | EncodedScript):
-            encoded = EncodedPayloadV2(encoded, None, int(nonce))
+            encoded = payloads.EncodedPayloadV2(encoded, None, int(nonce))
     return RawTransaction(
         sender=str(request.sender),
         sequence_number=sequence_number,
@@ -525,34 +468,31 @@ def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | 
     """Return a payload in BCS form: calls need the function's parameter types."""
     if isinstance(payload, _MultisigCall):
         inner = None if payload.transaction_payload is None else _encoded(node, payload.transaction_payload)
-        return EncodedMultisig(str(payload.multisig_address), inner)  # type: ignore[arg-type]  # only calls are inside a multisig payload
-    if isinstance(payload, _ScriptCall):
-        return _encoded_script(node, payload)
+        return payloads.EncodedMultisig(str(payload.multisig_address), inner)  # type: ignore[arg-type]  # only calls are inside a multisig payload
     if isinstance(payload, _Bundle):
         messages.invalid_input(_NO_BUNDLES)
+    code = node.chain.code_at(node.chain.head)
+    if isinstance(payload, _ScriptCall):
+        bytecode = payload.code.bytecode
+        if not bytecode:
+            messages.invalid_input(_NO_BYTECODE)
+        known = find_script(bytecode)
+        if known is None:
+            messages.invalid_input("invalid transaction script bytecode")
+        tags = tuple(map(messages.type_tag, payload.type_arguments))
+        try:
+            bound = code.script(known.function, tags)
+        except VmError:  # execution reports it
+            return EncodedScript(bytecode, tags)
+        plain = messages.plain_arguments(bound.parameters, payload.arguments)
+        return EncodedScript(bytecode, tags, script_arguments(bound.parameters, plain))
     function = FunctionId.parse(payload.function)
     tags = tuple(map(messages.type_tag, payload.type_arguments))
-    bound = messages.bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
+    bound = messages.bind(code, function, tags, kind="entry")
     if not bound.function.mark.is_entry:
         messages.invalid_input(f"could not find entry function by {function.wire}")
     plain = messages.plain_arguments(bound.parameters, payload.arguments)
     return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
-
-
-def _encoded_script(node: EmbeddedNode, payload: _ScriptCall) -> EncodedScript:
-    bytecode = payload.code.bytecode
-    if not bytecode:
-        messages.invalid_input(_NO_BYTECODE)
-    known = find_script(bytecode)
-    if known is None:
-        messages.invalid_input("invalid transaction script bytecode")
-    tags = tuple(map(messages.type_tag, payload.type_arguments))
-    try:
-        bound = node.chain.code_at(node.chain.head).script(known.function, tags)
-    except VmError:  # execution reports it
-        return EncodedScript(bytecode, tags)
-    plain = messages.plain_arguments(bound.parameters, payload.arguments)
-    return EncodedScript(bytecode, tags, script_arguments(bound.parameters, plain))
 
 
 POSTS = {

@@ -14,16 +14,7 @@ from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.framework._fungible_asset import METADATA
 from toolkit.embedded.http import _messages as messages
-from toolkit.embedded.http._messages import (
-    U16,
-    U64,
-    ApiError,
-    Flag,
-    HttpAnswer,
-    Identifier,
-    StateCursor,
-    TransactionHash,
-)
+from toolkit.embedded.http._messages import BCS, U64, ApiError, Flag, HttpAnswer
 from toolkit.errors import InputError
 from toolkit.move import parse_address
 from toolkit.move._ids import address_to_bytes, wire_address
@@ -88,7 +79,8 @@ def account(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def module(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/module/{module_name}``."""
-    address, name = messages.path_address(call, "address"), messages.path_value(call, "module_name", Identifier)
+    address = messages.path_address(call, "address")
+    name = messages.path_value(call, "module_name", messages.Identifier)
     version = node.version(call)
     found = render.module_json(node.chain.code_at(version), address, name)
     if found is None:
@@ -117,7 +109,7 @@ def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         by = f"Address({wire_address(address)}), Struct tag({wire_type(tag)}) and Ledger version({version})"
         messages.not_found("Resource", "resource_not_found", by)
     if call.wants_bcs():
-        return _bcs(data)
+        return HttpAnswer(data, media_type=BCS)
     return _json(render.resource_json(code, str(tag), data))
 
 
@@ -206,7 +198,7 @@ def _stored_version(node: EmbeddedNode, call: HttpCall, name: str, what: str) ->
 
 def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions/by_hash/{txn_hash}``; ``wait_by_hash`` too, since no transaction is pending."""
-    wanted = messages.path_value(call, "txn_hash", TransactionHash)
+    wanted = messages.path_value(call, "txn_hash", messages.TransactionHash)
     version = node.chain.by_hash.get(wanted)
     if version is None:
         messages.not_found("Transaction", "transaction_not_found", f"Transaction hash({wanted})")
@@ -268,7 +260,7 @@ def read_balance(node: EmbeddedNode, version: int, module: str, tags: tuple[Type
 
 def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str | None]:
     """Return the keys of a page, sorted by their bytes, and the cursor of the next page."""
-    start = messages.query_value(call, "start", StateCursor) or b""
+    start = messages.query_value(call, "start", messages.StateCursor) or b""
     limit = _limit(call, default=_MAX_STATE_PAGE, most=_MAX_STATE_PAGE)
     rest = [(data, key) for key in keys if (data := state_key_bytes(key)) >= start]
     rest.sort(key=itemgetter(0))
@@ -278,7 +270,7 @@ def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str
 
 def _limit(call: HttpCall, *, default: int, most: int) -> int:
     """Return the size of a page."""
-    limit = messages.query_value(call, "limit", U16)
+    limit = messages.query_value(call, "limit", messages.U16)
     if limit == 0:
         messages.invalid_input("Given limit value (0) must not be zero")
     return min(default if limit is None else limit, most)
@@ -286,10 +278,6 @@ def _limit(call: HttpCall, *, default: int, most: int) -> int:
 
 def _json(value: Any, *, cursor: str | None = None) -> HttpAnswer:
     return HttpAnswer(messages.encode(value), cursor=cursor)
-
-
-def _bcs(data: bytes) -> HttpAnswer:
-    return HttpAnswer(data, media_type="application/x-bcs")
 
 
 GETS = {
