@@ -10,13 +10,15 @@ import threading
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from toolkit.embedded._code import CodeSet
-from toolkit.embedded._execution import LedgerSnapshot, run_unmetered
+from toolkit.embedded._execution import run_unmetered
 from toolkit.embedded._meter import FREE, Schedule
+from toolkit.embedded._session import LedgerSnapshot
 from toolkit.embedded._state import StateValue, VersionedState, module_key, resource_key
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, TransactionKind
@@ -30,11 +32,10 @@ from toolkit.wire import LedgerState
 from toolkit.wire._headers import timestamp_from_us
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from toolkit.embedded._definitions import Definition
     from toolkit.embedded._session import Session, TableTypes
-    from toolkit.embedded._state import StateKey
     from toolkit.embedded._transaction import Transaction
 
 MAX_CHAIN_ID = 255
@@ -111,7 +112,7 @@ class Milestone:
 
 
 class Chain:
-    """Versions, blocks and state; empty until `begin_at_genesis` or `restore`."""
+    """Versions, blocks and state; empty until `begin_at_genesis`, or until a saved ledger is loaded."""
 
     def __init__(self, settings: Settings, next_time_us: int, block_us: int) -> None:
         self.settings = settings
@@ -130,8 +131,9 @@ class Chain:
         self.tables: dict[str, TableTypes] = {}
         self.oldest_version = 0
         self.execution_timeout_s: float | None = DEFAULT_TIMEOUT_S
-        self._codes: list[CodeSet] = []
-        self._code_versions: list[int] = []
+        # The published modules, and the version from which each set is published.
+        self.codes: list[CodeSet] = []
+        self.code_versions: list[int] = []
         self._schedules: dict[int, Schedule] = {}
 
     # -- reading -------------------------------------------------------------------------------------------
@@ -143,19 +145,12 @@ class Chain:
 
     def ledger_state(self) -> LedgerState:
         """Return the state of the head, as headers report it."""
-        block = self.blocks[-1]
-        timestamp = timestamp_from_us(block.timestamp_us)
-        if timestamp is None:
+        block, oldest = self.blocks[-1], self.blocks[0]
+        time = timestamp_from_us(block.timestamp_us)
+        if time is None:
             raise OverflowError("ledger time is after the year 9999")
-        return LedgerState(
-            self.chain_id,
-            self.head,
-            self.oldest_version,
-            timestamp,
-            block.epoch,
-            block.height,
-            self.blocks[0].height,
-        )
+        versions = self.head, self.oldest_version
+        return LedgerState(self.chain_id, *versions, time, block.epoch, block.height, oldest.height)
 
     def transaction(self, version: int) -> CommittedTransaction:
         """Return the transaction of a version, which must not be pruned."""
@@ -168,11 +163,11 @@ class Chain:
 
     def code_at(self, version: int) -> CodeSet:
         """Return the modules published at a version."""
-        return self._codes[bisect_right(self._code_versions, version) - 1]
+        return self.codes[bisect_right(self.code_versions, version) - 1]
 
     def schedule_at(self, version: int) -> Schedule:
         """Return the gas schedule on chain at a version."""
-        kind = self._codes[0].struct(GasSchedule.GasScheduleV2, ())
+        kind = self.codes[0].struct(GasSchedule.GasScheduleV2, ())
         stamp, value = self.state.read_stamped(resource_key("0x1", kind.tag), version)
         schedule = self._schedules.get(stamp)
         if schedule is None:
@@ -182,15 +177,9 @@ class Chain:
 
     def snapshot(self, version: int) -> LedgerSnapshot:
         """Return a version of the ledger for an execution."""
-        return LedgerSnapshot(
-            self.state,
-            version,
-            self.code_at(version),
-            self.schedule_at(version),
-            self.transaction(version).timestamp_us,
-            self.chain_id,
-            self.execution_timeout_s,
-        )
+        code, schedule = self.code_at(version), self.schedule_at(version)
+        time_us = self.transaction(version).timestamp_us
+        return LedgerSnapshot(self.state, version, code, schedule, time_us, self.chain_id, self.execution_timeout_s)
 
     def digest(self, *parts: bytes | str | int) -> bytes:
         """Return 32 bytes that depend on the seed and `parts`."""
@@ -205,39 +194,40 @@ class Chain:
         kind: TransactionKind,
         output: Output,
         *,
-        hash_: str = "",
+        label: str = "",
         request: Transaction | None = None,
-        published: Iterable[Definition] = (),
+        published: tuple[Definition, ...] = (),
     ) -> CommittedTransaction:
-        """Commit an output as the next version."""
+        """Commit an output as the next version; the hash of a transaction without a request depends on `label`."""
         with self.lock:
-            version = self.head + 1
-            self._publish(version, output, tuple(published))
-            self.state.write(version, output.writes)
+            version, code = self.head + 1, self.codes[-1]
+            if published:
+                code = code.with_modules(published)
+            for key, value in output.writes.items():
+                if key.kind == "module" and value is None:
+                    code = code.without_module(key.owner, str(key.name))
+            if code is not self.codes[-1]:
+                self.add_code(version, code)
             block = self.blocks[-1]
             if version != block.last_version:
                 self.blocks[-1] = msgspec.structs.replace(block, last_version=version)
-            hash_ = request.hash if request is not None else hash_
-            committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request, self._codes[-1])
+            hash_ = f"0x{self.digest(label, version).hex()}" if request is None else request.hash
+            committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request, code)
             if self.settings.decoded_tables:
                 self.tables.update(output.tables)
-            self._list(committed)
+            self.add(committed)
         return committed
 
-    def _list(self, committed: CommittedTransaction) -> None:
-        """Add a transaction to those that are read by version, by hash and by event handle."""
+    def add(self, committed: CommittedTransaction) -> None:
+        """Add a transaction and what it writes; its block and its modules have been added."""
+        self.state.write(committed.version, committed.output.writes)
         self.by_hash[committed.hash] = committed.version
         self.transactions.append(committed)
 
-    def _publish(self, version: int, output: Output, published: tuple[Definition, ...]) -> None:
-        """Replace the set of modules if a version publishes or deletes some."""
-        code = self._codes[-1].with_modules(published) if published else self._codes[-1]
-        for key, value in output.writes.items():
-            if key.kind == "module" and value is None:
-                code = code.without_module(key.owner, str(key.name))
-        if code is not self._codes[-1]:
-            self._codes.append(code)
-            self._code_versions.append(version)
+    def add_code(self, version: int, code: CodeSet) -> None:
+        """Replace the published modules from a version on."""
+        self.codes.append(code)
+        self.code_versions.append(version)
 
     def begin_block(self, timestamp_us: int) -> None:
         """Open a block with the given time and commit its metadata transaction."""
@@ -265,12 +255,12 @@ class Chain:
         output = run_unmetered(snapshot, prologue, seed=digest)
         with self.lock:
             self.blocks.append(LedgerBlock(height, f"0x{digest.hex()}", timestamp_us, epoch, version, version))
-            self.append(TransactionKind.BLOCK_METADATA, output, hash_=self._own_hash("metadata", version))
+            self.append(TransactionKind.BLOCK_METADATA, output, label="metadata")
 
     def end_block(self, kind: TransactionKind) -> None:
         """Close the block with a checkpoint or epilogue transaction, then prune what is outside the window."""
         with self.lock:
-            self.append(kind, _NOTHING, hash_=self._own_hash("checkpoint", self.head + 1))
+            self.append(kind, _NOTHING, label="checkpoint")
             self.prune()
 
     def prune(self) -> None:
@@ -287,9 +277,6 @@ class Chain:
         del self.blocks[:outside], self.transactions[: oldest - self.oldest_version]
         self.oldest_version = oldest
         self.state.prune(oldest)
-
-    def _own_hash(self, label: str, version: int) -> str:
-        return f"0x{self.digest(label, version).hex()}"
 
     # -- the first versions --------------------------------------------------------------------------------
 
@@ -309,65 +296,11 @@ class Chain:
         """
         definitions = tuple(module.definition for module in FRAMEWORK)
         code = CodeSet({}, enum_variants=self.settings.enum_variants).with_modules(definitions)
-        self._codes.append(code)
-        self._code_versions.append(0)
+        self.add_code(0, code)
         snapshot = LedgerSnapshot(self.state, -1, code, schedule, 0, self.chain_id)
-        output = run_unmetered(
-            snapshot,
-            lambda session: genesis(
-                session,
-                chain_id=self.chain_id,
-                schedule=schedule,
-                features=features,
-                epoch_us=self.settings.epoch_us,
-                accounts=accounts,
-            ),
-            seed=self.digest("genesis"),
-        )
-        modules = {
-            module_key(definition.address, definition.name): StateValue(definition.bytecode, 0, 0)
-            for definition in definitions
-        }
+        body = partial(genesis, settings=self.settings, schedule=schedule, features=features, accounts=accounts)
+        output = run_unmetered(snapshot, body, seed=self.digest("genesis"))
+        modules = {module_key(one.address, one.name): StateValue(one.bytecode, 0, 0) for one in definitions}
         self.blocks.append(LedgerBlock(0, f"0x{self.digest('block', 0).hex()}", 0, 0, 0, 0))
         output = output._replace(writes={**modules, **output.writes})
-        self.append(TransactionKind.GENESIS, output, hash_=self._own_hash("genesis", 0))
-
-    def restore(
-        self,
-        *,
-        codes: Iterable[tuple[int, Mapping[tuple[str, str], Definition]]],
-        blocks: Iterable[LedgerBlock],
-        older: Iterable[tuple[int, dict[StateKey, StateValue | None]]],
-        transactions: Iterable[CommittedTransaction],
-        tables: Mapping[str, TableTypes],
-    ) -> None:
-        """Fill an empty chain with the content of a saved one.
-
-        Parameters
-        ----------
-        codes : iterable of (version, modules)
-            The published modules by (address, name), from each version that changed them.
-        blocks : iterable of LedgerBlock
-            Blocks that are not pruned.
-        older : iterable of (version, writes)
-            Values that were written by pruned versions and can still be read.
-        transactions : iterable of CommittedTransaction
-            Transactions that are not pruned. It is read last: `code_at` then has the published modules.
-        tables : mapping of str to TableTypes
-            Types of the tables written so far.
-        """
-        for version, modules in codes:
-            self._codes.append(CodeSet(dict(modules), enum_variants=self.settings.enum_variants))
-            self._code_versions.append(version)
-        self.blocks += blocks
-        for version, writes in older:
-            self.state.write(version, writes)
-        self.oldest_version = self.blocks[0].first_version
-        for committed in transactions:
-            self.state.write(committed.version, committed.output.writes)
-            self._list(committed)
-        self.tables.update(tables)
-
-    def published(self) -> Iterator[tuple[int, CodeSet]]:
-        """Yield the published modules from each version that changed them, oldest first."""
-        yield from zip(self._code_versions, self._codes, strict=True)
+        self.append(TransactionKind.GENESIS, output, label="genesis")

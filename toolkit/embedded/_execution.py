@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import place, raised_at
 from toolkit.embedded._compiler import compiled_script
@@ -12,7 +12,7 @@ from toolkit.embedded._contract import UNSPECIFIED_ABORT_CODE, ScriptContext, fi
 from toolkit.embedded._meter import FREE, Charges, Meter, free_meter
 from toolkit.embedded._session import EmittedEvent, Session, load_value, store_value
 from toolkit.embedded._state import StateValue, resource_key, state_key_size
-from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S, TimeLimitReached, run_within
+from toolkit.embedded._time_limit import TimeLimitReached, run_within
 from toolkit.embedded._transaction import Output, encode_stored
 from toolkit.embedded._values import undropped
 from toolkit.embedded._vm_status import EXECUTED, SUCCESS, AbortCode, MoveAbort, VmError
@@ -32,9 +32,9 @@ from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedScript
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from toolkit.embedded._code import BoundFunction, CodeSet, StructType
-    from toolkit.embedded._meter import Schedule
-    from toolkit.embedded._state import StateKey, VersionedState
+    from toolkit.embedded._code import BoundFunction, StructType
+    from toolkit.embedded._session import LedgerSnapshot
+    from toolkit.embedded._state import StateKey
     from toolkit.embedded._transaction import Executable, Transaction
     from toolkit.move import TypeTag
     from toolkit.wire import AccountSignature, TransactionSignature
@@ -60,20 +60,6 @@ _MAX_SEQUENCE_NUMBER = 2**63
 
 MAX_VIEW_GAS = 2_000_000
 """Gas units that a view may use (``max_gas_view_function`` of a node's configuration)."""
-
-
-class LedgerSnapshot(NamedTuple):
-    """A version of the ledger, as an execution reads it."""
-
-    state: VersionedState
-    version: int
-    code: CodeSet
-    schedule: Schedule
-    timestamp_us: int
-    chain_id: int
-    # Seconds that contract code may take, None for no limit, and the error that ends it.
-    timeout_s: float | None = DEFAULT_TIMEOUT_S
-    timeout_error: Callable[[float], Exception] = TimeLimitReached
 
 
 def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool) -> Iterator[tuple[bool, str]]:  # noqa: FBT001 - only passed on
@@ -153,7 +139,7 @@ def _can_pay(snapshot: LedgerSnapshot, address: str, octas: int) -> bool:
 
 
 def _free_session(snapshot: LedgerSnapshot) -> Session:
-    return Session(snapshot.state, snapshot.version, snapshot.code, free_meter(), seed=b"")
+    return Session(snapshot, free_meter())
 
 
 def run_executable(session: Session, transaction: Transaction) -> None:
@@ -296,7 +282,14 @@ def _run_for_multisig(session: Session, transaction: Transaction, address: str) 
     multisig = session.module(MultisigAccount)
     executor = transaction.raw.sender
     stored = multisig.next_payload(address)
-    executable = transaction.executable or _decode_stored(stored)
+    executable = transaction.executable
+    if executable is None:
+        try:
+            reader = Reader(stored)
+            executable = MULTISIG_PAYLOAD.read(reader)
+            reader.end()
+        except SchemaError:
+            raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT", "Failed to deserialize multisig payload") from None
     checkpoint = session.checkpoint()
     try:
         _run(session, executable, (address,))
@@ -307,17 +300,6 @@ def _run_for_multisig(session: Session, transaction: Transaction, address: str) 
         multisig.record_failure(executor, address, stored, error)
     else:
         multisig.record_success(executor, address, stored)
-
-
-def _decode_stored(stored: bytes) -> Executable:
-    """Return a stored payload, decoded from the BCS of a multisig transaction payload."""
-    try:
-        reader = Reader(stored)
-        call: Executable = MULTISIG_PAYLOAD.read(reader)
-        reader.end()
-    except SchemaError:
-        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT", "Failed to deserialize multisig payload") from None
-    return call
 
 
 def run_view(
@@ -359,7 +341,7 @@ def run_view(
         If execution aborts, fails, runs out of gas or reaches its time limit.
     """
     meter = meter or Meter(snapshot.schedule, max_gas_units=max_gas)
-    session = Session(snapshot.state, snapshot.version, snapshot.code, meter, seed=b"view")
+    session = Session(snapshot, meter, seed=b"view")
     given = [*type_arguments, *_lifted(session, function, arguments)]
     run = partial(_call, session, function, given)
     returned = run_within(snapshot.timeout_s, run, snapshot.timeout_error)
@@ -379,9 +361,9 @@ def returned_text(function: BoundFunction, values: Sequence[Any]) -> str:
 
 def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, seed: bytes) -> Output:
     """Run a transaction of the ledger itself (genesis, start of a block), without charges."""
-    session = Session(snapshot.state, snapshot.version, snapshot.code, free_meter(), seed=seed)
+    session = Session(snapshot, free_meter(), seed=seed)
     body(session)
-    writes = {key: _stored(data) for key, data in session.writes.items()}
+    writes = {key: None if data is None else StateValue(data, 0, 0) for key, data in session.writes.items()}
     events = tuple(session.events)
     return Output(success=True, vm_status=EXECUTED, charges=FREE, writes=writes, events=events, tables=session.tables)
 
@@ -423,40 +405,36 @@ def execute(
     raw = transaction.raw
     if meter is None:
         meter = Meter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
-    seed = bytes.fromhex(transaction.hash[2:])
-    session = Session(snapshot.state, snapshot.version, snapshot.code, meter, seed=seed)
-    stored: dict[StateKey, StateValue | None] = {}
+    session = Session(snapshot, meter, seed=bytes.fromhex(transaction.hash[2:]))
     vm_status, success, status = EXECUTED, True, SUCCESS
     try:
-        _charge_intrinsic(meter, transaction.size)
-        _open(session, snapshot, transaction)
+        meter.charge("txn.min_transaction_gas_units")
+        excess = transaction.size - snapshot.schedule["txn.large_transaction_cutoff"]
+        if excess > 0:
+            meter.charge("txn.intrinsic_gas_per_byte", excess)
+        _open(session, transaction)
         run_within(snapshot.timeout_s, partial(body, session, transaction), snapshot.timeout_error)
-        stored = _charge_writes(snapshot, session, transaction)
+        stored = _charge_writes(session, transaction)
         meter.check_limits()
-        charges = meter.charges()
-        _finish(session, snapshot, transaction, charges)
+        charges = _finish(session, transaction)
     except VmError as error:
         session.meter = meter
         if isinstance(error, TimeLimitReached):
             meter.use_up()
         meter.storage_fee = meter.refund = 0
-        stored = _undo(snapshot, session, transaction)
+        stored = _undo(session, transaction)
         vm_status, success, status = error.vm_status, False, error.execution_status
-        charges = meter.charges()
-        _finish(session, snapshot, transaction, charges)
-    writes = {key: _with_deposit(snapshot, stored, key, data) for key, data in session.writes.items()}
+        charges = _finish(session, transaction)
+    writes: dict[StateKey, StateValue | None] = {}
+    for key, data in session.writes.items():
+        # A value that only the collection of the fee writes keeps the deposit that it had.
+        paid = stored.get(key) or session.committed(key) or StateValue(b"", 0, 0)
+        writes[key] = None if data is None else paid._replace(data=data)
     events = tuple(session.events)
     return Output(success, vm_status, charges, writes, events, execution_status=status, tables=session.tables)
 
 
-def _charge_intrinsic(meter: Meter, size: int) -> None:
-    meter.charge("txn.min_transaction_gas_units")
-    excess = size - meter.schedule["txn.large_transaction_cutoff"]
-    if excess > 0:
-        meter.charge("txn.intrinsic_gas_per_byte", excess)
-
-
-def _open(session: Session, snapshot: LedgerSnapshot, transaction: Transaction) -> None:
+def _open(session: Session, transaction: Transaction) -> None:
     """Store the nonce of an orderless transaction, or create the account of a sender that does not have one.
 
     The sender pays for what is stored, also if the transaction fails, and for the creation of the account.
@@ -466,66 +444,65 @@ def _open(session: Session, snapshot: LedgerSnapshot, transaction: Transaction) 
         meter, session.meter = session.meter, free_meter()
         session.module(NonceValidation).use_nonce(raw.sender, transaction.nonce, raw.expiration_timestamp_secs)
         session.meter = meter
-    elif find_account(snapshot, raw.sender) is None:
+    elif find_account(session.snapshot, raw.sender) is None:
         session.module(Account).create_account_if_does_not_exist(raw.sender)
 
 
-def _undo(snapshot: LedgerSnapshot, session: Session, transaction: Transaction) -> dict[StateKey, StateValue | None]:
+def _undo(session: Session, transaction: Transaction) -> dict[StateKey, StateValue]:
     """Discard what a failed transaction did, except what `_open` stores; return that with its deposits."""
     session.rollback()
     try:
-        _open(session, snapshot, transaction)
-        return _charge_writes(snapshot, session, transaction) if session.writes else {}
+        _open(session, transaction)
+        return _charge_writes(session, transaction) if session.writes else {}
     except VmError:  # no gas is left
         session.rollback()
         return {}
 
 
-def _charge_writes(
-    snapshot: LedgerSnapshot, session: Session, transaction: Transaction
-) -> dict[StateKey, StateValue | None]:
+def _charge_writes(session: Session, transaction: Transaction) -> dict[StateKey, StateValue]:
     """Charge the transaction, events and writes of a session; return the values with the deposits paid for them."""
-    meter = session.meter
+    meter, schedule, is_paid = session.meter, session.snapshot.schedule, transaction.raw.gas_unit_price > 0
+    slot_price = schedule["txn.storage_fee_per_state_slot"] if is_paid else 0
+    byte_price = schedule["txn.storage_fee_per_state_byte"] if is_paid else 0
     meter.charge_io("txn.storage_io_per_transaction_byte_write", transaction.size)
     for event in session.events:
         meter.charge_io("txn.storage_io_per_event_byte_write", event.size, event)
-    stored: dict[StateKey, StateValue | None] = {}
+    stored: dict[StateKey, StateValue] = {}
     for key, data in session.writes.items():
-        before = snapshot.state.read(key, snapshot.version)
+        before = session.committed(key)
+        deposit = 0 if before is None else before.slot_deposit + before.byte_deposit
         meter.charge_io("txn.storage_io_per_state_slot_write", 1, key)
         if data is None:
-            meter.refund += 0 if before is None else before.slot_deposit + before.byte_deposit
-            stored[key] = None
+            meter.refund += deposit
             continue
-        meter.charge_io("txn.storage_io_per_state_byte_write", state_key_size(key) + len(data), key)
-        value = _deposited(snapshot.schedule, key, data, before, paid=transaction.raw.gas_unit_price > 0)
-        deposit_before = 0 if before is None else before.slot_deposit + before.byte_deposit
-        meter.charge_storage(value.slot_deposit + value.byte_deposit - deposit_before, key)
+        size = state_key_size(key) + len(data)
+        meter.charge_io("txn.storage_io_per_state_byte_write", size, key)
+        if before is None:
+            value = StateValue(data, slot_price, byte_price * size)
+        else:  # bytes that were added are paid for, up to what the deposit falls short of
+            grown = byte_price * max(0, len(data) - len(before.data))
+            added = max(0, min(grown, byte_price * size - before.byte_deposit))
+            value = StateValue(data, before.slot_deposit, before.byte_deposit + added)
+        meter.charge_storage(value.slot_deposit + value.byte_deposit - deposit, key)
         stored[key] = value
     return stored
 
 
-def _deposited(schedule: Schedule, key: StateKey, data: bytes, before: StateValue | None, *, paid: bool) -> StateValue:
-    """Return a written value with its deposit: that of the value before, and what is paid now."""
-    price = schedule["txn.storage_fee_per_state_byte"] if paid else 0
-    target = price * (state_key_size(key) + len(data))
-    if before is None:
-        return StateValue(data, schedule["txn.storage_fee_per_state_slot"] if paid else 0, target)
-    grown = price * max(0, len(data) - len(before.data))
-    added = max(0, min(grown, target - before.byte_deposit))
-    return StateValue(data, before.slot_deposit, before.byte_deposit + added)
-
-
-def _finish(session: Session, snapshot: LedgerSnapshot, transaction: Transaction, charges: Charges) -> None:
+def _finish(session: Session, transaction: Transaction) -> Charges:
     """Count the transaction, collect the fee and emit the fee statement as the last event, all without charges.
+
+    Returns
+    -------
+    Charges
+        The charges that are paid.
 
     Raises
     ------
     MoveAbort
         If the payer has less than the fee.
     """
+    raw, charges = transaction.raw, session.meter.charges()
     session.meter = free_meter()
-    raw = transaction.raw
     session.module(TransactionValidation).count(raw.sender, transaction.nonce, raw.expiration_timestamp_secs)
     net = charges.total_charge_gas_units * raw.gas_unit_price - charges.storage_fee_refund_octas
     if transaction.payer != NO_PAYER and net:
@@ -534,19 +511,6 @@ def _finish(session: Session, snapshot: LedgerSnapshot, transaction: Transaction
         except MoveAbort:  # the transaction has spent what its fee needs
             raise MoveAbort("0x1::transaction_validation", _CANNOT_PAY) from None
     statement = TransactionFee.FeeStatement(**charges._asdict())
-    kind = snapshot.code.struct(TransactionFee.FeeStatement, ())
+    kind = session.snapshot.code.struct(TransactionFee.FeeStatement, ())
     session.events.append(EmittedEvent(kind.kind.text, encode_bcs(kind.layout, store_value(kind.kind, statement))))
-
-
-def _with_deposit(
-    snapshot: LedgerSnapshot, stored: dict[StateKey, StateValue | None], key: StateKey, data: bytes | None
-) -> StateValue | None:
-    """Return a written value with its deposit; a value written only by fee collection keeps the deposit it had."""
-    if data is None:
-        return None
-    paid = stored.get(key) or snapshot.state.read(key, snapshot.version)
-    return _stored(data) if paid is None else paid._replace(data=data)
-
-
-def _stored(data: bytes | None) -> StateValue | None:
-    return None if data is None else StateValue(data, 0, 0)
+    return charges

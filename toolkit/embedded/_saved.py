@@ -18,6 +18,7 @@ import msgspec
 
 from toolkit._present.files import cache_folder, read_file, replacing
 from toolkit.embedded._chain import Chain, Milestone, MilestoneKind, Nonnegative, Settings
+from toolkit.embedded._code import CodeSet
 from toolkit.embedded._compiler import code_digest
 from toolkit.embedded._contract import Module
 from toolkit.embedded._history import CONTRACTS
@@ -33,9 +34,8 @@ from toolkit.wire import SignedTransaction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
-    from toolkit.embedded._code import CodeSet
     from toolkit.embedded._definitions import Definition
 
     _Find = Callable[[list["_Code"]], list[Definition]]
@@ -149,24 +149,14 @@ def _content(chain: Chain) -> _Content:
     ]
     rows = []
     for done in chain.transactions:
-        output = done.output
-        row = _Row(
-            done.kind,
-            done.hash,
-            done.timestamp_us,
-            output.success,
-            output.vm_status,
-            output.charges,
-            {keys.setdefault(key, len(keys)): value for key, value in output.writes.items()},
-            output.events,
-            output.execution_status,
-            dict(output.tables),
-            None if done.request is None else done.request.signed.to_bcs(),
-        )
-        rows.append(row)
+        success, vm_status, charges, values, events, _, status, tables = done.output
+        writes = {keys.setdefault(key, len(keys)): value for key, value in values.items()}
+        request = None if done.request is None else done.request.signed.to_bcs()
+        start = done.kind, done.hash, done.timestamp_us, success, vm_status
+        rows.append(_Row(*start, charges, writes, events, status, dict(tables), request))
     published = [
         (version, [modules.setdefault(_code(one), len(modules)) for one in code.modules.values()])
-        for version, code in chain.published()
+        for version, code in zip(chain.code_versions, chain.codes, strict=True)
     ]
     return _Content(
         **msgspec.structs.asdict(chain.settings),
@@ -242,16 +232,23 @@ def _restored(saved: _Content, definitions: list[Definition]) -> Chain:
     chain = Chain(settings, saved.next_time_us, saved.block_us)
     chain.milestones += [Milestone(*milestone) for milestone in saved.milestones]
     keys = [StateKey(kind, owner, item if kind == "table" else item.decode()) for kind, owner, item in saved.keys]
-    sets = ((version, [definitions[place] for place in places]) for version, places in saved.published)
     first = saved.blocks[0].first_version
     _check_versions(saved.blocks, [version for version, _ in saved.published], first + len(saved.transactions) - 1)
-    chain.restore(
-        codes=((version, {(one.address, one.name): one for one in modules}) for version, modules in sets),
-        blocks=saved.blocks,
-        older=((version, {keys[place]: value}) for version, place, value in saved.older),
-        transactions=_committed(saved.transactions, keys, first, chain.code_at),
-        tables=saved.tables,
-    )
+    chain.blocks += saved.blocks
+    chain.oldest_version = first
+    no_code = CodeSet({}, enum_variants=settings.enum_variants)
+    for version, places in saved.published:
+        chain.add_code(version, no_code.with_modules(definitions[place] for place in places))
+    for version, place, value in saved.older:
+        chain.state.write(version, {keys[place]: value})
+    for version, row in enumerate(saved.transactions, start=first):
+        writes = {keys[place]: value for place, value in row.writes.items()}
+        output = Output(row.success, row.vm_status, row.charges, writes, row.events, tables=row.tables)
+        output = output._replace(execution_status=row.execution_status)
+        request = None if row.request is None else _StoredTransaction(row.request, row.hash)
+        code = chain.code_at(version)
+        chain.add(CommittedTransaction(version, row.kind, row.hash, output, row.timestamp_us, request, code))
+    chain.tables.update(saved.tables)
     return chain
 
 
@@ -266,23 +263,6 @@ def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) 
         raise ValueError("its blocks are not consecutive, or do not contain its transactions")
     if published != sorted({*published}) or not 0 <= published[0] <= blocks[0].first_version or published[-1] > head:
         raise ValueError("the versions of its published modules are not in order from its first block")
-
-
-def _committed(
-    rows: list[_Row], keys: list[StateKey], first: int, code_at: Callable[[int], CodeSet]
-) -> Iterator[CommittedTransaction]:
-    for version, row in enumerate(rows, start=first):
-        output = Output(
-            row.success,
-            row.vm_status,
-            row.charges,
-            {keys[place]: value for place, value in row.writes.items()},
-            row.events,
-            execution_status=row.execution_status,
-            tables=row.tables,
-        )
-        request = None if row.request is None else _StoredTransaction(row.request, row.hash)
-        yield CommittedTransaction(version, row.kind, row.hash, output, row.timestamp_us, request, code_at(version))
 
 
 def _own_classes(modules: list[_Code]) -> list[Definition]:

@@ -11,6 +11,7 @@ from toolkit.embedded._code import decode_group, encode_group, read_resource
 from toolkit.embedded._compiler import compiled
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, whole_pages
 from toolkit.embedded._state import StateKey, group_key, resource_key, table_key, type_tag_size
+from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S, TimeLimitReached
 from toolkit.embedded._values import READ_ONLY, Loan, created
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
 from toolkit.embedded.types import is_framework
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._code import CodeSet, StructType
     from toolkit.embedded._definitions import Contract, Definition
-    from toolkit.embedded._meter import Meter
-    from toolkit.embedded._state import VersionedState
+    from toolkit.embedded._meter import Meter, Schedule
+    from toolkit.embedded._state import StateValue, VersionedState
     from toolkit.embedded.types import MoveType, Struct
     from toolkit.move import StructTag, TypeTag
 
@@ -39,6 +40,20 @@ _NOT_FOUND = AbortCode(0x6507, "")
 
 
 _HANDLE_BYTES = 48
+
+
+class LedgerSnapshot(NamedTuple):
+    """A version of the ledger, as an execution reads it."""
+
+    state: VersionedState
+    version: int
+    code: CodeSet
+    schedule: Schedule
+    timestamp_us: int
+    chain_id: int
+    # Seconds that contract code may take, None for no limit, and the error that ends it.
+    timeout_s: float | None = DEFAULT_TIMEOUT_S
+    timeout_error: Callable[[float], Exception] = TimeLimitReached
 
 
 class TableTypes(NamedTuple):
@@ -89,27 +104,27 @@ class Session:
 
     Parameters
     ----------
-    state : VersionedState
-        State of the ledger; not changed.
-    version : int
-        Version that is read.
-    code : CodeSet
-        Modules published at that version.
+    snapshot : LedgerSnapshot
+        Version that is read; its state is not changed.
     meter : Meter
         Charged for every access.
-    seed : bytes
+    seed : bytes, default b""
         New addresses (table handles, objects) are derived from it.
+
+    Attributes
+    ----------
+    code : CodeSet
+        The published modules, including those that the execution publishes.
     """
 
-    def __init__(self, state: VersionedState, version: int, code: CodeSet, meter: Meter, *, seed: bytes) -> None:
+    def __init__(self, snapshot: LedgerSnapshot, meter: Meter, *, seed: bytes = b"") -> None:
         self.meter = meter
-        self.code = code
-        self.version = version
+        self.snapshot = snapshot
+        self.code = snapshot.code
         self.writes: dict[StateKey, bytes | None] = {}
         self.events: list[EmittedEvent] = []
         # Types of keys and items by handle, of the tables that are written.
         self.tables: dict[str, TableTypes] = {}
-        self._state = state
         self._seed = seed
         self._addresses = 0
         self._loaded: set[StateKey | tuple[StateKey, str]] = set()  # a member of a group by its tag
@@ -176,15 +191,19 @@ class Session:
         """Return stored bytes without charging."""
         if key in self.writes:
             return self.writes[key]
-        value = self._state.read(key, self.version)
+        value = self.committed(key)
         return None if value is None else value.data
+
+    def committed(self, key: StateKey) -> StateValue | None:
+        """Return a value before this execution, without charging."""
+        return self.snapshot.state.read(key, self.snapshot.version)
 
     def committed_resource(self, at: str, tag: StructTag) -> bytes | None:
         """Return a resource's bytes before this execution, without charging."""
-        return read_resource(self._state, self.code, at, tag, self.version)
+        return read_resource(self.snapshot.state, self.code, at, tag, self.snapshot.version)
 
     def _write(self, key: StateKey, data: bytes | None) -> None:
-        if data is None and self._state.read(key, self.version) is None:
+        if data is None and self.committed(key) is None:
             self.writes.pop(key, None)  # created and deleted in one execution: no change
         else:
             self.writes[key] = data

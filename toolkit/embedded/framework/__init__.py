@@ -21,6 +21,7 @@ from toolkit.move import parse_address
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from toolkit.embedded._chain import Settings
     from toolkit.embedded._meter import Schedule
     from toolkit.embedded._session import Session
 
@@ -62,10 +63,9 @@ FRAMEWORK: tuple[type[Module], ...] = tuple(
 def genesis(
     session: Session,
     *,
-    chain_id: int,
+    settings: Settings,
     schedule: Schedule,
     features: Iterable[int],
-    epoch_us: int,
     accounts: Sequence[tuple[str, int]],
 ) -> None:
     """Write the first state: time, chain id, gas schedule, features, the gas coin, and accounts.
@@ -74,22 +74,20 @@ def genesis(
     ----------
     session : Session
         An execution without charges.
-    chain_id : int
-        u8.
+    settings : Settings
+        Chain id and length of an epoch.
     schedule : Schedule
         First gas schedule.
     features : iterable of int
         Features that are on.
-    epoch_us : int
-        Length of an epoch, microseconds.
     accounts : sequence of (address, octas)
         Accounts to create, with their balances.
     """
     session.module(_configuration.Timestamp).set_time(0)
-    session.module(_configuration.ChainId).initialize(chain_id)
+    session.module(_configuration.ChainId).initialize(settings.chain_id)
     session.module(_configuration.Reconfiguration).initialize()
     session.module(NonceValidation).initialize()
-    session.module(_configuration.Block).initialize(epoch_us)
+    session.module(_configuration.Block).initialize(settings.epoch_us)
     session.module(_configuration.GasSchedule).initialize(schedule)
     session.module(_configuration.Features).initialize(features)
     coins = session.module(Coin)

@@ -24,8 +24,8 @@ from toolkit.wire._headers import ledger_headers
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from toolkit.embedded._execution import LedgerSnapshot
     from toolkit.embedded._ledger import Ledger
+    from toolkit.embedded._session import LedgerSnapshot
 
     Handler = Callable[["EmbeddedNode", HttpCall], HttpAnswer]
     Headers = Sequence[tuple[bytes, bytes]]
