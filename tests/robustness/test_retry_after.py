@@ -12,7 +12,7 @@ from tests.unit.client.fakes import URL, Script, answer, get, refused
 from tests.unit.client.test_connection import Clock, connected
 from toolkit.cli import main
 from toolkit.client._connection import Connection
-from toolkit.client._http import MAX_RETRY_AFTER_S, Answer, Pace, RetryPolicy, node_pause_s, not_sent, resume_time
+from toolkit.client._http import MAX_RETRY_AFTER_S, Answer, Pace, RetryPolicy, not_sent, resume_time
 from toolkit.errors import RateLimited, RunStopped, Unavailable
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")
@@ -179,11 +179,15 @@ def test_calls_over_threads_are_rows_too():
 def test_only_429_and_503_speak_for_the_whole_node():
     """Another status with a Retry-After is about its own request."""
     headers = {"retry-after": "7"}
-    assert [node_pause_s(Answer(status, headers, b"")) for status in (429, 503, 500, 502, 404, 200)] == [7.0, 7.0] + [
-        None
-    ] * 4
-    assert node_pause_s(Answer(429, {}, b"")) is None
-    assert node_pause_s(Answer(429, {"retry-after": "0"}, b"")) is None
+
+    def paused_s(answer: Answer) -> float:
+        pace = Pace(None, clock=lambda: 0.0)
+        pace.note_answer(answer, budget_s=60.0)
+        return pace.paused_s()
+
+    assert [paused_s(Answer(status, headers, b"")) for status in (429, 503, 500, 502, 404, 200)] == [7.0, 7.0] + [0] * 4
+    assert paused_s(Answer(429, {}, b"")) == 0
+    assert paused_s(Answer(429, {"retry-after": "0"}, b"")) == 0
 
 
 def test_times_are_told_in_utc_and_never_too_early():

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from toolkit.client._connection import Connection
     from toolkit.client._http import Answer, Request
     from toolkit.frames._calls import TableItemRecord, ViewRecord
-    from toolkit.move import FunctionAbi, Layout, TypeTag
+    from toolkit.move import TypeTag
     from toolkit.wire import EntryFunction, LedgerState, ViewFunction
 
 T = TypeVar("T")
@@ -203,10 +203,8 @@ class AbiStore:
             return Known(b"override", override)
         with self._lock:
             found = self._timelines[key].between(version)
-        return found or self._asked_if_working(*key, version)
-
-    def _asked_if_working(self, address: str, name: str, version: int) -> Known:
-        key = (address, name)
+        if found is not None:
+            return found
         if self._outages.resting(key) is not None:
             return _UNKNOWN
         resting = self._outages.all_resting()
@@ -215,7 +213,7 @@ class AbiStore:
             return _UNKNOWN
         try:
             with self._outages.noted(key):
-                return self._asked(address, name, version)
+                return self._asked(*key, version)
         except (NodeError, NodeUnreachable) as error:
             if not is_outage(error):
                 raise
@@ -243,16 +241,15 @@ class AbiStore:
             self._silent.add((address, name, version))
             return _UNKNOWN
         self._silent.clear()
+        found = _ABSENT
         with self._lock:
-            found = _ABSENT if answer is None else self._decoded(answer)
+            if answer is not None:
+                digest = hashlib.blake2b(answer, digest_size=16).digest()
+                if digest not in self._by_digest:
+                    self._by_digest[digest] = abi_of(answer)
+                found = Known(digest, self._by_digest[digest])
             self._timelines[address, name].add(version, found)
         return found
-
-    def _decoded(self, answer: bytes) -> Known:
-        digest = hashlib.blake2b(answer, digest_size=16).digest()
-        if digest not in self._by_digest:
-            self._by_digest[digest] = abi_of(answer)
-        return Known(digest, self._by_digest[digest])
 
     def layouts_at(
         self, tag: TypeTag, versions: Iterable[int]
@@ -415,18 +412,11 @@ def abi_of(answer: bytes) -> ModuleAbi | None:
     return decode_module_abi(document)
 
 
-@dataclass(frozen=True)
-class ListedModule:
+class ListedModule(NamedTuple):
     """A module of an account: its ABI, None if the node cannot read its code, and the size of the code."""
 
     abi: ModuleAbi | None
     size_bytes: int
-
-    @classmethod
-    def of(cls, row: dict[str, Any]) -> ListedModule:
-        """Return the module of an answer ``{"bytecode", "abi"}``."""
-        abi = None if row.get("abi") is None else decode_module_abi(row)
-        return cls(abi, len(row["bytecode"].removeprefix("0x")) // 2)
 
 
 @lru_cache(maxsize=1024)
@@ -455,12 +445,7 @@ def parameter_layouts(function: FunctionAbi, type_arguments: Sequence[str], abis
 
 
 def encode_arguments(
-    function: FunctionAbi,
-    type_arguments: Sequence[str],
-    arguments: Sequence[Any],
-    abis: AbisAt,
-    *,
-    where: str,
+    function: FunctionAbi, type_arguments: Sequence[str], arguments: Sequence[Any], abis: AbisAt, *, where: str
 ) -> list[Any]:
     """Encode arguments by a function's ABI.
 
@@ -675,102 +660,17 @@ class TableItem:
 
 
 Encoding = Literal["json", "bcs"]
-
-
+JSON = "application/json"
+_BCS = "application/x-bcs"
 _OBJECT = "0x1::object::Object"
 
 
 # encodings -----------------------------------------------------------------------------------------------------------
 
 
-class _Json:
-    """JSON: for every call, also if types are not known."""
-
-    accept = "application/json"
-    view_content = "application/json"
-
-    def view_body(self, call: ViewFunction, function: FunctionAbi | None, abis: AbisAt) -> bytes:
-        """Encode a view by the function's ABI; without a function, the node gets the arguments unchanged."""
-        return json_body(
-            {
-                "function": wire_function(call.function),
-                "type_arguments": [wire_type(parse_type_tag(text)) for text in call.type_arguments],
-                "arguments": json_arguments(call, function, abis),
-            }
-        )
-
-    def view_values(self, call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
-        """Return the values of a view, and their JSON text."""
-        items = parse_json(answer.body, call.function)
-        if not isinstance(items, list):
-            got = f"{type(items).__name__}: {answer.body[:60]!r}"
-            raise SchemaError(f"{call.function}: expected a JSON array of return values, got {got}")
-        raw = answer.body.decode("utf-8", "replace").strip()
-        raw = raw[1:-1].strip() if len(items) == 1 else raw
-        if returns.layouts is None:
-            return tuple(items), raw
-        if len(returns.layouts) != len(items):
-            expected = len(returns.layouts)
-            raise SchemaError(
-                f"{call.function}: expected {expected} return values according to its ABI, "
-                f"but the answer has {len(items)}"
-            )
-        places = enumerate(zip(returns.layouts, items, strict=True))
-        try:
-            return tuple(decode_json(*pair, where=f"value {place}") for place, pair in places), raw
-        except SchemaError as error:
-            raise SchemaError(f"{call.function} return {error}", column=error.column) from None
-
-    def item_value(self, layout: Layout, answer: Answer, asked: str) -> Any:
-        """Return the value of a table item."""
-        document = parse_json(answer.body, asked)
-        try:
-            return decode_json(layout, document, where="table item")
-        except SchemaError as error:
-            raise SchemaError(f"{asked}: {error}", column=error.column) from None
-
-
-class _Bcs:
-    """BCS: for calls whose types are all fully known."""
-
-    accept = "application/x-bcs"
-    view_content = "application/x.aptos.view_function+bcs"
-
-    def view_body(self, call: ViewFunction, function: FunctionAbi, abis: AbisAt) -> bytes:
-        """Encode a view, with the checks and messages of JSON."""
-        json_arguments(call, function, abis)
-        return encode_view_request(call, parameter_layouts(function, call.type_arguments, abis))
-
-    def view_values(self, call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
-        """Return the values of a view, and their JSON text."""
-        layouts, body = returns.layouts or (), answer.bcs(call.function)
-        try:
-            values = tuple(decode_view_answer(body, layouts))
-        except SchemaError as error:
-            which = ": " if error.column is None else " return "  # of all values, or of one of them
-            text = f"{call.function}{which}{error}; the answer is {body[:40]!r}"
-            raise SchemaError(text, column=error.column) from None
-        shown = [encode_json(layout, value) for layout, value in zip(layouts, values, strict=True)]
-        return values, msgspec.json.encode(shown[0] if len(shown) == 1 else shown).decode()
-
-    def item_value(self, layout: Layout, answer: Answer, asked: str) -> Any:
-        """Return the value of a table item."""
-        body = answer.bcs(asked)
-        try:
-            return decode_bcs(layout, body, where="table item")
-        except SchemaError as error:
-            raise SchemaError(f"{asked}: {error}; the answer is {body[:40]!r}", column=error.column) from None
-
-
-Codec: TypeAlias = "_Json | _Bcs"
-JSON, BCS = _Json(), _Bcs()
-
-
-def codec_for(layouts: Sequence[Layout] | None, *, bcs: bool) -> Codec:
-    """Return how a call is encoded: BCS if that is wanted and every part of every type is known, else JSON."""
-    if bcs and layouts is not None and all(is_closed(layout) for layout in layouts):
-        return BCS
-    return JSON
+def fit_bcs(layouts: Sequence[Layout] | None) -> bool:
+    """Return whether values can be sent in BCS: every part of every type is known."""
+    return layouts is not None and all(map(is_closed, layouts))
 
 
 def only_in_bcs(call: ViewFunction | EntryFunction, function: FunctionAbi) -> bool:
@@ -802,6 +702,38 @@ def json_arguments(call: ViewFunction | EntryFunction, function: FunctionAbi | N
     return encode_arguments(function, call.type_arguments, call.arguments, abis, where=where)
 
 
+def _json_values(function: str, answer: Answer, layouts: tuple[Layout, ...] | None) -> tuple[tuple[Any, ...], str]:
+    """Return the values of a view, and their JSON text."""
+    items = parse_json(answer.body, function)
+    if not isinstance(items, list):
+        got = f"{type(items).__name__}: {answer.body[:60]!r}"
+        raise SchemaError(f"{function}: expected a JSON array of return values, got {got}")
+    raw = answer.body.decode("utf-8", "replace").strip()
+    raw = raw[1:-1].strip() if len(items) == 1 else raw
+    if layouts is None:
+        return tuple(items), raw
+    if len(layouts) != len(items):
+        got = f"but the answer has {len(items)}"
+        raise SchemaError(f"{function}: expected {len(layouts)} return values according to its ABI, {got}")
+    places = enumerate(zip(layouts, items, strict=True))
+    try:
+        return tuple(decode_json(*pair, where=f"value {place}") for place, pair in places), raw
+    except SchemaError as error:
+        raise SchemaError(f"{function} return {error}", column=error.column) from None
+
+
+def _bcs_values(function: str, answer: Answer, layouts: tuple[Layout, ...] | None) -> tuple[tuple[Any, ...], str]:
+    """Return the values of a view, whose types are all known, and their JSON text."""
+    layouts, body = layouts or (), answer.bcs(function)
+    try:
+        values = tuple(decode_view_answer(body, layouts))
+    except SchemaError as error:
+        which = ": " if error.column is None else " return "  # of all values, or of one of them
+        raise SchemaError(f"{function}{which}{error}; the answer is {body[:40]!r}", column=error.column) from None
+    shown = [encode_json(layout, value) for layout, value in zip(layouts, values, strict=True)]
+    return values, msgspec.json.encode(shown[0] if len(shown) == 1 else shown).decode()
+
+
 # views and table items -----------------------------------------------------------------------------------------------
 
 
@@ -813,7 +745,7 @@ class _Form(Generic[Types]):
     """What a call is at all versions with the same modules: its request without the version, and its types."""
 
     request: Request
-    codec: Codec
+    answers_bcs: bool
     types: Types
 
 
@@ -842,16 +774,18 @@ class _PreparedRead(Generic[T, Types]):
             modules, form = self._forms.found(encoded_by)
         except (VersionPruned, NotFound) as error:  # the look-up of a module at a version that cannot be read
             raise renamed(asked, error) from None
+        request = form.request
+        if version is not None:
+            request = replace(request, url=f"{request.url}?ledger_version={version}")
         finish = partial(self._finished, form, version, encoded_by)
-        failure = self._abis.failure(modules)
-        return PreparedCall(form.request.pinned(version), asked, finish, version, self._gas, failure)
+        return PreparedCall(request, asked, finish, version, self._gas, self._abis.failure(modules))
 
     def _finished(self, form: _Form[Types], version: int | None, encoded_by: int, answer: Answer) -> T:
-        ledger, read = answer.parsed.ledger, encoded_by
+        ledger, types, read = answer.parsed.ledger, form.types, encoded_by
         if version is None and ledger is not None and ledger.version != read:
             read = ledger.version
-            form = replace(form, types=self._types(self._abis.at(read, lenient=True)))
-        return self._result(form, answer, read)
+            types = self._types(self._abis.at(read, lenient=True))
+        return self._result(answer, types, read, bcs=form.answers_bcs)
 
     def _form(self, abis: AbisAt) -> _Form[Types]:
         raise NotImplementedError
@@ -859,19 +793,19 @@ class _PreparedRead(Generic[T, Types]):
     def _types(self, abis: AbisAt) -> Types:
         raise NotImplementedError
 
-    def _result(self, form: _Form[Types], answer: Answer, version: int) -> T:
+    def _result(self, answer: Answer, types: Types, version: int, *, bcs: bool) -> T:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
-class _Returns:
-    """What a view returns; `layouts` is None if no ABI is known."""
+class _Signature(NamedTuple):
+    """What a view returns, and its ABI; `function` and `layouts` are None if no ABI is known."""
 
+    function: FunctionAbi | None = None
     types: tuple[str, ...] = ()
     layouts: tuple[Layout, ...] | None = None
 
 
-class PreparedView(_PreparedRead[ViewResult, _Returns]):
+class PreparedView(_PreparedRead[ViewResult, _Signature]):
     """A view that can be sent at any version.
 
     Parameters
@@ -892,38 +826,40 @@ class PreparedView(_PreparedRead[ViewResult, _Returns]):
         """Return the layouts of the return values at a version, None if no ABI is known."""
         return self._types(self._abis.at(version)).layouts
 
-    def _form(self, abis: AbisAt) -> _Form[_Returns]:
-        function = function_abi(self._call.function, abis)
-        returns = self._returns(function, abis)
-        writer: Codec = JSON
-        reader: Codec = JSON
-        if function is not None and returns.layouts is not None:
-            needed = only_in_bcs(self._call, function)
-            parameters = parameter_layouts(function, self._call.type_arguments, abis)
-            reader = codec_for((*parameters, *returns.layouts), bcs=needed or self._encoding == "bcs")
+    def _form(self, abis: AbisAt) -> _Form[_Signature]:
+        call, signature = self._call, self._types(abis)
+        function, parameters, asks_bcs, answers_bcs = signature.function, list[Layout](), False, False
+        if function is not None:
+            needed = only_in_bcs(call, function)
+            parameters = parameter_layouts(function, call.type_arguments, abis)
+            answers_bcs = (needed or self._encoding == "bcs") and fit_bcs((*parameters, *(signature.layouts or ())))
             # What cannot be read from BCS, such as an enum without its variants, a node may still print in JSON.
-            writer = codec_for(parameters, bcs=needed or reader is BCS)
-        body = writer.view_body(self._call, function, abis)  # type: ignore[arg-type]  # BCS only with an ABI
-        content, accept = writer.view_content, reader.accept
-        return _Form(
-            self._connection.request("POST", "/view", body=body, content=content, accept=accept), reader, returns
-        )
+            asks_bcs = (needed or answers_bcs) and fit_bcs(parameters)
+        arguments = json_arguments(call, function, abis)  # also for a call in BCS: it checks them
+        if asks_bcs:
+            content, body = "application/x.aptos.view_function+bcs", encode_view_request(call, parameters)
+        else:
+            types = [wire_type(parse_type_tag(text)) for text in call.type_arguments]
+            content = JSON
+            body = json_body(
+                {"function": wire_function(call.function), "type_arguments": types, "arguments": arguments}
+            )
+        accept = _BCS if answers_bcs else JSON
+        request = self._connection.request("POST", "/view", body=body, content=content, accept=accept)
+        return _Form(request, answers_bcs, signature)
 
-    def _types(self, abis: AbisAt) -> _Returns:
-        return self._returns(function_abi(self._call.function, abis), abis)
-
-    def _returns(self, function: FunctionAbi | None, abis: AbisAt) -> _Returns:
+    def _types(self, abis: AbisAt) -> _Signature:
+        function = function_abi(self._call.function, abis)
         if function is None:
-            return _Returns()
+            return _Signature()
         given = tuple(parse_type_tag(text) for text in self._call.type_arguments)
         tags = [substitute(tag, given) for tag in function.results]
-        return _Returns(tuple(str(tag) for tag in tags), tuple(abis.layout(tag) for tag in tags))
+        return _Signature(function, tuple(map(str, tags)), tuple(map(abis.layout, tags)))
 
-    def _result(self, form: _Form[_Returns], answer: Answer, version: int) -> ViewResult:
-        values, raw = form.codec.view_values(self._call, answer, form.types)
-        headers = answer.parsed
-        types, layouts = form.types.types, form.types.layouts
-        return ViewResult(self._call, values, types, headers.gas_used, version, headers.ledger, layouts, raw)
+    def _result(self, answer: Answer, types: _Signature, version: int, *, bcs: bool) -> ViewResult:
+        values, raw = (_bcs_values if bcs else _json_values)(self._call.function, answer, types.layouts)
+        gas, ledger = answer.parsed.gas_used, answer.parsed.ledger
+        return ViewResult(self._call, values, types.types, gas, version, ledger, types.layouts, raw)
 
 
 class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
@@ -966,14 +902,19 @@ class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
             "value_type": wire_type(self._value_tag),
             "key": encode_argument(key_layout, self._key, where="table key"),
         }
-        codec = codec_for([value_layout], bcs=self._encoding == "bcs")
-        where = path("tables", self._handle, "item")
-        return _Form(self._connection.request("POST", where, body=json_body(body), accept=codec.accept), codec, types)
+        bcs = self._encoding == "bcs" and fit_bcs([value_layout])
+        where, accept = path("tables", self._handle, "item"), _BCS if bcs else JSON
+        return _Form(self._connection.request("POST", where, body=json_body(body), accept=accept), bcs, types)
 
     def _types(self, abis: AbisAt) -> tuple[Layout, Layout]:
         return abis.layout(self._key_tag), abis.layout(self._value_tag)
 
-    def _result(self, form: _Form[tuple[Layout, Layout]], answer: Answer, version: int) -> TableItem:
-        key_layout, value_layout = form.types
-        value = form.codec.item_value(value_layout, answer, self._asked)
-        return TableItem(self._handle, self._key, value, version, answer.parsed.ledger, key_layout, value_layout)
+    def _result(self, answer: Answer, types: tuple[Layout, Layout], version: int, *, bcs: bool) -> TableItem:
+        body = answer.bcs(self._asked) if bcs else answer.body
+        document: Any = body if bcs else parse_json(body, self._asked)
+        try:
+            value = (decode_bcs if bcs else decode_json)(types[1], document, where="table item")
+        except SchemaError as error:
+            end = f"; the answer is {body[:40]!r}" if bcs else ""
+            raise SchemaError(f"{self._asked}: {error}{end}", column=error.column) from None
+        return TableItem(self._handle, self._key, value, version, answer.parsed.ledger, *types)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
+import re
 import threading
 import time
 from contextlib import closing, contextmanager
@@ -43,6 +44,7 @@ _HEADER_PROBES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/view", {"function": "0x1::chain_id::get", "type_arguments": [], "arguments": []}),
     ("/tables/0x1/item", {"key_type": "u8", "value_type": "u8", "key": 0}),
 )
+_VERSION_ASKED = re.compile(r"[?&]ledger_version=([0-9]{1,20})(?:&|$)")
 # Number of calls that are looked up in the cache together; it bounds the memory of long fetches.
 _LOOKUP_SIZE = 256
 _NOT_DESCRIBED = (
@@ -206,7 +208,13 @@ class Connection:
             One per call.
         """
         self.check_open()
-        with closing(self._sent(self._jobs(calls))) as outcomes:
+        jobs: Iterator[_Job] = self._jobs(calls)
+        sent: Generator[tuple[_Tag, http.Answer | errors.ToolkitError], None, None]
+        if self._engine is not None:
+            sent = self._engine.run(jobs, retry=self._retry, also_repeat=self._lags)
+        else:
+            sent = (found for _, found in run_in_threads(jobs, self._outcome, in_flight=self._max_in_flight))
+        with closing(sent) as outcomes:
             for (number, call, place), outcome in outcomes:
                 result = self._result(call, place, outcome)
                 del outcome  # do not hold a large answer while waiting for the next one
@@ -247,15 +255,13 @@ class Connection:
             answer, error = archived, None
         if error is not None:
             masked = {name: getattr(error, name) for name in ("message", "error_code", "vm_error_code")}
-            answer = replace(answer, body=http.json_body(masked))
-        else:
-            try:
-                result = call.finish(answer)
-            except errors.SchemaError as misfit:
-                raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
-        self.cache.store(place, answer)
-        if error is not None:
+            self.cache.store(place, replace(answer, body=http.json_body(masked)))
             raise error
+        try:
+            result = call.finish(answer)
+        except errors.SchemaError as misfit:
+            raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
+        self.cache.store(place, answer)
         return result
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
@@ -420,23 +426,16 @@ class Connection:
 
     def _lags(self, request: http.Request, answer: http.Answer) -> bool:
         """Return whether an answer is a 404 of a backend that lags behind the highest head this host has reported."""
-        ledger, newest = answer.parsed.ledger, self.newest
-        if ledger is None or newest is None or answer.status != HTTPStatus.NOT_FOUND:
+        ledger, newest, asked = answer.parsed.ledger, self.newest, _VERSION_ASKED.search(request.url)
+        if ledger is None or newest is None or asked is None or answer.status != HTTPStatus.NOT_FOUND:
             return False
         if answer.error.error_code != ErrorCode.VERSION_NOT_FOUND:
             return False
-        return ledger.version < newest.version and _version_asked(request.url) <= newest.version
+        return ledger.version < newest.version and int(asked[1]) <= newest.version
 
     def _note_ledger(self, ledger: LedgerState | None) -> None:
         if ledger is not None and (self.newest is None or ledger.version >= self.newest.version):
             self.newest = ledger
-
-    def _sent(self, jobs: Iterator[_Job]) -> Generator[tuple[_Tag, http.Answer | errors.ToolkitError], None, None]:
-        """Send requests at once, over the engine if there is one, else over the transport in threads."""
-        if self._engine is not None:
-            yield from self._engine.run(jobs, retry=self._retry, also_repeat=self._lags)
-        else:
-            yield from (found for _, found in run_in_threads(jobs, self._outcome, in_flight=self._max_in_flight))
 
     def _outcome(self, job: _Job) -> tuple[_Tag, http.Answer | errors.ToolkitError]:
         tag, request = job
@@ -455,10 +454,3 @@ def _without_frames(error: _Error) -> _Error:
         cause.__traceback__ = None
         cause = cause.__cause__ or cause.__context__
     return error
-
-
-def _version_asked(url: str) -> int:
-    """Return the ledger version in the query of a URL, or 2**64 if none is valid."""
-    _, _, tail = url.partition("ledger_version=")
-    digits = tail.partition("&")[0]
-    return int(digits) if digits.isascii() and digits.isdigit() else 2**64

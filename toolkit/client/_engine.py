@@ -31,7 +31,7 @@ from toolkit.client._transport import Routes
 from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from toolkit.client._http import Credentials
     from toolkit.client._transport import Route
@@ -477,7 +477,7 @@ class BulkEngine:
         *,
         retry: RetryPolicy | None = None,
         also_repeat: Callable[[Request, Answer], bool] | None = None,
-    ) -> Iterator[tuple[_Key, Answer | ToolkitError]]:
+    ) -> Generator[tuple[_Key, Answer | ToolkitError], None, None]:
         """Send requests and yield their outcomes in the order of completion.
 
         Close the iterator (``contextlib.closing``) to cancel the requests in flight: an exception in the caller's loop
@@ -521,7 +521,7 @@ class BulkEngine:
 
     def _results(
         self, run: _Run, jobs: Iterator[tuple[_Key, Request | Answer | ToolkitError]]
-    ) -> Iterator[tuple[_Key, Answer | ToolkitError]]:
+    ) -> Generator[tuple[_Key, Answer | ToolkitError], None, None]:
         more, unanswered = True, 0
         try:
             while more or unanswered:

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
@@ -80,14 +80,11 @@ class Credentials:
     """
 
     def __init__(
-        self,
-        api_key: str | None = None,
-        login: str | None = None,
-        *,
-        unsent: bool = False,
-        proxies: Iterable[str] = (),
+        self, api_key: str | None = None, login: str | None = None, *, unsent: bool = False, proxies: Iterable[str] = ()
     ) -> None:
-        if api_key is not None and not _fits_a_header(api_key):
+        if api_key is not None and not (
+            api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key != ""
+        ):
             raise errors.InputError(
                 "api_key contains a line break, surrounding space or another character that cannot be sent in a header"
             )
@@ -171,24 +168,17 @@ class Credentials:
 def _secrets(api_key: str | None, login: str | None) -> Iterable[str]:
     """Yield the secrets, plain and in base64: the key, the password or, if there is none, the user name."""
     user, _, password = (login or "").partition(":")
-    for secret in (api_key or "", unquote(password or user)):
-        if len(secret) >= _MIN_SECRET:
-            yield secret
-            yield secret.replace(" ", "+")
-            yield _base64(secret).rstrip("=")
-            yield _base64(secret).rstrip("=").translate(_URL_SAFE)
-    if login is not None and len(login) >= _MIN_SECRET:
-        whole = _base64(unquote(login)).rstrip("=")
-        yield whole
-        yield whole.translate(_URL_SAFE)
+    plain = [secret for secret in (api_key or "", unquote(password or user)) if len(secret) >= _MIN_SECRET]
+    whole = [unquote(login)] if login is not None and len(login) >= _MIN_SECRET else []
+    yield from plain
+    yield from (secret.replace(" ", "+") for secret in plain)
+    for encoded in (_base64(secret).rstrip("=") for secret in (*plain, *whole)):
+        yield encoded
+        yield encoded.translate(_URL_SAFE)
 
 
 def _base64(text: str) -> str:
     return base64.b64encode(text.encode("utf-8", "surrogateescape")).decode("ascii")
-
-
-def _fits_a_header(text: str) -> bool:
-    return text.isascii() and text.isprintable() and text.strip() == text != ""
 
 
 def _decoded(text: str) -> str:
@@ -218,7 +208,6 @@ NETWORKS = {
 _SCHEME = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:[/\\]+)?")
 _EXTRAS = re.compile(r"[?#]")
 _BELOW_BASE = re.compile(r"/v1/(?:-|accounts|blocks|estimate_gas_price|spec|tables|transactions|view)(?:/|$)")
-_NEARBY_DOMAINS = frozenset({"localhost", "local"})
 
 # Maximum size of an answer's body in bytes, decompressed. Larger pages of transactions are read as smaller pages.
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -357,7 +346,7 @@ def is_nearby(url: str) -> bool:
         try:
             address = ip_address(socket.inet_aton(host))  # notations such as 127.1 and 2130706433
         except (OSError, ValueError):
-            return host.rpartition(".")[2] in _NEARBY_DOMAINS
+            return host.rpartition(".")[2] in {"localhost", "local"}
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return address.is_private or address.is_loopback or address.is_link_local or address.is_unspecified
@@ -454,10 +443,6 @@ class Request:
         """Method and URL without query, for error messages."""
         return f"{self.method} {redacted_url(self.url)}"
 
-    def pinned(self, version: int | None) -> Request:
-        """Return the request, whose URL must not have a query, at a ledger version; None is the head."""
-        return self if version is None else replace(self, url=f"{self.url}?ledger_version={version}")
-
 
 # Characters of a URL that an answer names; nodes do not send longer ones.
 _MAX_URL = 300
@@ -515,11 +500,6 @@ class Answer:
     def content_type(self) -> str:
         """The content type; empty without one."""
         return self.header("content-type")
-
-    @property
-    def location(self) -> str:
-        """Where a redirect leads to, without login and query; empty without one."""
-        return redacted_target(self.header("location"))
 
     @property
     def archive(self) -> str | None:
@@ -585,7 +565,6 @@ class PreparedCall(Generic[T]):
     untyped: errors.NodeError | errors.NodeUnreachable | None = None
 
 
-_MAX_DIGITS = 9  # more seconds than `MAX_RETRY_AFTER_S` in any case
 # Maximum wait read from a ``Retry-After`` header, in seconds.
 MAX_RETRY_AFTER_S = 366 * 86_400
 
@@ -612,8 +591,8 @@ def retry_after_s(text: str, *, now: datetime | None = None) -> float | None:
     """
     text = text.strip()
     if text.isascii() and text.isdigit():
-        text = text.lstrip("0") or "0"  # int() raises for thousands of digits
-        return float(min(int(text), MAX_RETRY_AFTER_S) if len(text) <= _MAX_DIGITS else MAX_RETRY_AFTER_S)
+        first_digits = text.lstrip("0")[:10] or "0"  # int() raises for thousands of digits
+        return float(min(int(first_digits), MAX_RETRY_AFTER_S))
     try:
         when = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
@@ -695,7 +674,6 @@ def reason_text(text: str, credentials: Credentials) -> str:
 
 
 ALWAYS = frozenset({429, 502, 503, 504})
-_PAUSES_ALL = frozenset({429, 503})
 # Number of bytes of an error's body that are searched for reasons not to send the request again.
 _MAX_TEXT_BYTES = 4096
 K = TypeVar("K")
@@ -817,11 +795,6 @@ class RetryPolicy:
         return pause_s if again and waited_s + pause_s <= self.budget_s else None
 
 
-def node_pause_s(answer: Answer) -> float | None:
-    """Return the seconds for which a node asks all clients to pause: the ``Retry-After`` of a 429 or 503, else None."""
-    return (answer.retry_after_s or None) if answer.status in _PAUSES_ALL else None
-
-
 def resume_time(wait_s: float, *, now: datetime | None = None) -> str:
     """Return when a wait ends, for messages: ``2026-05-01 12:00:07 UTC``."""
     return f"{(now or datetime.now(UTC)) + timedelta(seconds=wait_s + 1):%Y-%m-%d %H:%M:%S} UTC"
@@ -891,23 +864,19 @@ class Pace:
         self._asked_since = None
 
     def note_answer(self, answer: Answer, *, budget_s: float) -> None:
-        """Record an answer, and `hold` if it asks for a pause."""
-        node_s = node_pause_s(answer)
-        if node_s is None:
-            self.answered()
-        else:
+        """Record an answer, and `hold` if it is a 429 or 503 with a ``Retry-After``, which is for all clients."""
+        if answer.status in {429, 503} and (node_s := answer.retry_after_s):
             self.hold(node_s, budget_s=budget_s)
+        else:
+            self.answered()
 
     def paused_s(self) -> float:
         """Return the seconds for which requests have to wait."""
-        return self._left_s(self._paused_until)
+        return max(0.0, self._paused_until - self._clock())
 
     def refused_s(self) -> float:
         """Return the seconds for which requests are neither sent nor wait, because the pause is too long; else 0."""
-        return self._left_s(self._refused_until)
-
-    def _left_s(self, until: float) -> float:
-        return max(0.0, until - self._clock()) if self.held else 0.0
+        return max(0.0, self._refused_until - self._clock())
 
 
 def is_outage(error: Exception) -> bool:
@@ -959,8 +928,7 @@ class Outages(Generic[K]):
 
     def last(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
         """Return the outage of `key` that no answer has ended yet, whether or not it may be tried again."""
-        found = self._failed.get(key)
-        return None if found is None else found[0]
+        return self._failed.get(key, (None,))[0]
 
     def ask_again(self) -> list[K]:
         """End every rest, so that each key may be tried again; return the keys."""

@@ -655,8 +655,6 @@ class Node(Reads):
         NodeError, NodeUnreachable
             If the node does not report the state of its ledger.
         """
-        from toolkit.client._node import probe
-
         before = self._connection.sent
         with self.fresh():
             found = probe(self)
@@ -919,42 +917,14 @@ def probe(node: Reads) -> Probe:
         except NodeError:
             return None
 
-    ledger = node.ledger()
-    seen = [answers(lambda: node.run_view(_VIEW, ledger.version)) for _ in range(_REPEATS)]
-    gas = [result.gas_used if result else None for result in seen]
-    offers = {name: answers(ask) is not None for name, ask in _further_reads(node, ledger.version).items()}
-    known = None not in gas
-    return Probe(
-        node=node.name,
-        chain_id=ledger.chain_id,
-        head=ledger.version,
-        claimed_oldest=ledger.oldest_version,
-        oldest_readable=_oldest(node, answers, ledger.oldest_version, ledger.version) if seen[0] else None,
-        gas_header=known,
-        gas_stable=len(set(gas)) == 1 if known else None,
-        offers=offers,
-    )
-
-
-def _oldest(node: Reads, answers: Callable[[Callable[[], Any]], Any], claimed: int, head: int) -> int:
-    """Return the oldest readable version, by bisection between the claimed one and the head."""
-
     def readable(version: int) -> bool:
         return answers(lambda: node.run_view(_VIEW, version)) is not None
 
-    if readable(claimed):
-        return claimed
-    low, high = claimed, head
-    for _ in range(_MAX_HALVINGS):
-        if high - low <= 1:
-            break
-        middle = (low + high) // 2
-        low, high = (low, middle) if readable(middle) else (middle, high)
-    return high
-
-
-def _further_reads(node: Reads, head: int) -> dict[str, Callable[[], Any]]:
-    return {
+    ledger = node.ledger()
+    head = ledger.version
+    seen = [answers(lambda: node.run_view(_VIEW, head)) for _ in range(_REPEATS)]
+    gas = [result.gas_used if result else None for result in seen]
+    further: dict[str, Callable[[], Any]] = {
         "node info": lambda: node.info().node_role or None,  # the role is not in the headers of POST operations
         "module": lambda: node.module("0x1", "timestamp", ledger_version=head),
         "resource": lambda: node.resource("0x1", "0x1::timestamp::CurrentTimeMicroseconds", ledger_version=head),
@@ -964,3 +934,26 @@ def _further_reads(node: Reads, head: int) -> dict[str, Callable[[], Any]]:
         "transactions by page": lambda: node.transactions(head, 1),
         "gas price estimate": node.gas_price,
     }
+    offers = {name: answers(ask) is not None for name, ask in further.items()}
+    known = None not in gas
+    return Probe(
+        node=node.name,
+        chain_id=ledger.chain_id,
+        head=head,
+        claimed_oldest=ledger.oldest_version,
+        oldest_readable=_oldest(readable, ledger.oldest_version, head) if seen[0] else None,
+        gas_header=known,
+        gas_stable=len(set(gas)) == 1 if known else None,
+        offers=offers,
+    )
+
+
+def _oldest(readable: Callable[[int], bool], claimed: int, head: int) -> int:
+    """Return the oldest readable version, by bisection between the claimed one and the head."""
+    low, high = claimed, claimed if readable(claimed) else head
+    for _ in range(_MAX_HALVINGS):
+        if high - low <= 1:
+            break
+        middle = (low + high) // 2
+        low, high = (low, middle) if readable(middle) else (middle, high)
+    return high

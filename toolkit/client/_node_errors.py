@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from toolkit import errors
 from toolkit._present.text import visible
-from toolkit.client._http import ALWAYS, MAX_SHOWN, NO_CREDENTIALS, Credentials, resume_time
+from toolkit.client._http import ALWAYS, MAX_SHOWN, NO_CREDENTIALS, Credentials, redacted_target, resume_time
 from toolkit.wire._responses import ERROR_CODES
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ def refusal(
         Of the class for the status; a 500 with a message about pruned state is `VersionPruned` too.
     """
     ledger, sent, status = answer.parsed.ledger, answer.error, answer.status
-    code, message, location = sent.error_code, credentials.mask(sent.message), credentials.mask(answer.location)
+    code, message = sent.error_code, credentials.mask(sent.message)
+    location = credentials.mask(redacted_target(answer.header("location")))
     archive = credentials.mask(answer.archive or "")
     if code not in ERROR_CODES:  # a documented code is not masked, even if it looks like a piece of a secret
         code = code and credentials.mask(code)

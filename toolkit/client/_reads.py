@@ -22,7 +22,7 @@ from toolkit.client._http import PreparedCall, json_body, path
 from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
 from toolkit.client._warnings import warn_caller
-from toolkit.move import decode_json, parse_address, parse_type_tag
+from toolkit.move import decode_json, decode_module_abi, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._json_text import is_u64, parse_json
 from toolkit.move._type_tags import wire_type
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
-    from typing import TypeAlias
 
     from toolkit.client._cache import AnswerCache
     from toolkit.client._calls import Encoding, ViewResult
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 
     # A function and its arguments that connect to a node again.
     Reconnect: TypeAlias = tuple[Callable[..., AbstractContextManager["Reads"]], tuple[Any, ...]]
-    from collections.abc import Callable
 
 T = TypeVar("T")
 
@@ -133,22 +131,17 @@ class Reads:
         """Return a request to a path below the base URL; see `Connection.request`."""
         return self._connection.request(method, where, **options)
 
-    def _at(self, asked: str, read: Callable[[Answer], T], version: int | None, *parts: str | int) -> PreparedCall[T]:
-        """Prepare a GET at a ledger version; None is the head."""
-        request = self._connection.request("GET", path(*parts), query={"ledger_version": version})
-        return PreparedCall(request, asked, read, version)
-
     def _get(
-        self, asked: str, read: Callable[[Answer], T], *parts: str | int, pin: int | None = None
+        self, asked: str, read: Callable[[Answer], T], *parts: str | int, pin: int | None = None, **query: Any
     ) -> PreparedCall[T]:
-        """Prepare a GET that takes no ledger version; `pin` is the version whose answer never changes."""
-        return PreparedCall(self._connection.request("GET", path(*parts)), asked, read, pin)
+        """Prepare a GET; `pin` is the version whose answer never changes, and a query entry of None is left out."""
+        return PreparedCall(self._connection.request("GET", path(*parts), query=query), asked, read, pin)
 
     # views and table items ----------------------------------------------------------------------------------------
 
     def run_view(self, call: ViewFunction, ledger_version: int | None = None) -> ViewResult:
         """Run a view at a version; the head by default."""
-        return self.one(self.prepare_views(call).at(as_version_or_head(ledger_version)))
+        return self.one(self.prepare_view(call, ledger_version))
 
     def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> PreparedCall[ViewResult]:
         """Prepare a view at one version."""
@@ -172,12 +165,12 @@ class Reads:
         request = self._connection.request("POST", where, body=body, query=query, accept="application/x-bcs")
         return PreparedCall(request, asked, lambda answer: answer.bcs(asked), ledger_version)
 
-    def _if_present(self, call: PreparedCall[T], absent: frozenset[str] = ABSENT) -> T | None:
+    def _if_present(self, call: PreparedCall[T]) -> T | None:
         """Send a call; return None if the node says that what is read does not exist."""
         try:
             return self.one(call)
         except errors.NotFound as error:
-            if error.error_code not in absent:
+            if error.error_code not in ABSENT:
                 raise
             return None
 
@@ -231,7 +224,7 @@ class Reads:
             if len(versions) == 1:
                 return [self.block(versions[0])]
             found: dict[int, BlockInfo] = {}
-            for place, block in self.many(self.prepare_block(version) for version in versions):
+            for place, block in self.many(map(self.prepare_block, versions)):
                 if isinstance(block, errors.ToolkitError):
                     raise block
                 found[place] = block
@@ -263,9 +256,8 @@ class Reads:
         NodeError, NodeUnreachable
             If the node returns an error or does not answer.
         """
-        return self.one(
-            self._get("gas price estimate", lambda answer: decode_gas_price_estimate(answer.body), "estimate_gas_price")
-        )
+        read = lambda answer: decode_gas_price_estimate(answer.body)  # noqa: E731
+        return self.one(self._get("gas price estimate", read, "estimate_gas_price"))
 
     def gas_schedule(self, ledger_version: int | None = None) -> GasSchedule:
         """Return the on-chain gas schedule.
@@ -392,7 +384,8 @@ class Reads:
             return document["data"], answer.parsed.ledger
 
         at = "" if ledger_version is None else f" at version {ledger_version}"
-        return self._at(f"resource {tag} of {address}{at}", read, ledger_version, "accounts", address, "resource", tag)
+        where, pin = ("accounts", address, "resource", tag), ledger_version
+        return self._get(f"resource {tag} of {address}{at}", read, *where, pin=pin, ledger_version=pin)
 
     def prepare_account(
         self, address: str, ledger_version: int | None = None
@@ -403,7 +396,7 @@ class Reads:
         """
         address = wire_address(parse_address(address))
         read = lambda answer: (decode_account(answer.body), answer.parsed.ledger)  # noqa: E731
-        return replace(self._at(f"account {address}", read, ledger_version, "accounts", address), pinned=None)
+        return self._get(f"account {address}", read, "accounts", address, ledger_version=ledger_version)
 
     def prepare_sequence_number(self, address: str) -> PreparedCall[int]:
         """Prepare the view of an account's sequence number, for nodes that do not offer accounts."""
@@ -427,8 +420,8 @@ class Reads:
             abi_of(answer.body)  # an answer that is not a module is not stored
             return answer.body
 
-        where = ("accounts", wire_address(address), "module", name)
-        return self._if_present(self._at(f"module {address}::{name} at version {version}", read, version, *where))
+        asked, where = f"module {address}::{name} at version {version}", ("accounts", wire_address(address))
+        return self._if_present(self._get(asked, read, *where, "module", name, pin=version, ledger_version=version))
 
     def account_page(
         self, address: str, what: str, ledger_version: int, start: str | None = None
@@ -449,12 +442,14 @@ class Reads:
             ):
                 got = f"{answer.body[:60]!r}"
                 raise errors.SchemaError(f"{asked}: expected a list of objects with `{text}` and `{value}`, got {got}")
-            found = [ListedModule.of(row) for row in rows] if what == "modules" else rows
-            return found, answer.parsed.cursor
+            if what == "resources":
+                return rows, answer.parsed.cursor
+            abis = [None if row.get("abi") is None else decode_module_abi(row) for row in rows]
+            sizes = [len(row["bytecode"].removeprefix("0x")) // 2 for row in rows]
+            return list(map(ListedModule, abis, sizes)), answer.parsed.cursor
 
-        query = {"ledger_version": ledger_version, "start": start}
-        request = self._connection.request("GET", path("accounts", wire_address(address), what), query=query)
-        return self.one(PreparedCall(request, asked, read))
+        where = ("accounts", wire_address(address), what)
+        return self.one(self._get(asked, read, *where, ledger_version=ledger_version, start=start))
 
     # blocks and transactions --------------------------------------------------------------------------------------
 
@@ -533,8 +528,7 @@ class Reads:
                     one.problem = self._connection.credentials.mask(one.problem)
             return found, answer.parsed.ledger
 
-        request = self._connection.request("GET", "/transactions", query={"start": start, "limit": limit})
-        return PreparedCall(request, asked, read)
+        return self._get(asked, read, "transactions", start=start, limit=limit)
 
     def transactions(self, start: int, limit: int = 100) -> list[Any]:
         """Return a page of committed transactions, decoded.
@@ -765,13 +759,7 @@ class LedgerAnchor:
                 return earlier
             if earlier.version == version:
                 return earlier
-        node.anchor = cls._read(node, version, ledger)
-        return node.anchor
-
-    @classmethod
-    def _read(cls, node: Reads, version: int, ledger: LedgerState | None) -> LedgerAnchor:
-        taken_s = time.time()
-        found = None
+        taken_s, found = time.time(), None
         with node.fresh():
             try:
                 transaction, newest = node.transaction_and_head(version)
@@ -782,7 +770,8 @@ class LedgerAnchor:
                 newest = None
             ledger = newest or ledger or node.ledger()
         at = version if found else None
-        return cls(ledger.chain_id, ledger.version, ledger.oldest_version, at, found, taken_s)
+        node.anchor = cls(ledger.chain_id, ledger.version, ledger.oldest_version, at, found, taken_s)
+        return node.anchor
 
 
 class LedgerGuard:
@@ -874,8 +863,21 @@ class LedgerGuard:
         LedgerChanged
             If the chain id or the anchor transaction differs.
         """
-        anchor = self._anchor
-        ledger, doubt = self._read_ledger()
+        anchor, node = self._anchor, self.node
+        ledger: LedgerState | None = None
+        doubt = None
+        if anchor.version is not None:
+            expected = f"expected transaction {anchor.version} to be {anchor.transaction_hash}"
+            try:
+                transaction, ledger = node.transaction_and_head(anchor.version)
+                if transaction.hash != anchor.transaction_hash:
+                    raise self._changed(f"{expected}, got {transaction.hash}")
+            except errors.NotFound as error:
+                ledger = error.ledger
+                doubt = f"{expected}, but it is missing" if error.error_code in _MISSING_CODES else None
+            except _NO_ANSWER:  # pruned meanwhile, not offered, or no answer: compare the description only
+                ledger = None
+        ledger = ledger or node.ledger()
         if ledger.chain_id != anchor.chain_id:
             raise self._changed(f"expected chain id {anchor.chain_id}, got {ledger.chain_id}")
         if doubt is None and ledger.version < anchor.head:
@@ -883,23 +885,6 @@ class LedgerGuard:
         if doubt is None and anchor.oldest is not None and ledger.oldest_version < anchor.oldest:
             doubt = f"expected an oldest version of {anchor.oldest} or later, got {ledger.oldest_version}"
         return doubt
-
-    def _read_ledger(self) -> tuple[LedgerState, str | None]:
-        """Return the state of the node's ledger, and a message if the anchor transaction is missing."""
-        anchor, node = self._anchor, self.node
-        if anchor.version is None:
-            return node.ledger(), None
-        expected = f"expected transaction {anchor.version} to be {anchor.transaction_hash}"
-        try:
-            transaction, ledger = node.transaction_and_head(anchor.version)
-        except errors.NotFound as error:
-            ledger = error.ledger or node.ledger()
-            return ledger, f"{expected}, but it is missing" if error.error_code in _MISSING_CODES else None
-        except _NO_ANSWER:  # pruned meanwhile, not offered, or no answer: compare the description only
-            return node.ledger(), None
-        if transaction.hash != anchor.transaction_hash:
-            raise self._changed(f"{expected}, got {transaction.hash}")
-        return ledger or node.ledger(), None
 
     def _changed(self, why: str) -> errors.LedgerChanged:
         """Return the error to raise, after deleting the answers cached since the last successful check."""
@@ -912,8 +897,6 @@ class LedgerGuard:
 PAGE = 100
 
 
-# The decoded transactions of one answer, and the node's head when it answered.
-Page: TypeAlias = "tuple[list[Any], LedgerState | None]"
 # Why a transaction is unusable, and the transaction if it is malformed.
 _Unusable: TypeAlias = "tuple[errors.SchemaError, MalformedTransaction | None]"
 
@@ -1060,7 +1043,8 @@ def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int,
     A transaction of an unknown kind, or one that cannot be decoded, may have no version. Then its place in the answer
     counts, if every other transaction is at the place of its version.
     """
-    versions = [_version_of(one) for one in answer]
+    texts = [getattr(one, "version_text", None) for one in answer]
+    versions = [int(text) if is_u64(text) else None for text in texts]
     in_place = all(version in {None, first + place} for place, version in enumerate(versions))
     held: dict[int, Any] = {}
     unusable: dict[int, _Unusable] = {}
@@ -1073,19 +1057,10 @@ def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int,
         elif version is None and not isinstance(one, GenericTransaction):
             unusable[at] = errors.SchemaError(f"transaction {at}: its version is not a decimal u64"), None
         elif at in held and held[at] != one:
-            unusable[at] = (
-                errors.SchemaError(f"transaction {at}: it occurs twice, with different contents"),
-                None,
-            )
+            unusable[at] = (errors.SchemaError(f"transaction {at}: it occurs twice, with different contents"), None)
         else:
             held[at] = one
     return {version: one for version, one in held.items() if version not in unusable}, unusable
-
-
-def _version_of(one: Any) -> int | None:
-    """Return the version of a transaction, None if it has none that can be read."""
-    text = getattr(one, "version_text", None)
-    return int(text) if is_u64(text) else None
 
 
 def _missing(versions: Sequence[int], unusable: Mapping[int, _Unusable]) -> list[Missing]:

@@ -14,7 +14,7 @@ from toolkit._present.notebook import facts_html
 from toolkit._present.text import octas_as_apt, plural, short_addresses, visible
 from toolkit.client._accounts import APT
 from toolkit.client._arguments import entry_function
-from toolkit.client._calls import BCS, JSON, codec_for, json_arguments, only_in_bcs, parameter_layouts
+from toolkit.client._calls import JSON, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import PreparedCall, json_body
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._reads import send_all
@@ -303,11 +303,11 @@ def _prepared(
         )
     wants_bcs = needed or node.encoding == "bcs"
     layouts = _parameter_layouts(call, function, abis) if wants_bcs or request.needs_bcs else None
-    if request.needs_bcs or codec_for(layouts, bcs=wants_bcs) is BCS:
+    if request.needs_bcs or (wants_bcs and fit_bcs(layouts)):
         body = signed_transaction(request, chain_id=newest.chain_id, layouts=layouts, **numbers).to_bcs()
         content = "application/x.aptos.signed_transaction+bcs"
     else:
-        body, content = json_body(request.body(**numbers) | {"payload": in_json}), JSON.accept
+        body, content = json_body(request.body(**numbers) | {"payload": in_json}), JSON
     name = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
     asked = f"simulate {name} from {request.sender}"
 

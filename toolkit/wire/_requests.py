@@ -213,11 +213,7 @@ class Multisig(WireModel):
     transaction_payload: EntryFunction | Script | None = None
 
     def __init__(
-        self,
-        multisig_address: str,
-        *,
-        transaction_payload: EntryFunction | Script | None = None,
-        **unknown: Any,
+        self, multisig_address: str, *, transaction_payload: EntryFunction | Script | None = None, **unknown: Any
     ) -> None:
         self._fill(locals())
 
@@ -525,9 +521,7 @@ class SimulationRequest(WireModel):
             )
         if self.secondary_signers:
             return MultiAgentSignature(
-                sender,
-                secondary_signer_addresses=self.secondary_signers,
-                secondary_signers=secondary_signatures,
+                sender, secondary_signer_addresses=self.secondary_signers, secondary_signers=secondary_signatures
             )
         if isinstance(sender, Ed25519Signature | MultiEd25519Signature | NoAccountSignature | UnknownSignature):
             return sender
@@ -548,12 +542,7 @@ class SimulationRequest(WireModel):
         return {name: "true" for name, value in options.items() if value}
 
     def body(
-        self,
-        *,
-        sequence_number: int,
-        max_gas_amount: int,
-        gas_unit_price: int,
-        expiration_timestamp_secs: int,
+        self, *, sequence_number: int, max_gas_amount: int, gas_unit_price: int, expiration_timestamp_secs: int
     ) -> dict[str, Any]:
         """Return the JSON body. The parameters fill in fields that the request leaves as None.
 

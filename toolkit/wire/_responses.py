@@ -298,8 +298,7 @@ def decode_account(body: bytes) -> AccountInfo:
     """
     wire = _decode_struct(body, _AccountWire, "account")
     return AccountInfo(
-        sequence_number=parse_u64(wire.sequence_number, "sequence_number"),
-        authentication_key=wire.authentication_key,
+        sequence_number=parse_u64(wire.sequence_number, "sequence_number"), authentication_key=wire.authentication_key
     )
 
 

@@ -28,12 +28,7 @@ if TYPE_CHECKING:
     _Skip = Callable[[Reader], object]
 
 PublicKeyType = Literal[
-    "ed25519",
-    "secp256k1_ecdsa",
-    "secp256r1_ecdsa",
-    "keyless",
-    "federated_keyless",
-    "slh_dsa__sha2_128s",
+    "ed25519", "secp256k1_ecdsa", "secp256r1_ecdsa", "keyless", "federated_keyless", "slh_dsa__sha2_128s"
 ]
 SignatureType = Literal["ed25519", "secp256k1_ecdsa", "web_authn", "keyless", "slh_dsa__sha2_128s"]
 

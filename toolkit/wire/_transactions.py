@@ -669,10 +669,7 @@ def _decode_other(body: bytes | Raw) -> Transaction:
         return _rebuild(_ONE, fields)
     version = _text(fields.get("version"))
     return GenericTransaction(
-        type=kind,
-        version_text=version if is_u64(version) else None,
-        hash=_text(fields.get("hash")),
-        raw=bytes(body),
+        type=kind, version_text=version if is_u64(version) else None, hash=_text(fields.get("hash")), raw=bytes(body)
     )
 
 

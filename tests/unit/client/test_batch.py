@@ -110,7 +110,7 @@ def test_a_programming_error_is_not_an_outcome(monkeypatch):
         raise TypeError("a fault of the toolkit")
 
     node, _ = node_with({"POST /view": answer(["5"])})
-    monkeypatch.setattr("toolkit.client._calls._Json.view_values", broken)
+    monkeypatch.setattr("toolkit.client._calls._json_values", broken)
     with pytest.raises(TypeError, match="a fault of the toolkit"):
         fetch_views(node, COUNT, versions="100:110", progress=False)
 
