@@ -161,14 +161,13 @@ class Account:
 
         packages = {} if isinstance(self._resources, NodeError) else _packages(self._resources)
         rows: list[tuple[Any, ...]] = []
-        for module in _there(self._modules):
-            abi = module.abi
-            if abi is None:
-                rows.append((None, None, None, None, None, module.size_bytes))
-                continue
-            entries = sum(one.is_entry for one in abi.exposed_functions)
-            views = sum(one.is_view for one in abi.exposed_functions)
-            rows.append((abi.name, packages.get(abi.name), entries, views, len(abi.structs), module.size_bytes))
+        for abi, size_bytes in _there(self._modules):
+            about: tuple[Any, ...] = (None,) * 5
+            if abi is not None:
+                entries = sum(one.is_entry for one in abi.exposed_functions)
+                views = sum(one.is_view for one in abi.exposed_functions)
+                about = abi.name, packages.get(abi.name), entries, views, len(abi.structs)
+            rows.append((*about, size_bytes))
         names = enumerate(ACCOUNT_MODULES.names)
         return rows_frame(ACCOUNT_MODULES, {name: [row[place] for row in rows] for place, name in names})
 
@@ -186,10 +185,9 @@ class Account:
 
         found = _there(self._resources)
         texts = [compact_json(data) for _, data in found]
-        columns = {"resource_type": [kind for kind, _ in found], "data": texts}
-        return rows_frame(
-            ACCOUNT_RESOURCES, columns | {"json_bytes": [len(text.encode("utf-8", "replace")) for text in texts]}
-        )
+        sizes = [len(text.encode("utf-8", "replace")) for text in texts]
+        columns = {"resource_type": [kind for kind, _ in found], "data": texts, "json_bytes": sizes}
+        return rows_frame(ACCOUNT_RESOURCES, columns)
 
     @cached_property
     def balances(self) -> pd.DataFrame:
@@ -382,7 +380,10 @@ def _part(read: Callable[[], Any]) -> Any:
 
 def read_account(node: Reads, address: str, ledger_version: int | None, assets: Iterable[str]) -> Account:
     """Read an account; see `Node.account`."""
-    canonical, wanted = parse_address(address), [_asset_id(asset) for asset in _as_list(assets)]
+    canonical, wanted = (
+        parse_address(address),
+        [_asset_id(asset) for asset in ([assets] if isinstance(assets, str) else assets)],
+    )
     info, absent = None, None
     try:
         info, head = node.one(node.prepare_account(canonical, ledger_version))
@@ -400,7 +401,7 @@ def read_account(node: Reads, address: str, ledger_version: int | None, assets: 
     notes = [f"{one}" for one in (resources, modules) if isinstance(one, NodeError)]
     holdings: list[dict[str, Any]] | NodeError = resources if isinstance(resources, NodeError) else []
     if not isinstance(resources, NodeError):
-        holdings = _Holdings(node, canonical, version, notes).read(resources, wanted)
+        holdings = _read_holdings(node, canonical, version, resources, wanted=wanted, notes=notes)
     return Account(
         address=canonical,
         ledger_version=version,
@@ -412,10 +413,6 @@ def read_account(node: Reads, address: str, ledger_version: int | None, assets: 
         _resources=resources,
         _holdings=holdings,
     )
-
-
-def _as_list(assets: Iterable[str]) -> list[str]:
-    return [assets] if isinstance(assets, str) else list(assets)
 
 
 # What the resource of an object or account says that an address is; the first that it has counts.
@@ -514,66 +511,69 @@ def _asset_of(asset: str, data: Any) -> Asset:
     return Asset(asset, standard, about.name, about.symbol, about.decimals)
 
 
-class _Holdings:
-    """Reads the balances of an account: one row per store."""
+def _read_holdings(
+    node: Reads,
+    owner: str,
+    version: int,
+    resources: Sequence[tuple[str, Any]],
+    *,
+    wanted: Sequence[str],
+    notes: list[str],
+) -> list[dict[str, Any]]:
+    """Read the balances of an account with these resources: one row per store, and per asset that is `wanted`."""
+    from toolkit.frames._balances import APT_METADATA
 
-    def __init__(self, node: Reads, owner: str, version: int, notes: list[str]) -> None:
-        self._node, self._owner, self._version, self._notes = node, owner, version, notes
-        self._missing: set[str] = set()
+    missing = set[str]()
 
-    def read(self, resources: Sequence[tuple[str, Any]], wanted: Sequence[str]) -> list[dict[str, Any]]:
-        """Return the rows of an account with these resources; assets that are `wanted` have a row in any case."""
-        from toolkit.frames._balances import APT_METADATA
-
-        here = _stores(self._owner, resources)
-        held_coins = {coin: value for (_, coin), value in here.coins.items()}
-        rows = [self._row(coin, value, self._owner, self._owner) for coin, value in held_coins.items()]
-        other_coins = dict.fromkeys(asset for asset in wanted if "::" in asset and asset not in held_coins)
-        rows += [self._row(coin, 0, None, self._owner) for coin in other_coins]
-        for store, (asset, balance) in here.assets.items():  # the address is a store itself
-            rows.append(self._row(asset, balance, store, here.owners.get(store, store)))
-        assets = dict.fromkeys([APT_METADATA, *(asset for asset in wanted if "::" not in asset)])
-        for coin in [*held_coins, *other_coins]:
-            if coin not in self._missing:
-                assets |= dict.fromkeys(self._paired(coin))
-        for asset in assets:
-            store = _primary_store(self._owner, asset)
-            held = _stores(store, account_resources(self._node, store, self._version)).assets.get(store)
-            if held is not None and held[0] == asset:
-                rows.append(self._row(asset, held[1], store, self._owner))
-            elif asset in wanted:
-                rows.append(self._row(asset, 0, None, self._owner))
-        return rows
-
-    def _row(self, asset: str, balance: int, store: str | None, owner: str) -> dict[str, Any]:
-        data = _asset_json(self._node, asset, self._version)
+    def row(asset: str, balance: int = 0, store: str | None = None, owner: str = owner) -> dict[str, Any]:
+        data = _asset_json(node, asset, version)
         about = _asset_of(asset, data)
-        if data is None and asset not in self._missing:
-            self._missing.add(asset)
+        if data is None and asset not in missing:
+            missing.add(asset)
             kind = "CoinInfo" if about.standard == "coin" else "Metadata"
-            self._notes.append(f"the ledger has no {kind} of {asset} at version {self._version}")
+            notes.append(f"the ledger has no {kind} of {asset} at version {version}")
         return asdict(about) | {"balance": balance, "store": store, "owner": owner}
 
-    def _paired(self, coin: str) -> list[str]:
-        """Return the fungible asset that is paired with a coin, if there is one."""
-        from toolkit.frames._balances import APT, APT_METADATA
+    here = _stores(owner, resources)
+    held_coins = {coin: value for (_, coin), value in here.coins.items()}
+    rows = [row(coin, value, owner) for coin, value in held_coins.items()]
+    other_coins = dict.fromkeys(asset for asset in wanted if "::" in asset and asset not in held_coins)
+    rows += map(row, other_coins)
+    for store, (asset, balance) in here.assets.items():  # the address is a store itself
+        rows.append(row(asset, balance, store, here.owners.get(store, store)))
+    assets = dict.fromkeys([APT_METADATA, *(asset for asset in wanted if "::" not in asset)])
+    for coin in [*held_coins, *other_coins]:
+        if coin not in missing:
+            assets |= dict.fromkeys(_paired(node, coin, version, notes))
+    for asset in assets:
+        store = _primary_store(owner, asset)
+        held = _stores(store, account_resources(node, store, version)).assets.get(store)
+        if held is not None and held[0] == asset:
+            rows.append(row(asset, held[1], store))
+        elif asset in wanted:
+            rows.append(row(asset))
+    return rows
 
-        if coin == APT:
-            return [APT_METADATA]
-        call = ViewFunction("0x1::coin::paired_metadata", type_arguments=[coin])
-        try:
-            found = self._node.run_view(call, self._version).value
-        except InputError:  # ledgers before fungible assets do not have the function
-            return []
-        except (NodeError, SchemaError) as error:
-            found = error
-        match found:  # decoded by its ABI or as JSON
-            case None | {"vec": []}:
-                return []
-            case str(address) | {"vec": [str(address) | {"inner": str(address)}]}:
-                return [parse_address(address)]
-        self._notes.append(f"whether a fungible asset is paired with {coin}: {visible(found, 600)}")
+
+def _paired(node: Reads, coin: str, version: int, notes: list[str]) -> list[str]:
+    """Return the fungible asset that is paired with a coin, if there is one."""
+    from toolkit.frames._balances import APT, APT_METADATA
+
+    if coin == APT:
+        return [APT_METADATA]
+    try:
+        found = node.run_view(ViewFunction("0x1::coin::paired_metadata", type_arguments=[coin]), version).value
+    except InputError:  # ledgers before fungible assets do not have the function
         return []
+    except (NodeError, SchemaError) as error:
+        found = error
+    match found:  # decoded by its ABI or as JSON
+        case None | {"vec": []}:
+            return []
+        case str(address) | {"vec": [str(address) | {"inner": str(address)}]}:
+            return [parse_address(address)]
+    notes.append(f"whether a fungible asset is paired with {coin}: {visible(found, 600)}")
+    return []
 
 
 def _stores(address: str, resources: Sequence[tuple[str, Any]]) -> Any:
@@ -632,9 +632,8 @@ def _unit_of(call: ViewFunction, node: Reads | None, version: int) -> str | None
     given = call.type_arguments if place is None else call.arguments[place : place + 1] if place >= 0 else ()
     with suppress(ToolkitError, TypeError):  # an asset that cannot be read leaves its amounts without a unit
         for asset in given[:1]:
-            text = (
-                asset if place is None else parse_address(asset.get("inner", "") if isinstance(asset, dict) else asset)
-            )
+            inner = asset.get("inner", "") if isinstance(asset, dict) else asset
+            text = asset if place is None else parse_address(inner)
             if text in APT:
                 return "octas"
             about = None if node is None else read_asset(node, text, version)

@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean, shorten
 from toolkit._present.text import listed, visible
-from toolkit.client._calls import encode_arguments, first_of_each, function_id, wire_function
+from toolkit.client._calls import encode_arguments, first_of_each, wire_function
 from toolkit.client._node_errors import extended
 from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.move import ModuleAbi, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.move._type_tags import StructTag, Vector, wire_type
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.wire._models import function_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolkit.client._calls import AbisAt, ViewResult
+    from toolkit.client._calls import AbisAt, Known, ViewResult
     from toolkit.client._http import PreparedCall
     from toolkit.client._reads import Reads
     from toolkit.move import FunctionAbi, TypeTag
@@ -304,9 +305,7 @@ def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | 
     function = function_id(call.function)
     known = abis.known(function.address, function.module)
     if known.abi is None:
-        absent = known.answered and known.digest is None
-        text = f"{function.wire}: the module {function.module_id.wire} does not exist"
-        return _Problem(text, function.module_id) if absent else None
+        return _absent(function.wire, function.module_id, known)
     kind, found = "view" if isinstance(call, ViewFunction) else "entry", known.abi.function(function.name)
     if found is not None and (kind == "view" or found.is_entry):
         return found  # nodes refuse what is not a view; old ones do not say which functions are views
@@ -316,6 +315,11 @@ def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | 
         what += " but a view function"
     text = f"{function.wire}: {what}"
     return _Problem(text + _choices(function.name if found is None else "", f"{kind} functions", names, of="it"))
+
+
+def _absent(what: str, module: ModuleId, known: Known) -> _Problem | None:
+    """Return that the module of a function or struct does not exist; None if the node does not offer it."""
+    return _Problem(f"{what}: the module {module.wire} does not exist", module) if known.is_absent else None
 
 
 def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
@@ -359,8 +363,7 @@ def unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
         return None
     known, shown = abis.known(tag.address, tag.module), cut_text(wire_type(tag), MAX_NAMED)
     if known.abi is None:
-        absent = known.answered and known.digest is None
-        return _Problem(f"{shown}: the module {module.wire} does not exist", module) if absent else None
+        return _absent(shown, module, known)
     if known.abi.struct(tag.name) is not None:
         return None
     names = [struct.name for struct in known.abi.structs]

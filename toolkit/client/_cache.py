@@ -17,7 +17,7 @@ import weakref
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from http import HTTPStatus
 from pathlib import Path
@@ -171,10 +171,11 @@ def key(
     >>> key(1, 100, "POST", "/view", {"a": 1, "b": 2}) == key(1, 100, "POST", "/view", {"b": 2, "a": 1})
     True
     """
+    request = method, path, build, accept, owner
     if isinstance(body, bytes):
-        rest = _canonical_rest((method, path, build, accept, owner), content_type, body)
+        rest = _canonical_rest(request, content_type, body)
     else:
-        rest = _canonical([method, path, build, accept, owner, False, body])[1:]
+        rest = _canonical([*request, False, body])[1:]
     return blake2b(f"[{chain_id},{version},{rest}".encode(), digest_size=_DIGEST_BYTES).digest()
 
 
@@ -323,7 +324,10 @@ class AnswerCache:
             The parsed headers of the answer, if the caller has them.
         """
         read = headers or answer.parsed
-        if not self._usable or not _may_be_stored(answer, read, version):
+        if not self._usable or read.ledger is None or read.ledger.version < version:
+            return False
+        absent = answer.status == HTTPStatus.NOT_FOUND and answer.error.error_code in _STORED_404
+        if answer.status != HTTPStatus.OK and not absent:
             return False
         now = self._clock()
         row = _row(key, answer, read, int(now))
@@ -336,11 +340,8 @@ class AnswerCache:
                 self._pending_since = now
             self._pending[key] = row
             self._pending_bytes += size
-            if (
-                len(self._pending) >= BATCH_ROWS
-                or self._pending_bytes >= BATCH_BYTES
-                or now - self._pending_since >= FLUSH_AFTER_S
-            ):
+            is_full = len(self._pending) >= BATCH_ROWS or self._pending_bytes >= BATCH_BYTES
+            if is_full or now - self._pending_since >= FLUSH_AFTER_S:
                 self.flush()
         return True
 
@@ -574,15 +575,15 @@ class NodeCache:
 # rows -----------------------------------------------------------------------------------------------------------------
 
 
-def _may_be_stored(answer: Answer, read: AnswerHeaders, version: int) -> bool:
-    if read.ledger is None or read.ledger.version < version:
-        return False
-    absent = answer.status == HTTPStatus.NOT_FOUND and answer.error.error_code in _STORED_404
-    return answer.status == HTTPStatus.OK or absent
-
-
 def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> _Row:
-    headers = _write_headers(_documented_headers(answer, read))
+    # The documented headers, rebuilt from their parsed values, so that no other content is stored.
+    kind = answer.content_type.partition(";")[0].strip().lower()
+    documented = {"Content-Type": kind if kind in _STORED_TYPES else ""}
+    if read.ledger is not None and read.brand is not None:
+        documented |= ledger_headers(read.ledger, brand=read.brand, gas_used=read.gas_used)
+        if read.cursor is not None:  # without its cursor, a page would be read as the last one
+            documented[f"X-{read.brand}-CURSOR"] = read.cursor
+    headers = _write_headers(documented)
     body, packed = answer.body, 0
     if len(body) >= _MIN_COMPRESSED:
         smaller = zlib.compress(body, 1)
@@ -605,17 +606,6 @@ def _answer(row: _Row) -> CachedAnswer | None:
 
 def _checksum(key: bytes, status: int, headers: bytes, body: bytes, *, packed: int, created: int) -> int:
     return zlib.crc32(body, zlib.crc32(headers, zlib.crc32(b"%b %d %d %d" % (key, status, packed, created))))
-
-
-def _documented_headers(answer: Answer, read: AnswerHeaders) -> dict[str, str]:
-    """Return the documented headers, rebuilt from their parsed values, so that no other content is stored."""
-    kind = answer.content_type.partition(";")[0].strip().lower()
-    stored = {"Content-Type": kind if kind in _STORED_TYPES else ""}
-    if read.ledger is not None and read.brand is not None:
-        stored |= ledger_headers(read.ledger, brand=read.brand, gas_used=read.gas_used)
-        if read.cursor is not None:  # without its cursor, a page would be read as the last one
-            stored[f"X-{read.brand}-CURSOR"] = read.cursor
-    return stored
 
 
 def _open(path: Path | None) -> sqlite3.Connection:
@@ -658,14 +648,10 @@ def _prepare(db: sqlite3.Connection) -> None:
     db.execute("pragma cache_size = -16384")
 
 
-@cache
-def _select_text(number: int) -> str:
-    marks = ", ".join("?" * number)
-    return f"select {_COLUMNS} from answers where key in ({marks})"  # noqa: S608 - constants and question marks only
-
-
 def _select(db: sqlite3.Connection, keys: Sequence[bytes]) -> list[_Row]:
-    return db.execute(_select_text(len(keys)), keys).fetchall()
+    marks = ", ".join("?" * len(keys))
+    query = f"select {_COLUMNS} from answers where key in ({marks})"  # noqa: S608 - constants and question marks only
+    return db.execute(query, keys).fetchall()
 
 
 def _bytes_in_use(db: sqlite3.Connection) -> int:

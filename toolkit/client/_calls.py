@@ -39,7 +39,7 @@ from toolkit.move._json_text import parse_json
 from toolkit.move._type_tags import Primitive, Reference, StructTag, TypeParameter, Vector, substitute, wire_type
 from toolkit.move._values import encode_argument
 from toolkit.wire._bcs_requests import decode_view_answer, encode_view_request
-from toolkit.wire._models import wire_argument
+from toolkit.wire._models import function_id, wire_argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -73,6 +73,11 @@ class Known:
     digest: bytes | None
     abi: ModuleAbi | None
     answered: bool = True
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the node reported that the module does not exist."""
+        return self.answered and self.digest is None
 
 
 _ABSENT = Known(None, None)
@@ -417,12 +422,6 @@ class ListedModule(NamedTuple):
 
     abi: ModuleAbi | None
     size_bytes: int
-
-
-@lru_cache(maxsize=1024)
-def function_id(name: str) -> FunctionId:
-    """Return the id of a function; parsed once, since a few functions are called at many versions."""
-    return FunctionId.parse(name)
 
 
 @lru_cache(maxsize=1024)

@@ -212,9 +212,10 @@ class ContractFunction:
             Always.
         """
         who = {"public": "other modules", "friend": "friends of its module"}.get(self.abi.visibility, "its own module")
+        names = [visible(one.name, 80) for one in _ordered(self._contract.abi) if one.is_view or one.is_entry]
         raise InputError(
             f"{self.id} is neither a view nor an entry function: only {who} can call it. "
-            f"Views and entry functions: {listed(_callable_names(self._contract.abi), _MAX_NAMED) or 'none'}"
+            f"Views and entry functions: {listed(names, _MAX_NAMED) or 'none'}"
         )
 
     @property
@@ -438,10 +439,20 @@ def contract_of(node: Reads, module: str, ledger_version: int | None = None) -> 
     """Return a module of a node as an object; see `Node.contract`."""
     wanted = _module_id(node, module, ledger_version)
     version = node.version_or_head(ledger_version)
-    abi = node.abis.at(version).module_abi(wanted.address, wanted.name)
-    if abi is None:
-        raise _unavailable(node, wanted, version)
-    return Contract(node, abi, abi_version=version, ledger_version=ledger_version)
+    known = node.abis.at(version).known(wanted.address, wanted.name)
+    if known.abi is not None:
+        return Contract(node, known.abi, abi_version=version, ledger_version=ledger_version)
+    if not known.is_absent:
+        raise InputError(
+            f"{node.name} does not offer the ABI of {wanted.wire}; call its functions with node.view and "
+            "node.simulate, or pass the ABI to toolkit.connect(..., abis=...)"
+        )
+    similar = similar_modules(node, wanted.address, wanted.name, version)
+    raise NotFound(
+        f"module {wanted.wire} does not exist at version {version} of {node.name}{similar}",
+        status=_NOT_FOUND_STATUS,
+        error_code="module_not_found",
+    )
 
 
 def _module_id(node: Reads, module: Any, ledger_version: int | None) -> ModuleId:
@@ -458,22 +469,6 @@ def _module_id(node: Reads, module: Any, ledger_version: int | None) -> ModuleId
     with suppress(InputError, NodeError, NodeUnreachable, SchemaError):
         similar = similar_modules(node, parse_address(module), "", node.version_or_head(ledger_version))
     raise InputError(f"expected a module, such as 0x1::coin, got {shown!r}{similar}")
-
-
-def _unavailable(node: Reads, wanted: ModuleId, version: int) -> InputError | NotFound:
-    """Return the error for a module without ABI: it does not exist, or the node does not describe it."""
-    known = node.abis.known(wanted.address, wanted.name, version)
-    if not known.answered or known.digest is not None:
-        return InputError(
-            f"{node.name} does not offer the ABI of {wanted.wire}; call its functions with node.view and "
-            "node.simulate, or pass the ABI to toolkit.connect(..., abis=...)"
-        )
-    similar = similar_modules(node, wanted.address, wanted.name, version)
-    return NotFound(
-        f"module {wanted.wire} does not exist at version {version} of {node.name}{similar}",
-        status=_NOT_FOUND_STATUS,
-        error_code="module_not_found",
-    )
 
 
 def _method(contract: Contract, abi: FunctionAbi) -> ContractFunction:
@@ -528,10 +523,6 @@ def _sections(abi: ModuleAbi) -> list[tuple[str, tuple[str, ...], list[list[str]
 def _ordered(abi: ModuleAbi) -> list[FunctionAbi]:
     """Return the functions: views, then entry functions, then those that only modules can call."""
     return sorted(abi.exposed_functions, key=lambda one: (not one.is_view, not one.is_entry, one.name))
-
-
-def _callable_names(abi: ModuleAbi) -> list[str]:
-    return [visible(one.name, 80) for one in _ordered(abi) if one.is_view or one.is_entry]
 
 
 def _kind(function: FunctionAbi) -> str:

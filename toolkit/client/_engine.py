@@ -28,7 +28,7 @@ import pycurl  # type: ignore[import-untyped] # it ships no types
 from toolkit.client import _http as http
 from toolkit.client._http import CLOSED, NO_CREDENTIALS, Answer, Pace, Request, RetryPolicy, not_sent
 from toolkit.client._transport import Routes
-from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable, ToolkitError
+from toolkit.errors import ClosedError, HopelessError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -443,11 +443,6 @@ class BulkEngine:
         Monotonic time in seconds; tests pass their own.
     open_transfers : callable, optional
         Creates the `Transfers` that send the requests; tests pass their own.
-
-    Raises
-    ------
-    InputError
-        If `max_in_flight` is below 1.
     """
 
     def __init__(
@@ -462,8 +457,6 @@ class BulkEngine:
         clock: Callable[[], float] = time.monotonic,
         open_transfers: Callable[..., Transfers[Any]] = Transfers,
     ) -> None:
-        if max_in_flight < 1:
-            raise InputError(f"max_in_flight must be at least 1, got {max_in_flight}")
         self._ahead = _MAX_AHEAD * max_in_flight
         self._batch = min(_MAX_BATCH, max_in_flight)
         routes = routes or Routes(timeout_s)
@@ -508,11 +501,6 @@ class BulkEngine:
         """
         self._driver.check_open()
         return self._results(_Run(retry or RetryPolicy(), also_repeat), iter(jobs))
-
-    @property
-    def bytes_in_flight(self) -> int:
-        """Bytes of the answers that are being received or wait for their caller."""
-        return self._driver.bytes_in_flight
 
     def close(self) -> None:
         """Cancel all requests, end the thread and close every connection; runs raise ClosedError."""
@@ -819,7 +807,9 @@ class _Driver:
         held_up = 0
         while len(transfers) < self._window.limit and held_up < len(self._runs):
             run = self._runs[0]
-            if not run.waiting or (self._full and not self._may_start(run, transfers)):
+            # A run may exceed the budget if it has no request in flight and no answer waiting.
+            held_back = self._full and (run.held or any(job.run is run for job in transfers.tags()))
+            if not run.waiting or held_back:
                 self._runs.rotate(-1)
                 held_up += 1
                 continue
@@ -836,11 +826,6 @@ class _Driver:
             job.started_at = now
             transfers.start(job, job.request)
         return self._wait_s(now)
-
-    @staticmethod
-    def _may_start(run: _Run, transfers: Transfers[_Job]) -> bool:
-        """Return whether a run may exceed the budget: it has no request in flight and no answer waiting."""
-        return not run.held and all(job.run is not run for job in transfers.tags())
 
     def _refuse_waiting(self) -> None:
         """End the waiting requests with RateLimited, because the node asked for a long pause."""

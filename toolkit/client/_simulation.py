@@ -123,10 +123,13 @@ class Simulation(TransactionData):
 
     def explain(self) -> str:
         """Describe what the call would do, what it costs, and why it fails."""
-        lines = [_headline(self), *_failure_lines(self), _cost_line(self), *_balance_lines(self), _writes_line(self)]
-        lines.append(
-            f"Simulated on the state at ledger version {self.ledger_version}. Nothing was signed, submitted or stored."
-        )
+        lines = [_headline(self)]
+        if not self.success:  # the meaning of the status, then the status, which may be long
+            why = failure_reason(self.request, self.transaction)
+            lines += [*([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
+        lines += [_cost_line(self), *_balance_lines(self), _writes_line(self)]
+        at = f"ledger version {self.ledger_version}"
+        lines.append(f"Simulated on the state at {at}. Nothing was signed, submitted or stored.")
         return "\n".join(visible(short_addresses(line), 400) for line in lines)
 
     def __repr__(self) -> str:
@@ -142,14 +145,6 @@ def _headline(simulation: Simulation) -> str:
     payload = simulation.request.payload
     what = payload.function if isinstance(payload, EntryFunction) else f"the {type(payload).__name__} payload"
     return f"{what} from {simulation.request.sender} would {'succeed' if simulation.success else 'fail'}."
-
-
-def _failure_lines(simulation: Simulation) -> list[str]:
-    """Return why a transaction would fail: the meaning of the status, then the status, which may be long."""
-    if simulation.success:
-        return []
-    why = failure_reason(simulation.request, simulation.transaction)
-    return [*([f"Why: {why}."] if why else []), f"Status: {simulation.vm_status}"]
 
 
 def _cost_line(simulation: Simulation) -> str:
@@ -301,9 +296,9 @@ def _prepared(
         (in_json if call is payload else in_json["transaction_payload"])["arguments"] = json_arguments(
             call, function, abis
         )
-    wants_bcs = needed or node.encoding == "bcs"
-    layouts = _parameter_layouts(call, function, abis) if wants_bcs or request.needs_bcs else None
-    if request.needs_bcs or (wants_bcs and fit_bcs(layouts)):
+    wants_bcs, must_be_bcs = needed or node.encoding == "bcs", request.needs_bcs
+    layouts = _parameter_layouts(call, function, abis) if wants_bcs or must_be_bcs else None
+    if must_be_bcs or (wants_bcs and fit_bcs(layouts)):
         body = signed_transaction(request, chain_id=newest.chain_id, layouts=layouts, **numbers).to_bcs()
         content = "application/x.aptos.signed_transaction+bcs"
     else:

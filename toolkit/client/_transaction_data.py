@@ -399,11 +399,10 @@ class TransactionData:
         >>> key_type
         '0x1::string::String'
         """
+        from toolkit.frames._columns import plain_columns
         from toolkit.frames._transactions import item_rows
 
         rows = item_rows(self._tables[1], handle)
-        from toolkit.frames._columns import plain_columns
-
         pairs = zip(rows["key_type"].to_pylist(), rows["value_type"].to_pylist(), strict=True)
         reported = [(key, value) for key, value in pairs if key is not None and value is not None]
         if reported:

@@ -145,7 +145,8 @@ class Routes:
         self._proxies = getproxies()
         self._bundle = next(((name, path) for name in _BUNDLES if (path := os.environ.get(name))), None)
         self._routes: dict[str, Route] = {}
-        self.logins = tuple(_logins(self._proxies))
+        divided = (given.rpartition("@") for given in self._proxies.values())  # also of URLs that are not valid
+        self.logins = tuple(login.rpartition("://")[2] for login, at, _ in divided if at)
 
     def to(self, url: str) -> Route:
         """Return the route to the site of a URL; it is decided at the first use.
@@ -228,14 +229,6 @@ class Routes:
         raise NodeUnreachable(http.NO_PROXY if proxied else http.NOT_THERE.format(reason))
 
 
-def _logins(proxies: dict[str, str]) -> Iterator[str]:
-    """Yield the login of each proxy, also of those whose URL is not valid."""
-    for given in proxies.values():
-        login, at, _ = given.rpartition("@")
-        if at:
-            yield login.rpartition("://")[2]
-
-
 def _parsed_proxy(given: str) -> tuple[Proxy, tuple[str, int]]:
     """Return a proxy, with its host and port.
 
@@ -252,7 +245,8 @@ def _parsed_proxy(given: str) -> tuple[Proxy, tuple[str, int]]:
     if found and found["user"] is not None and (found["user"] or found["password"]):
         login = _unquoted(found["user"]), _unquoted(found["password"] or "")
     if scheme not in _PROXY_SCHEMES or host is None or not 0 < port <= _MAX_PORT or (login and "\0" in "".join(login)):
-        raise HopelessError(_BAD_PROXY.format(_where_set(given)))
+        set_by = [name for name, value in os.environ.items() if value == given and name.lower().endswith("_proxy")]
+        raise HopelessError(_BAD_PROXY.format(" and ".join(set_by) or "the system settings"))
     if scheme.startswith("socks") and find_spec("socks") is None:
         raise HopelessError("the environment sets a SOCKS proxy, which needs PySocks: pip install 'requests[socks]'")
     return Proxy(f"{scheme}://{host}:{port}", login), (host.strip("[]"), port)
@@ -270,12 +264,6 @@ def _ascii_host(host: str) -> str | None:
 
 def _unquoted(part: str) -> str:
     return unquote_to_bytes(part.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
-
-
-def _where_set(proxy: str) -> str:
-    """Return the environment variables that have a proxy as their value."""
-    names = [name for name, value in os.environ.items() if value == proxy and name.lower().endswith("_proxy")]
-    return " and ".join(names) or "the system settings"
 
 
 _CHUNK = 64 * 1024  # bytes; larger ones are not faster
@@ -588,15 +576,9 @@ def _bounded_body(response: requests.Response) -> bytes:
 
 def _innermost(error: BaseException) -> BaseException:
     """Return the root cause of an error, which is what a reader can act on."""
-    while inner := _behind(error):
-        error = inner
-    return error
-
-
-def _behind(error: BaseException) -> BaseException | None:
-    """Return the error that led to another; errors that urllib3 wraps without raising have it in their arguments."""
-    quoted = (part for part in error.args if isinstance(part, BaseException))
-    return error.__cause__ or error.__context__ or next(quoted, None)
+    quoted = (part for part in error.args if isinstance(part, BaseException))  # as urllib3 wraps without raising
+    behind = error.__cause__ or error.__context__ or next(quoted, None)
+    return error if behind is None else _innermost(behind)
 
 
 class _ThisExchange(threading.local):

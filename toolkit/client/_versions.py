@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolkit.errors import InputError, SchemaError
 
@@ -175,12 +175,16 @@ class ResolvedPlan:
     notes: tuple[str, ...] = ()
 
 
+def _no_times(_: Sequence[datetime]) -> NoReturn:
+    raise InputError("a plan by date needs block times, which are not available here; use versions")
+
+
 def resolve_versions(
     plan: Versions | VersionPlan,
     *,
     head: int,
     oldest: int = 0,
-    version_at: VersionsAt | None = None,
+    version_at: VersionsAt = _no_times,
     claimed: int | None = None,
 ) -> ResolvedPlan:
     """Return the versions of a plan for one node.
@@ -259,11 +263,9 @@ def _periods(plan: Any) -> tuple[datetime, list[datetime]] | None:
     return min(map(moment, times)), ends
 
 
-def _at_ends(
-    first: datetime, ends: Sequence[datetime], head: int, oldest: int, version_at: VersionsAt | None
-) -> ResolvedPlan:
+def _at_ends(first: datetime, ends: Sequence[datetime], head: int, oldest: int, version_at: VersionsAt) -> ResolvedPlan:
     """Return the last version before each of some times, once; times without one are in the notes."""
-    begin, *afters = _dated(version_at)([first, *ends])
+    begin, *afters = version_at([first, *ends])
     if begin > head:
         raise InputError(f"the version plan begins at {first.isoformat()}, after this node's head, version {head}")
     found = [after - 1 for after in afters]
@@ -306,11 +308,11 @@ def _is_integer(value: object) -> bool:
     return hasattr(value, "__index__") and not hasattr(value, "__iter__") and not isinstance(value, bool)
 
 
-def _first(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt | None, notes: list[str]) -> int:
+def _first(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt, notes: list[str]) -> int:
     """Return the first version of a plan."""
     if not isinstance(bound, datetime):
         return bound if bound >= 0 else max(0, head + 1 + bound)
-    found = _dated(version_at)([bound])[0]
+    found = version_at([bound])[0]
     if found > head:
         raise InputError(f"the version plan begins at {bound.isoformat()}, after this node's head, version {head}")
     if found < 0:
@@ -319,24 +321,18 @@ def _first(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt
     return found
 
 
-def _last(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt | None, notes: list[str]) -> int:
+def _last(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt, notes: list[str]) -> int:
     """Return the last version of a plan; by date, the last one at or before it."""
     if not isinstance(bound, datetime):
         return bound if bound >= 0 else max(0, head + 1 + bound)
-    after = _dated(version_at)([bound + _TICK])[0]
+    after = version_at([bound + _TICK])[0]
     if after < 0:
         raise InputError(
             f"the version plan ends at {bound.isoformat()}, before version {oldest}, the oldest that this node has"
         )
-    if after > head and _dated(version_at)([bound])[0] > head:
+    if after > head and version_at([bound])[0] > head:
         notes.append(f"{bound.isoformat()} is after the time of this node's head; reading to the head, version {head}")
     return after - 1
-
-
-def _dated(version_at: VersionsAt | None) -> VersionsAt:
-    if version_at is None:
-        raise InputError("a plan by date needs block times, which are not available here; use versions")
-    return version_at
 
 
 def _backwards(plan: VersionPlan, first: int, last: int) -> str:

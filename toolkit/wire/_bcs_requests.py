@@ -17,14 +17,14 @@ from toolkit.move._values import decode_argument, encode_argument, encode_bcs, r
 from toolkit.wire import _bcs_forms as bcs
 from toolkit.wire._bcs_forms import ADDRESS, U8, U64, encoded, record, sequence, whole
 from toolkit.wire._models import unhex
-from toolkit.wire._requests import EntryFunction, Multisig, Script
+from toolkit.wire._requests import Multisig, Script, own_or
 from toolkit.wire._signatures import SIGNATURE, FeePayerSignature, MultiAgentSignature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.move import Layout, TypeTag
-    from toolkit.wire._requests import SimulationRequest, ViewFunction
+    from toolkit.wire._requests import EntryFunction, SimulationRequest, ViewFunction
     from toolkit.wire._signatures import TransactionSignature
 
 
@@ -534,15 +534,14 @@ def signed_transaction(
     (150, 3)
     """
     nonce = request.replay_protection_nonce
-    own = request.sequence_number
     raw = RawTransaction(
         sender=request.sender,
         # An orderless transaction has no sequence number; the network represents that by the largest one.
-        sequence_number=U64_MAX if nonce is not None else _or(own, sequence_number),
+        sequence_number=U64_MAX if nonce is not None else own_or(request.sequence_number, sequence_number),
         payload=encoded_payload(request.payload, nonce, layouts),
-        max_gas_amount=_or(request.max_gas_amount, max_gas_amount),
-        gas_unit_price=_or(request.gas_unit_price, gas_unit_price),
-        expiration_timestamp_secs=_or(request.expiration_timestamp_secs, expiration_timestamp_secs),
+        max_gas_amount=own_or(request.max_gas_amount, max_gas_amount),
+        gas_unit_price=own_or(request.gas_unit_price, gas_unit_price),
+        expiration_timestamp_secs=own_or(request.expiration_timestamp_secs, expiration_timestamp_secs),
         chain_id=chain_id,
     )
     return SignedTransaction(raw, request.signature_to_send())
@@ -574,16 +573,14 @@ def _values(arguments: Sequence[Any], layouts: Sequence[Layout]) -> list[Any]:
     return values
 
 
-def _or(own: int | None, default: int) -> int:
-    return default if own is None else own
-
-
 def encoded_payload(
     payload: EntryFunction | Script | Multisig, nonce: int | None, layouts: Sequence[Layout] | None
 ) -> EncodedPayload:
     """Return a payload in BCS form, orderless if it has a nonce; arguments as in `signed_transaction`."""
     inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
-    executable = None if inner is None else _encoded_executable(inner, layouts)
+    executable: EncodedEntryFunction | EncodedScript | None = None
+    if inner is not None:
+        executable = (_encoded_script if isinstance(inner, Script) else _encoded_call)(inner, layouts)  # type: ignore[arg-type]
     address = payload.multisig_address if isinstance(payload, Multisig) else None
     if nonce is not None:
         return EncodedPayloadV2(executable, address, nonce)
@@ -593,18 +590,14 @@ def encoded_payload(
     return executable
 
 
-def _encoded_executable(
-    payload: EntryFunction | Script, layouts: Sequence[Layout] | None
-) -> EncodedEntryFunction | EncodedScript:
-    if isinstance(payload, EntryFunction):
-        return _encoded_call(payload, layouts)
-    tags = tuple(parse_type_tag(text) for text in payload.type_arguments)
+def _encoded_script(script: Script, layouts: Sequence[Layout] | None) -> EncodedScript:
+    tags = tuple(parse_type_tag(text) for text in script.type_arguments)
     if layouts is None:
-        data = _encode_arguments(payload.arguments, None)
+        data = _encode_arguments(script.arguments, None)
         arguments = tuple(ScriptArgument("serialized", one) for one in data)
     else:
-        arguments = script_arguments(layouts, _values(payload.arguments, layouts))
-    return EncodedScript(unhex(payload.bytecode), tags, arguments)
+        arguments = script_arguments(layouts, _values(script.arguments, layouts))
+    return EncodedScript(unhex(script.bytecode), tags, arguments)
 
 
 def _encoded_call(call: EntryFunction | ViewFunction, layouts: Sequence[Layout] | None) -> EncodedEntryFunction:

@@ -150,7 +150,8 @@ def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> An
         return AnswerHeaders(None, None, None, None, _chain_id(lowered))
     prefix = f"x-{known.lower()}-"
     cursor = lowered.get(prefix + "cursor")
-    ledger = _ledger_state(lowered, prefix)
+    texts = [lowered.get(prefix + name, "") for name in _LEDGER]
+    ledger = _state(*texts) if max(map(len, texts)) <= _U64_DIGITS else None
     return AnswerHeaders(
         ledger=ledger,
         gas_used=_number(lowered.get(prefix + "gas-used")),
@@ -221,16 +222,6 @@ def _number(text: str | None) -> int | None:
         return None
     value = int(text)
     return value if value < 2**64 else None
-
-
-def _ledger_state(lowered: Mapping[str, str], prefix: str) -> LedgerState | None:
-    texts = [lowered.get(name, "") for name in _ledger_names(prefix)]
-    return _state(*texts) if max(map(len, texts)) <= _U64_DIGITS else None
-
-
-@lru_cache(maxsize=16)
-def _ledger_names(prefix: str) -> tuple[str, ...]:
-    return tuple(prefix + name for name in _LEDGER)
 
 
 @lru_cache(maxsize=256)

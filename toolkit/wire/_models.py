@@ -86,11 +86,8 @@ class WireModel(BaseModel):
 
     def to_python(self) -> str:
         """Return a Python expression that builds an equal object; fields with their default are omitted."""
-        implied, parts = self.implied_fields(), []
-        for position, name in enumerate(type(self).model_fields):
-            value = getattr(self, name)
-            if name not in implied or value != implied[name]:
-                parts.append(("" if position == 0 else f"{name}=") + _python_value(value))
+        first, given = next(iter(type(self).model_fields)), self.__repr_args__()
+        parts = [("" if name == first else f"{name}=") + _python_value(value) for name, value in given]
         return f"{self._package}.{type(self).__name__}({', '.join(parts)})"
 
     def replace(self, **changes: Any) -> Self:
@@ -161,18 +158,17 @@ def _address(value: object) -> str:
 def _function(value: object) -> str:
     if isinstance(value, FunctionId):
         return str(value)
-    return _function_text(_text(value, "a function id (address::module::function)"))
+    return str(function_id(_text(value, "a function id (address::module::function)")))
 
 
 @lru_cache(maxsize=1024)
-def _function_text(text: str) -> str:
-    """Return a function id in canonical form; parsed once, since a few functions are called many times."""
-    return str(FunctionId.parse(text))
+def function_id(text: str) -> FunctionId:
+    """Return the id of a function; parsed once, since a few functions are called many times."""
+    return FunctionId.parse(text)
 
 
 def _type_text(value: object) -> str:
-    text = value if isinstance(value, str) else str(value)
-    return str(parse_type_tag(text))
+    return str(parse_type_tag(str(value)))
 
 
 def _hex(value: object) -> str:

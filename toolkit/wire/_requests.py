@@ -564,10 +564,10 @@ class SimulationRequest(WireModel):
         """
         body: dict[str, Any] = {
             "sender": self.sender,
-            "sequence_number": _text(self.sequence_number, sequence_number),
-            "max_gas_amount": _text(self.max_gas_amount, max_gas_amount),
-            "gas_unit_price": _text(self.gas_unit_price, gas_unit_price),
-            "expiration_timestamp_secs": _text(self.expiration_timestamp_secs, expiration_timestamp_secs),
+            "sequence_number": str(own_or(self.sequence_number, sequence_number)),
+            "max_gas_amount": str(own_or(self.max_gas_amount, max_gas_amount)),
+            "gas_unit_price": str(own_or(self.gas_unit_price, gas_unit_price)),
+            "expiration_timestamp_secs": str(own_or(self.expiration_timestamp_secs, expiration_timestamp_secs)),
             "payload": self.payload.to_wire(),
         }
         if self.replay_protection_nonce is not None:
@@ -591,8 +591,9 @@ def with_estimates(request: SimulationRequest) -> SimulationRequest:
     return request.model_copy(update=estimates)
 
 
-def _text(own: int | None, default: int) -> str:
-    return str(default if own is None else own)
+def own_or(own: int | None, default: int) -> int:
+    """Return a number of a request, or the default if the request leaves it open."""
+    return default if own is None else own
 
 
 _KINDS: dict[type[WireModel], str] = {

@@ -176,11 +176,6 @@ class TestWindow:
             assert transfers.max_busy == 8
             assert len(transfers) <= 4
 
-    def test_it_must_be_positive(self):
-        """Zero requests at once is an input error."""
-        with pytest.raises(InputError, match="max_in_flight must be at least 1, got 0"):
-            BulkEngine(max_in_flight=0)
-
 
 class TestRepeats:
     """Which outcomes are repeated, and when."""
