@@ -20,24 +20,12 @@ from toolkit._present.text import short_addresses, visible
 from toolkit.client._http import Outages, PreparedCall, is_outage, json_body, path
 from toolkit.client._node_errors import renamed
 from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
-from toolkit.move import (
-    FunctionAbi,
-    FunctionId,
-    Layout,
-    ModuleAbi,
-    decode_bcs,
-    decode_json,
-    decode_module_abi,
-    encode_json,
-    parse_address,
-    parse_type_tag,
-    resolve_layout,
-)
+from toolkit.move import FunctionId, decode_module_abi, parse_address, parse_type_tag, resolve_layout
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
 from toolkit.move._type_tags import Primitive, Reference, StructTag, TypeParameter, Vector, substitute, wire_type
-from toolkit.move._values import encode_argument
+from toolkit.move._values import decode_bcs, decode_json, encode_argument, encode_json
 from toolkit.wire._bcs_requests import decode_view_answer, encode_view_request
 from toolkit.wire._models import function_id, wire_argument
 
@@ -49,7 +37,7 @@ if TYPE_CHECKING:
     from toolkit.client._connection import Connection
     from toolkit.client._http import Answer, Request
     from toolkit.frames._calls import TableItemRecord, ViewRecord
-    from toolkit.move import TypeTag
+    from toolkit.move import FunctionAbi, Layout, ModuleAbi, TypeTag
     from toolkit.wire import EntryFunction, LedgerState, ViewFunction
 
 T = TypeVar("T")
@@ -367,10 +355,6 @@ class Made(Generic[T]):
         self._store = store
         self._make = make
         self._made: list[tuple[dict[ModuleKey, bytes | None], T]] = []
-
-    def at(self, version: int) -> T:
-        """Return the value for `version`."""
-        return self.found(version)[1]
 
     def found(self, version: int) -> tuple[dict[ModuleKey, bytes | None], T]:
         """Return the digests of the modules that the value for `version` was made from, and the value.
@@ -827,7 +811,8 @@ class PreparedView(_PreparedRead[ViewResult, _Signature]):
 
     def _form(self, abis: AbisAt) -> _Form[_Signature]:
         call, signature = self._call, self._types(abis)
-        function, parameters, asks_bcs, answers_bcs = signature.function, list[Layout](), False, False
+        function, asks_bcs, answers_bcs = signature.function, False, False
+        parameters: list[Layout] = []
         if function is not None:
             needed = only_in_bcs(call, function)
             parameters = parameter_layouts(function, call.type_arguments, abis)

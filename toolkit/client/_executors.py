@@ -7,21 +7,12 @@ import os
 import re
 import signal
 import threading
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from toolkit.client._threads import as_completed
 from toolkit.errors import InputError, RunStopped, StudyError, ToolkitError
 
 if TYPE_CHECKING:
@@ -36,7 +27,7 @@ _CONNECT_S = 10
 
 
 @contextmanager
-def opened_executor(given: Executor | str | None) -> Iterator[Executor | None]:
+def opened_executor(given: futures.Executor | str | None) -> Iterator[futures.Executor | None]:
     """Open the executor that a text names, and close it when the block ends; an executor object is not closed.
 
     Parameters
@@ -55,7 +46,7 @@ def opened_executor(given: Executor | str | None) -> Iterator[Executor | None]:
     StudyError
         If no scheduler answers.
     """
-    if given is None or isinstance(given, Executor):
+    if given is None or isinstance(given, futures.Executor):
         yield given
         return
     if hasattr(given, "get_executor"):  # a Dask client
@@ -63,7 +54,12 @@ def opened_executor(given: Executor | str | None) -> Iterator[Executor | None]:
         return
     text = str(given)
     if match := _POOL.fullmatch(text):
-        pool = _pool(match[1], int(match[2]))
+        pool: futures.ThreadPoolExecutor | futures.ProcessPoolExecutor
+        if match[1] == "threads":
+            pool = futures.ThreadPoolExecutor(int(match[2]), thread_name_prefix="toolkit-worker")
+        else:  # not forked: a copy would share the threads' locks and the sockets of this process
+            context = multiprocessing.get_context("spawn")
+            pool = futures.ProcessPoolExecutor(int(match[2]), mp_context=context, initializer=_begin_worker)
         try:
             yield pool
         except BaseException:
@@ -76,14 +72,6 @@ def opened_executor(given: Executor | str | None) -> Iterator[Executor | None]:
             yield client.get_executor()
     else:
         raise InputError(f"executor: expected {_FORMS}, got {text!r}")
-
-
-def _pool(kind: str, size: int) -> ThreadPoolExecutor | ProcessPoolExecutor:
-    if kind == "threads":
-        return ThreadPoolExecutor(size, thread_name_prefix="toolkit-worker")
-    # Not forked: a copy would share the threads' locks and the sockets of this process.
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(size, mp_context=context, initializer=_begin_worker)
 
 
 def _begin_worker() -> None:
@@ -99,7 +87,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _end_at_once(pool: ThreadPoolExecutor | ProcessPoolExecutor) -> None:
+def _end_at_once(pool: futures.Executor) -> None:
     """End a pool after an interrupt or an error: cancel what has not started, and stop worker processes.
 
     Threads cannot be stopped; the nodes that they read from are closed by then, which ends their reads.
@@ -123,14 +111,14 @@ def _cluster(address: str) -> Any:
         raise StudyError(f"executor {address}: no Dask scheduler answers at this address ({error})") from None
 
 
-def max_ranges(given: Executor | str | None, max_tasks: int) -> int:
+def max_ranges(given: futures.Executor | str | None, max_tasks: int) -> int:
     """Return the number of ranges in flight: at most the workers of a named pool, as each has a share of the pace."""
     match = _POOL.fullmatch(given) if isinstance(given, str) else None
     return min(max_tasks, int(match[2])) if match else max_tasks
 
 
 def results(
-    pool: Executor,
+    pool: futures.Executor,
     function: Callable[..., Any],
     tasks: Iterable[tuple[Any, ...]],
     at_once: int,
@@ -156,36 +144,21 @@ def results(
     RunStopped
         If the executor fails, such as when a worker dies. Results that came beside a failure are yielded before it.
     """
-    waiting, begun = enumerate(tasks), 0
-    pending: dict[Future[Any], int] = {}
     try:
-        while True:
-            room = at_once - len(pending)
-            if ahead is not None:
-                room = min(room, min(pending.values(), default=begun) + ahead - begun)
-            for place, task in islice(waiting, room):
-                pending[pool.submit(function, *task)] = place
-                begun = place + 1
-            if not pending:
-                return
-            done = wait(pending, return_when=FIRST_COMPLETED).done
-            for future in sorted(done, key=lambda one: one.cancelled() or one.exception() is not None):
-                yield pending.pop(future), future.result()
+        yield from as_completed(pool, function, tasks, at_once, ahead=ahead)
     except Exception as error:
         failure = executor_failure(error)
         if failure is None:
             raise
         raise failure from error
-    finally:
-        for future in pending:  # those that have not started
-            future.cancel()
 
 
 def executor_failure(error: BaseException) -> RunStopped | None:
     """Return the error to raise if the executor failed, not the read; None for any other error."""
     if isinstance(error, ToolkitError):
         return None
-    lost = isinstance(error, BrokenExecutor | CancelledError) or type(error).__module__.startswith("distributed")
+    ended = isinstance(error, futures.BrokenExecutor | futures.CancelledError)
+    lost = ended or type(error).__module__.startswith("distributed")
     if not lost and not isinstance(error, ImportError | OSError):
         return None
     if isinstance(error, ImportError):

@@ -11,28 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from toolkit._present.text import visible
+from toolkit.client import _arguments as arguments
+from toolkit.client import _reads as reads
 from toolkit.client._accounts import declared_types, note_amounts
-from toolkit.client._arguments import (
-    check_calls,
-    check_struct,
-    listed_addresses,
-    listed_keys,
-    listed_requests,
-    named_calls,
-    readable,
-    struct_tag,
-)
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
-from toolkit.client._reads import (
-    LedgerAnchor,
-    LedgerGuard,
-    Reads,
-    pages_of,
-    read_transactions,
-    send_all,
-    send_all_typed,
-)
+from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, send_all, send_all_typed
 from toolkit.client._simulation import SimulationFrames, simulate_all
 from toolkit.client._store import TransactionStore
 from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, typed_at, warn_of_similar, warn_of_types
@@ -132,7 +116,7 @@ class _Sweep:
         plan, self.ledger = plan_versions(self.node, versions, state=state)
         self.versions, self.show = plan.versions, show
         self.oldest = self.node.oldest_readable(self.ledger)
-        self.there = readable(plan.versions, oldest=self.oldest, head=self.ledger.version)
+        self.there = arguments.readable(plan.versions, oldest=self.oldest, head=self.ledger.version)
         self.newest = self.there[-1] if self.there else self.ledger.version
         self.count = 0
         self.errors: list[ToolkitError] = []
@@ -277,10 +261,10 @@ def fetch_views(
     >>> frame["value[chain]"].dropna().tolist(), str(frame["value[time]"].dtype)
     ([4, 4], 'uint64[pyarrow]')
     """
-    named = named_calls(calls)
+    named = arguments.named_calls(calls)
     search = versions if isinstance(versions, FindSteps) else None
     sweep = _Sweep(node, search.versions if search else versions, show=progress)  # type: ignore[arg-type]
-    check_calls(sweep.node, named, sweep.there)
+    arguments.check_calls(sweep.node, named, sweep.there)
     sweep.anchored(len(named) * len(sweep.versions))
     ready = {name: sweep.node.prepare_views(call) for name, call in named.items()}
 
@@ -398,7 +382,7 @@ def fetch_table_items(
     >>> frame["presence"].tolist()
     ['present', 'missing']
     """
-    given = listed_keys(keys)
+    given = arguments.listed_keys(keys)
     sweep = _Sweep(node, versions, show=progress)
     node = sweep.node
     key_type, value_type = declared_types(
@@ -488,7 +472,7 @@ def fetch_simulations(
     >>> frames.transactions["request"].tolist()
     [0, 1]
     """
-    listed, node = listed_requests(requests), checked_node(node)
+    listed, node = arguments.listed_requests(requests), checked_node(node)
     results: dict[int, Simulation | ToolkitError] = {}
     if listed:
         sweep = _Sweep(node, None, show=progress)
@@ -633,9 +617,9 @@ def fetch_events(
     """
     if isinstance(node, TransactionStore):
         return node.events_of(event_type, versions)
-    tag = struct_tag("event_type", event_type)
+    tag = arguments.struct_tag("event_type", event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
-    check_struct(sweep.node, "event_type", tag, sweep.there)
+    arguments.check_struct(sweep.node, "event_type", tag, sweep.there)
     emitted = EventRows(str(tag))
     for page, missing in _pages(sweep):
         emitted.add(page, missing)
@@ -710,10 +694,10 @@ def fetch_resources(
     >>> frame[["ledger_version", "id"]].to_numpy().tolist()
     [[0, 4], [100, 4], [200, 4]]
     """
-    parsed, owners = struct_tag("tag", tag), listed_addresses(address)
+    parsed, owners = arguments.struct_tag("tag", tag), arguments.listed_addresses(address)
     sweep = _Sweep(node, versions, show=progress)
     node = sweep.node
-    check_struct(node, "tag", parsed, sweep.there)
+    arguments.check_struct(node, "tag", parsed, sweep.there)
     tasks = [(owner, version) for owner in owners for version in sweep.versions]
     sweep.anchored(len(tasks))
     prepare = lambda task: node.prepare_resource(task[0], str(parsed), task[1])  # noqa: E731
@@ -786,9 +770,9 @@ def _pages(sweep: _Sweep) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Fai
     wanted = sorted(set(sweep.versions))
     sweep.count = len(wanted)
     sweep.anchored(len(wanted))
-    pages = pages_of(wanted)
+    pages = reads.pages_of(wanted)
     with progress_bar(len(pages), "pages", show=sweep.show) as bar:
-        for answer in read_transactions(sweep.node, pages):
+        for answer in reads.read_transactions(sweep.node, pages):
             failures: dict[int, Failure] = {}
             for missing in answer.missing:
                 within = wanted[bisect_left(wanted, missing.first) : bisect_right(wanted, missing.last)]

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_GAS_SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
 _HASH_DIGITS = 64  # of 32 bytes
 
 
@@ -292,7 +291,8 @@ class Reads:
         True
         """
         version = as_version_or_head(ledger_version)
-        return GasSchedule.from_resource(self.one(self.prepare_resource("0x1", _GAS_SCHEDULE, version))[0])
+        data, _ = self.one(self.prepare_resource("0x1", "0x1::gas_schedule::GasScheduleV2", version))
+        return GasSchedule.from_resource(data)
 
     # modules, resources and accounts ------------------------------------------------------------------------------
 
@@ -782,25 +782,12 @@ class LedgerGuard:
     node : Node
         Also an attribute.
     anchor : LedgerAnchor
-    clock : callable, optional
-        Monotonic time in seconds; tests pass their own.
-    sleep : callable, optional
-        Waits for a number of seconds; tests pass their own.
     """
 
-    def __init__(
-        self,
-        node: Reads,
-        anchor: LedgerAnchor,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] | None = None,
-    ) -> None:
+    def __init__(self, node: Reads, anchor: LedgerAnchor) -> None:
         self.node = node
         self._anchor = anchor
-        self._clock = clock
-        self._sleep = sleep or time.sleep
-        self._checked_at = clock()
+        self._checked_at = time.monotonic()
         self._confirmed_s = anchor.taken_s
 
     def check(self) -> None:
@@ -823,8 +810,8 @@ class LedgerGuard:
                     break
                 if pause_s is None:
                     raise self._changed(doubt)
-                self._sleep(pause_s)
-        self._checked_at, self._confirmed_s = self._clock(), began_s
+                time.sleep(pause_s)
+        self._checked_at, self._confirmed_s = time.monotonic(), began_s
 
     def confirms(self) -> bool:
         """Check once, without repeats; return False if the node does not answer or is in doubt.
@@ -842,11 +829,11 @@ class LedgerGuard:
 
     def check_if_due(self) -> None:
         """Check if the last check was at least a minute ago; if the node does not answer, try again later."""
-        if self._clock() - self._checked_at >= _INTERVAL_S:
+        if time.monotonic() - self._checked_at >= _INTERVAL_S:
             try:
                 self.check()
             except _NO_ANSWER:
-                self._checked_at = self._clock()
+                self._checked_at = time.monotonic()
 
     def check_at_end(self) -> None:
         """Check; if the node does not answer, only warn, so that earlier reads are not lost."""
@@ -895,10 +882,6 @@ class LedgerGuard:
 
 # Committed transactions per page: the service's default limit.
 PAGE = 100
-
-
-# Why a transaction is unusable, and the transaction if it is malformed.
-_Unusable: TypeAlias = "tuple[errors.SchemaError, MalformedTransaction | None]"
 
 
 class Missing(NamedTuple):
@@ -994,12 +977,11 @@ def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[P
         with closing(outcomes):
             for place, outcome in outcomes:
                 task = tasks[place]
-                taken = (
-                    _failed(task, outcome) if isinstance(outcome, errors.ToolkitError) else _answered(task, *outcome)
-                )
-                further += taken[1]
-                unsettled[task.page] += len(taken[1]) - 1
-                yield replace(taken[0], ended=not unsettled[task.page])
+                failed = isinstance(outcome, errors.ToolkitError)
+                taken, again = _failed(task, outcome) if failed else _answered(task, *outcome)  # type: ignore[arg-type, misc]
+                further += again
+                unsettled[task.page] += len(again) - 1
+                yield replace(taken, ended=not unsettled[task.page])
         tasks = further
 
 
@@ -1009,16 +991,18 @@ def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> t
     if texts == list(map(str, task.versions)):
         return PageAnswer(list(zip(task.versions, answer, strict=True)), head=head), []
     held, unusable = _by_version(answer, task.versions[0], task.versions[-1])
-    reached = max((*held, *unusable), default=None)
+    reached = max((*held, *unusable), default=task.versions[-1])  # without any, all are left out
     found = [(version, held[version]) for version in task.versions if version in held]
-    if reached is None:  # no version that was asked for: all of them are left out
-        reached = task.versions[-1]
     left_out = [version for version in task.versions if version <= reached and version not in held]
     behind = [version for version in task.versions if version > reached]
-    further = [_Task(task.page, left_out, again=True)] if left_out and not task.again else []
-    if behind:
-        further.append(_Task(task.page, behind, task.again))
-    return PageAnswer(found, _missing(left_out, unusable) if task.again else [], head), further
+    further = [_Task(task.page, behind, task.again)] if behind else []
+    if not task.again:
+        return PageAnswer(found, head=head), [*([_Task(task.page, left_out, again=True)] if left_out else []), *further]
+    error = errors.SchemaError("the node's answer leaves this version out")
+    runs = _ranges([version for version in left_out if version not in unusable])
+    missing = [Missing(first, last, error) for first, last in runs]
+    missing += [unusable[version] for version in left_out if version in unusable]
+    return PageAnswer(found, sorted(missing, key=lambda one: one.first), head), further
 
 
 def _failed(task: _Task, error: errors.ToolkitError) -> tuple[PageAnswer, list[_Task]]:
@@ -1030,15 +1014,13 @@ def _failed(task: _Task, error: errors.ToolkitError) -> tuple[PageAnswer, list[_
         if readable and len(readable) < len(versions):  # the request began below the oldest version that the node has
             pruned = Missing(versions[0], versions[len(versions) - len(readable) - 1], error)
             return PageAnswer(missing=[pruned], head=ledger), [_Task(task.page, readable, task.again)]
-    if (
-        ledger is not None and ledger.version < versions[0] and not task.again
-    ):  # a backend behind the others of a load balancer
+    if ledger is not None and ledger.version < versions[0] and not task.again:  # a lagging backend of a load balancer
         return PageAnswer(head=ledger), [_Task(task.page, versions, again=True)]
     return PageAnswer(missing=[Missing(first, last, error) for first, last in _ranges(versions)], head=ledger), []
 
 
-def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int, Any], dict[int, _Unusable]]:
-    """Return the transactions of an answer by version, and the errors of the unusable ones.
+def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int, Any], dict[int, Missing]]:
+    """Return the transactions of an answer by version, and why others are unusable.
 
     A transaction of an unknown kind, or one that cannot be decoded, may have no version. Then its place in the answer
     counts, if every other transaction is at the place of its version.
@@ -1047,31 +1029,23 @@ def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int,
     versions = [int(text) if is_u64(text) else None for text in texts]
     in_place = all(version in {None, first + place} for place, version in enumerate(versions))
     held: dict[int, Any] = {}
-    unusable: dict[int, _Unusable] = {}
+    unusable: dict[int, Missing] = {}
     for place, (version, one) in enumerate(zip(versions, answer, strict=True)):
         at = first + place if version is None and in_place else version
         if at is None or not first <= at <= last:
             continue
-        if isinstance(one, MalformedTransaction):
-            unusable[at] = errors.SchemaError(f"transaction {at}: {one.problem}"), one
+        malformed = one if isinstance(one, MalformedTransaction) else None
+        if malformed is not None:
+            problem = malformed.problem
         elif version is None and not isinstance(one, GenericTransaction):
-            unusable[at] = errors.SchemaError(f"transaction {at}: its version is not a decimal u64"), None
+            problem = "its version is not a decimal u64"
         elif at in held and held[at] != one:
-            unusable[at] = (errors.SchemaError(f"transaction {at}: it occurs twice, with different contents"), None)
+            problem = "it occurs twice, with different contents"
         else:
             held[at] = one
+            continue
+        unusable[at] = Missing(at, at, errors.SchemaError(f"transaction {at}: {problem}"), malformed)
     return {version: one for version, one in held.items() if version not in unusable}, unusable
-
-
-def _missing(versions: Sequence[int], unusable: Mapping[int, _Unusable]) -> list[Missing]:
-    """Return, as ranges, the versions that an answer omitted; a version in an unusable form is a separate range."""
-    left_out = [version for version in versions if version not in unusable]
-    ranges = [
-        Missing(first, last, errors.SchemaError("the node's answer leaves this version out"))
-        for first, last in _ranges(left_out)
-    ]
-    singles = [Missing(version, version, *unusable[version]) for version in versions if version in unusable]
-    return sorted(ranges + singles, key=lambda missing: missing.first)
 
 
 def _ranges(versions: Sequence[int]) -> list[tuple[int, int]]:

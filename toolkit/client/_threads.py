@@ -1,18 +1,65 @@
-"""A function over many tasks in threads, with results as they come."""
+"""A function over many tasks, on an executor or in threads, with results as they come."""
 
 from __future__ import annotations
 
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 # More threads make `requests` slower, not faster.
 _MAX_THREADS = 32
+
+
+def as_completed(
+    pool: Executor,
+    function: Callable[..., Result],
+    tasks: Iterable[tuple[Any, ...]],
+    at_once: int,
+    *,
+    ahead: int | None = None,
+) -> Generator[tuple[int, Result], None, None]:
+    """Call a function on an executor, and yield the position of each task and its result as the tasks end.
+
+    Results that came beside a failure are yielded before it is raised. Calls that have not started are then cancelled.
+
+    Parameters
+    ----------
+    pool : concurrent.futures.Executor
+    function : callable
+    tasks : iterable of tuple
+        The arguments of each call; consumed as calls end.
+    at_once : int
+        Maximum number of calls in flight.
+    ahead : int, optional
+        Number of tasks, counted from the first one that has not ended, of which calls are begun.
+    """
+    waiting, begun = enumerate(tasks), 0
+    pending: dict[Future[Result], int] = {}
+
+    def failed_then_place(future: Future[Result]) -> tuple[bool, int]:
+        return future.cancelled() or future.exception() is not None, pending[future]
+
+    try:
+        while True:
+            room = at_once - len(pending)
+            if ahead is not None:
+                room = min(room, min(pending.values(), default=begun) + ahead - begun)
+            for place, task in islice(waiting, room):
+                pending[pool.submit(function, *task)] = place
+                begun = place + 1
+            if not pending:
+                return
+            for future in sorted(wait(pending, return_when=FIRST_COMPLETED).done, key=failed_then_place):
+                yield pending.pop(future), future.result()
+    finally:
+        for future in pending:
+            future.cancel()
 
 
 def run_in_threads(
@@ -40,23 +87,13 @@ def run_in_threads(
     tuple of (int, result)
         In the order of completion; those that are complete at the same time in the order of the tasks.
     """
-    numbered = enumerate(tasks)
     threads = min(in_flight, _MAX_THREADS)
-    pending: dict[Future[Result], int] = {}
     pool = ThreadPoolExecutor(threads, thread_name_prefix="toolkit-fetch")
     patient = True
     try:
-        while True:
-            for number, task in numbered:
-                pending[pool.submit(do, task)] = number
-                if len(pending) >= 2 * threads:
-                    break
-            if not pending:
-                return
-            done, _ = wait(pending, return_when=FIRST_COMPLETED)
-            for future in sorted(done, key=pending.__getitem__):
-                yield pending.pop(future), future.result()
-                advance(1)
+        for found in as_completed(pool, do, ((task,) for task in tasks), 2 * threads):
+            yield found
+            advance(1)
     except KeyboardInterrupt:
         patient = False  # Ctrl-C does not wait for the tasks in progress
         raise

@@ -150,7 +150,7 @@ def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> An
         return AnswerHeaders(None, None, None, None, _chain_id(lowered))
     prefix = f"x-{known.lower()}-"
     cursor = lowered.get(prefix + "cursor")
-    texts = [lowered.get(prefix + name, "") for name in _LEDGER]
+    texts = [lowered.get(name, "") for name in _ledger_names(prefix)]
     ledger = _state(*texts) if max(map(len, texts)) <= _U64_DIGITS else None
     return AnswerHeaders(
         ledger=ledger,
@@ -222,6 +222,11 @@ def _number(text: str | None) -> int | None:
         return None
     value = int(text)
     return value if value < 2**64 else None
+
+
+@lru_cache(maxsize=16)
+def _ledger_names(prefix: str) -> tuple[str, ...]:
+    return tuple(prefix + name for name in _LEDGER)
 
 
 @lru_cache(maxsize=256)

@@ -185,10 +185,10 @@ def test_what_is_made_from_modules_is_made_once_per_state_of_them():
     store = AbiStore(chain.fetch)
     made = Made(store, lambda abis: [one.name for one in abis.module_abi("0x1", "coin").exposed_functions])
     store.prepare("0x1", "coin", range(100))
-    found = [made.at(version) for version in range(100)]
+    found = [made.found(version)[1] for version in range(100)]
     assert found == [["one"]] * 50 + [["two"]] * 50
     assert len({id(one) for one in found}) == 2
-    assert made.at(10) is found[0]
+    assert made.found(10)[1] is found[0]
     assert {name for name, _ in chain.fetched} == {"coin"}
 
 
@@ -203,8 +203,8 @@ def test_what_is_made_from_a_layout_follows_the_modules_of_the_layout():
     tag = parse_type_tag("0x1::outer::Outer")
     made = Made(store, lambda abis: str(abis.layout(tag)))
     store.at(0).layout(tag)  # the layout may be known already
-    assert "UInt(bits=8)" in made.at(49)
-    assert "UInt(bits=16)" in made.at(50)
+    assert "UInt(bits=8)" in made.found(49)[1]
+    assert "UInt(bits=16)" in made.found(50)[1]
 
 
 def test_what_cannot_be_made_is_tried_again():
@@ -212,8 +212,8 @@ def test_what_cannot_be_made_is_tried_again():
     store = AbiStore(Chain().fetch)
     made = Made(store, lambda abis: 1 // abis.version)
     with pytest.raises(ZeroDivisionError):
-        made.at(0)
-    assert made.at(1) == 1
+        made.found(0)[1]
+    assert made.found(1)[1] == 1
 
 
 def test_a_type_without_a_module_is_untyped():

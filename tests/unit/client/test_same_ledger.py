@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, info, ledger, refused, user_transaction
+from toolkit.client import _reads
 from toolkit.client._fetch import fetch_simulations, fetch_transactions, fetch_views
 from toolkit.client._node import Node
 from toolkit.client._reads import _PAUSES_S, LedgerAnchor, LedgerGuard
@@ -26,20 +29,35 @@ def described(head=1_000, *, oldest=5, chain_id=4):
     return answer(info(state) | {"chain_id": chain_id}, head=state)
 
 
+class FakeTime:
+    """A clock that stands, and waits that pass at once."""
+
+    def __init__(self):
+        self.now, self.waits = 0.0, []
+        self.time = time.time
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.waits.append(seconds)
+
+
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch):
     monkeypatch.setattr("toolkit.client._http.RetryPolicy.wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr("toolkit.client._reads.time", FakeTime())
 
 
 class Watched:
-    """A node with its anchor taken, its guard, and a clock and waits that pass at once."""
+    """A node with its anchor taken, its guard, and the clock of the module."""
 
     def __init__(self, first=None, description=None, **options):
         self.fake = FakeNode({WHERE: first or transaction(), "GET ": description or described()})
         self.node = Node(URL, transport=self.fake, **options)
-        self.now, self.waits = 0.0, []
+        self.clock = _reads.time
         self.anchor = LedgerAnchor.taken(self.node, 900)
-        self.guard = LedgerGuard(self.node, self.anchor, clock=lambda: self.now, sleep=self.waits.append)
+        self.guard = LedgerGuard(self.node, self.anchor)
 
     def answers(self, *answers, where=WHERE):
         """Answer in turn, the last one for ever."""
@@ -72,7 +90,7 @@ def test_another_transaction_is_another_ledger_at_once():
     watched.answers(transaction("b"))
     with pytest.raises(LedgerChanged, match=f"expected transaction 900 to be 0x{'a' * 64}, got 0x{'b' * 64}"):
         watched.guard.check()
-    assert watched.waits == []
+    assert watched.clock.waits == []
 
 
 @pytest.mark.parametrize(
@@ -89,7 +107,7 @@ def test_what_went_back_counts_if_it_stays_back(later, words):
     watched = Watched()
     watched.answers(later, later, transaction())
     watched.guard.check()
-    assert watched.waits == list(_PAUSES_S[:2])
+    assert watched.clock.waits == list(_PAUSES_S[:2])
     watched.answers(later)
     assert not watched.guard.confirms()
     with pytest.raises(LedgerChanged, match=words):
@@ -137,17 +155,17 @@ def test_a_fetch_checks_every_minute():
     watched = Watched()
     asked = lambda: len(watched.fake.sent(WHERE))  # noqa: E731
     for now, count in ((59.0, 1), (60.0, 2), (119.0, 2), (120.0, 3)):
-        watched.now = now
+        watched.clock.now = now
         watched.guard.check_if_due()
         assert asked() == count
     watched.answers(GONE)
     watched.answers(GONE, where="GET ")
-    watched.now = 180.0
+    watched.clock.now = 180.0
     watched.guard.check_if_due()
     watched.answers(transaction("b"))
-    watched.now = 239.0
+    watched.clock.now = 239.0
     watched.guard.check_if_due()
-    watched.now = 240.0
+    watched.clock.now = 240.0
     with pytest.raises(LedgerChanged):
         watched.guard.check_if_due()
 
