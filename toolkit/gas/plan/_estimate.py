@@ -155,7 +155,8 @@ class Plan:
     @property
     def requests(self) -> tuple[int, int]:
         """Minimum and maximum total number of requests."""
-        return _summed([node.requests for node in self.nodes])
+        both = [node.requests for node in self.nodes]
+        return sum(least for least, _ in both), sum(most for _, most in both)
 
     @property
     def further_requests(self) -> int:
@@ -188,10 +189,27 @@ class Plan:
         return {"title": self.title, **sums(self), "nodes": nodes}
 
     def __repr__(self) -> str:
-        return _text(self)
+        lines = [f"Plan of {visible(self.title)} (nothing has been sent yet)"]
+        for node in self.nodes:
+            rows = [
+                (
+                    visible(short_addresses(call.label), 50),
+                    _reading_text(call),
+                    _range(call.requests, call.requests_most),
+                )
+                for call in node.calls
+            ]
+            rows.append(("total", "", _range(*node.requests)))
+            build = f", build {visible(node.node_build, 60)}" if node.node_build else ""
+            model = "; its gas is a model" if node.model else ""
+            stored = f"holds versions {node.oldest} to {node.head}"
+            lines += ["", f"{visible(node.node)}: chain {node.chain_id}, {stored}{build}{model}"]
+            lines += text_table(rows, head=("call", "what is read", "requests"), numbers_from=2, indent="  ")
+            lines += _notes(node)
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return literal(f"<pre>{html.escape(_text(self))}</pre>")
+        return literal(f"<pre>{html.escape(repr(self))}</pre>")
 
 
 def estimate(spec: StudySpec) -> Plan:
@@ -260,35 +278,7 @@ def _of_call(spec: StudySpec, call: Call, plan: NodePlan) -> CallEstimate:
     return CallEstimate(call.name, call.source, first, last, least, most, further)
 
 
-def _summed(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    return sum(least for least, _ in pairs), sum(most for _, most in pairs)
-
-
-_HEAD = ("call", "what is read", "requests")
-# Characters that a column, and a line, of a terminal has room for.
-_MAX_LABEL, _MAX_NOTE = 50, 400
 _UNITS_OF_TIME = (("days", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-
-
-def _text(plan: Plan) -> str:
-    """Return a plan as lines for a terminal."""
-    lines = [f"Plan of {visible(plan.title)} (nothing has been sent yet)"]
-    for node in plan.nodes:
-        rows = [
-            (
-                visible(short_addresses(call.label), _MAX_LABEL),
-                _reading_text(call),
-                _range(call.requests, call.requests_most),
-            )
-            for call in node.calls
-        ]
-        rows.append(("total", "", _range(*node.requests)))
-        build = f", build {visible(node.node_build, 60)}" if node.node_build else ""
-        model = "; its gas is a model" if node.model else ""
-        stored = f"holds versions {node.oldest} to {node.head}"
-        lines += ["", f"{visible(node.node)}: chain {node.chain_id}, {stored}{build}{model}"]
-        lines += [*text_table(rows, head=_HEAD, numbers_from=2, indent="  "), *_notes(node)]
-    return "\n".join(lines)
 
 
 def _reading_text(call: CallEstimate) -> str:
@@ -305,7 +295,7 @@ def _reading_text(call: CallEstimate) -> str:
 
 def _notes(node: NodeEstimate) -> Iterator[str]:
     """Yield what is pruned, then the time and what it does not include."""
-    yield from (f"note: {visible(note, _MAX_NOTE)}" for note in node.notes)
+    yield from (f"note: {visible(note, 400)}" for note in node.notes)
     if node.rounds:
         yield f"a step search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step"
     if node.pages < node.pages_most:
@@ -316,15 +306,12 @@ def _notes(node: NodeEstimate) -> Iterator[str]:
             "not included"
         )
     least, most = map(_in_time, node.seconds)
-    limit = (
-        "the configured pace"
-        if node.per_second == node.pace
-        else f"{1_000 * node.latency_s:.1f} ms measured for one answer"
-    )
+    measured = f"{1_000 * node.latency_s:.1f} ms measured for one answer"
+    limit = "the configured pace" if node.per_second == node.pace else measured
     time = f"about {most}" if least == most else f"{least} to {most}"
     yield f"time: {time} ({node.per_second:,.0f} requests per second; {limit})"
     timeline = ", and about a hundred reads for the timeline of committed transactions" if node.pages else ""
-    yield (f"not included: a few reads of each called module, a few to find the cause of each step{timeline}")
+    yield f"not included: a few reads of each called module, a few to find the cause of each step{timeline}"
 
 
 def _range(least: int, most: int) -> str:

@@ -146,16 +146,10 @@ class StudySpec:
 
     def labelled_as(self, document: Mapping[str, Any]) -> StudySpec:
         """Return a copy with the labels that an earlier run stored, since its rows have them."""
-        labels = [call["label"] for call in document["call"]]
-        calls = zip(self.calls, self.document["call"], labels, strict=True)
-        named = [
-            (call.model_copy(update={"label": label}), {**content, "label": label}) for call, content, label in calls
-        ]
-        return replace(
-            self,
-            calls=tuple(call for call, _ in named),
-            document={**self.document, "call": [content for _, content in named]},
-        )
+        labels = [{"label": call["label"]} for call in document["call"]]
+        calls = tuple(call.model_copy(update=label) for call, label in zip(self.calls, labels, strict=True))
+        contents = [{**call, **label} for call, label in zip(self.document["call"], labels, strict=True)]
+        return replace(self, calls=calls, document={**self.document, "call": contents})
 
     def connect(self, stack: ExitStack) -> list[Node]:
         """Return the nodes of the study; those that it names are connected to, and closed with the stack."""

@@ -157,14 +157,9 @@ def calls_at_head(spec: StudySpec, plan: NodePlan) -> list[Call]:
 def _ends_at_head(wanted: VersionPlan | Sequence[int], last: int, head: int) -> bool:
     """Return whether versions that were resolved to `last` end at the head, or were clipped to it."""
     if not isinstance(wanted, VersionPlan):
-        return _counts_from_head(wanted)
+        return any(version < 0 for version in wanted)
     end = wanted.last
     return end < 0 or end > head if isinstance(end, int) else last == head
-
-
-def _counts_from_head(wanted: VersionPlan | Sequence[int]) -> bool:
-    bounds = (wanted.first, wanted.last) if isinstance(wanted, VersionPlan) else wanted
-    return any(isinstance(bound, int) and bound < 0 for bound in bounds)
 
 
 def extended(spec: StudySpec, node: Node, plan: P) -> P:

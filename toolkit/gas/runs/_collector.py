@@ -62,26 +62,21 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
         If the node asks for a longer wait than a call allows; the waiting rows are dropped likewise.
     """
     waiting: list[Row] = []
-    for row in _until_refused(rows, node):
-        waiting.append(row)
-        if is_no_answer(row["error_code"]):
-            if len(waiting) < _MAX_UNANSWERED:
-                continue
-            check_there(node, f"{len(waiting)} consecutive calls got no answer")
-        yield from waiting
-        waiting = []
+    try:
+        for row in rows:
+            waiting.append(row)
+            if is_no_answer(row["error_code"]):
+                if len(waiting) < _MAX_UNANSWERED:
+                    continue
+                check_there(node, f"{len(waiting)} consecutive calls got no answer")
+            yield from waiting
+            waiting = []
+    except RateLimited as error:  # of a read that is not a row, such as of an ABI
+        _stop_if_told_to_wait(error, node)
+        raise
     if waiting:
         check_there(node, f"the last {len(waiting):,} calls got no answer")
         yield from waiting
-
-
-def _until_refused(rows: Iterable[Row], node: Node) -> Iterator[Row]:
-    """Yield observations until a read that is not a row, such as of an ABI, is refused with a request to wait."""
-    try:
-        yield from rows
-    except RateLimited as error:
-        _stop_if_told_to_wait(error, node)
-        raise
 
 
 def check_there(node: Node, why: str, *, admitted: bool = False) -> None:

@@ -44,10 +44,8 @@ from toolkit.wire._transactions import MalformedTransaction
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    import pandas as pd
     from numpy.typing import NDArray
 
-    from toolkit.client._node import Node
     from toolkit.gas._calls import Call
     from toolkit.gas._findings import Timeline
     from toolkit.gas.runs._job import Job, Reading
@@ -100,31 +98,33 @@ def sample_size(plan: NodeRun, call: Call) -> tuple[int, int, int]:
 
 
 def with_timelines(job: Job, manifest: Manifest) -> Manifest:
-    """Find and store the timelines of a study with committed transactions, unless the run has them."""
-    if not job.spec.committed or has_timeline(job.store, manifest):
-        return manifest
-    functions = [call.function for call in job.spec.committed]
-    found = [_found_timeline(node, plan, functions) for node, plan in job.plans_of(manifest)]
-    job.store.write_timeline(_timelines_frame({plan.node: timeline for timeline, plan in found}))
-    return job.store.write_manifest(structs.replace(manifest, nodes=tuple(plan for _, plan in found)))
-
-
-def _found_timeline(node: Node, plan: NodeRun, functions: Sequence[str]) -> tuple[Timeline, NodeRun]:
-    """Find the timeline of the committed calls of a study on a node, and the prices of state in its gas schedules.
+    """Find and store the timelines of a study with committed transactions, unless the run has them.
 
     Raises
     ------
     NodeUnreachable, RunStopped
         If something could not be read because the node no longer answers, or asks for a long wait.
     """
-    first, last = plan.committed_span or (plan.first, plan.last)
-    evidence = Evidence(node)
-    timeline = find_timeline(node, first, last, functions, evidence=evidence, oldest=plan.oldest)
-    prices = _storage_prices(evidence, timeline)
-    if timeline.unread or isinstance(prices, str):
-        check_there(node, "the timeline cannot be read")
-    facts = msgspec.convert(timeline_frame(timeline).attrs | {"requests": evidence.reads}, TimelineFacts)
-    return timeline, structs.replace(plan, timeline=facts, storage_prices=prices)
+    if not job.spec.committed or has_timeline(job.store, manifest):
+        return manifest
+    functions = [call.function for call in job.spec.committed]
+    columns: dict[str, list[Any]] = {name: [] for name in RUN_TIMELINE.names}
+    plans = []
+    for node, plan in job.plans_of(manifest):
+        first, last = plan.committed_span or (plan.first, plan.last)
+        evidence = Evidence(node)
+        timeline = find_timeline(node, first, last, functions, evidence=evidence, oldest=plan.oldest)
+        prices = _storage_prices(evidence, timeline)
+        if timeline.unread or isinstance(prices, str):
+            check_there(node, "the timeline cannot be read")
+        frame = timeline_frame(timeline)
+        for name, values in plain_columns(frame, TIMELINE.names).items():
+            columns[name] += values
+        columns["node"] += [plan.node] * len(frame)
+        facts = msgspec.convert(frame.attrs | {"requests": evidence.reads}, TimelineFacts)
+        plans.append(structs.replace(plan, timeline=facts, storage_prices=prices))
+    job.store.write_timeline(rows_frame(RUN_TIMELINE, columns))
+    return job.store.write_manifest(structs.replace(manifest, nodes=tuple(plans)))
 
 
 def _storage_prices(evidence: Evidence, timeline: Timeline) -> StoragePrices | str:
@@ -141,17 +141,6 @@ def has_timeline(store: RunStore, manifest: Manifest) -> bool:
     """Return whether a run has the timelines of all nodes, with the prices of state, and nothing in them is unread."""
     known = all(plan.timeline and not plan.timeline.unread and plan.known_prices for plan in manifest.nodes)
     return known and store.timeline() is not None
-
-
-def _timelines_frame(timelines: Mapping[str, Timeline]) -> pd.DataFrame:
-    """Return the timelines of a run's nodes as one frame with a column ``node``."""
-    columns: dict[str, list[Any]] = {name: [] for name in RUN_TIMELINE.names}
-    for node, timeline in timelines.items():
-        frame = timeline_frame(timeline)
-        for name, values in plain_columns(frame, TIMELINE.names).items():
-            columns[name] += values
-        columns["node"] += [node] * len(frame)
-    return rows_frame(RUN_TIMELINE, columns)
 
 
 def stored_timeline(store: RunStore, plan: NodeRun) -> Timeline | None:
@@ -212,11 +201,13 @@ def around_changes(store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> lis
     They depend only on the ledger, the timeline and the study, not on what an earlier attempt has read.
     """
     timeline = stored_timeline(store, plan)
-    sampled = [call for call in calls if plan.is_sampled(call)] if timeline else []
+    if timeline is None:
+        return []
     places = {
         (plan.range_of(call), change.start, change.ledger_version)
-        for call in sampled
-        for change in (timeline.for_function(call.function) if timeline else ())
+        for call in calls
+        if plan.is_sampled(call)
+        for change in timeline.for_function(call.function)
         if plan.range_of(call)[0] < change.ledger_version <= plan.range_of(call)[1]
     }
     pages = max(1, min(PAGES_PER_SIDE, MAX_PAGES_AROUND // (2 * len(places) or 1)))
@@ -280,15 +271,7 @@ class CommittedReader:
 
     def read(self) -> None:
         """Read the pages of every call."""
-        self._read(without(wanted_ranges(self._reading.job.store, self._plan, self._calls), self._covered))
-        self._note()
-
-    def _note(self) -> None:
-        read = CommittedRead(tuple(self._covered), self._rows, tuple(sorted(self._missing)))
-        self._reading.journal.note(self._plan.node, committed_read=read)
-
-    def _read(self, ranges: Sequence[Range]) -> None:
-        pages = pages_of(ranges)
+        pages = pages_of(without(wanted_ranges(self._reading.job.store, self._plan, self._calls), self._covered))
         self._collector.bar.expect(len(pages))
         size = max(_PAGES, len(pages) // 100)
         for place in range(0, len(pages), size):
@@ -299,6 +282,11 @@ class CommittedReader:
             self._covered = joined_ranges([*self._covered, *read])
             self._rows += found + count_rows(self._calls, self._known, joined_ranges(read))
             self._note()
+        self._note()
+
+    def _note(self) -> None:
+        read = CommittedRead(tuple(self._covered), self._rows, tuple(sorted(self._missing)))
+        self._reading.journal.note(self._plan.node, committed_read=read)
 
     def _read_pages(self, pages: Sequence[tuple[int, int]]) -> int:
         """Read some pages; return the number of new observations without an error."""

@@ -86,16 +86,9 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     counts, digest = Counts(store.rows(), count_failures(store), count_unanswered(store)), rows_digest(store)
     judged = [judge_committed(job, plan) for plan in plans]
     store.write_steps(steps_frame([*rows, *(row for _, found in judged for row in found)]))
-    return store.write_manifest(
-        structs.replace(
-            manifest,
-            nodes=tuple(plan for plan, _ in judged),
-            counts=counts,
-            rows_digest=digest,
-            finished_at=datetime.now(UTC),
-            complete=True,
-        )
-    )
+    nodes, now = tuple(plan for plan, _ in judged), datetime.now(UTC)
+    manifest = structs.replace(manifest, nodes=nodes, counts=counts, rows_digest=digest, finished_at=now, complete=True)
+    return store.write_manifest(manifest)
 
 
 def _located_steps(job: Job, manifest: Manifest) -> tuple[Manifest, list[Step]]:
@@ -135,9 +128,8 @@ def prove_whole(job: Job, manifest: Manifest) -> None:
         read = versions_read(store, plan.node)
         strange = sorted(read.keys() - names.keys())
         if strange:
-            raise StudyError(
-                f"{store.path} has observations of calls that are not in its study: {strange[:_MAX_NAMED]}"
-            )
+            listing = strange[:_MAX_NAMED]
+            raise StudyError(f"{store.path} has observations of calls that are not in its study: {listing}")
         for mark, versions in read.items():
             _refuse(store, names[mark], "duplicated", versions[1:][versions[1:] == versions[:-1]])
         for call, what, found in unread(job, plan, read):
@@ -161,13 +153,8 @@ def provenance(node: Node, *, first: int, last: int, functions: Iterable[str]) -
     """Return the gas schedule and the called modules at the first and the last version of a run."""
     evidence = Evidence(node)
     called = sorted({ModuleId(at.address, at.module) for at in map(FunctionId.parse, functions)}, key=str)
-    return Provenance(
-        ScheduleEnds(_schedule(evidence, first), _schedule(evidence, last)),
-        {
-            module.wire: ModuleEnds(_digest(evidence, module, first), _digest(evidence, module, last))
-            for module in called
-        },
-    )
+    modules = {at.wire: ModuleEnds(_digest(evidence, at, first), _digest(evidence, at, last)) for at in called}
+    return Provenance(ScheduleEnds(_schedule(evidence, first), _schedule(evidence, last)), modules)
 
 
 def _schedule(evidence: Evidence, version: int) -> Schedule | None:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.client._progress import Progress
-    from toolkit.client._simulation import Simulation
     from toolkit.gas._calls import Call
     from toolkit.gas._observations import Origin
     from toolkit.gas.plan._plan import StudySpec
@@ -254,18 +253,20 @@ class NodeReader:
         ledger = self._node.ledger()
         requests = [cast("SimulationRequest", call.request) for call in missing]
         found = simulate_all(self._node, requests, ledger)
-        rows = (self._simulation_row(missing[place], outcome, ledger.version) for place, outcome in found)
-        for row in heard(rows, self._node):
+
+        def rows() -> Iterator[Row]:
+            for place, outcome in found:
+                if isinstance(outcome, (ClosedError, LedgerChanged)):
+                    raise outcome
+                now = datetime.now(UTC)
+                if isinstance(outcome, ToolkitError):
+                    yield self._origin.failed(missing[place], ledger.version, outcome, now)
+                else:
+                    yield self._origin.simulation(missing[place], outcome, now)
+
+        for row in heard(rows(), self._node):
             if row["ledger_version"] not in self._read.get(row["fingerprint"], ()):  # a lagging backend may repeat it
                 self._collector.take(row)
-
-    def _simulation_row(self, call: Call, outcome: Simulation | ToolkitError, head: int) -> dict[str, Any]:
-        if isinstance(outcome, (ClosedError, LedgerChanged)):
-            raise outcome
-        now = datetime.now(UTC)
-        if isinstance(outcome, ToolkitError):
-            return self._origin.failed(call, head, outcome, now)
-        return self._origin.simulation(call, outcome, now)
 
 
 def _of(call: Call, read: Mapping[str, Versions]) -> Versions:
@@ -328,9 +329,8 @@ def further_observations(
     """
     calls = {call.fingerprint: call for call in spec.calls if call.source == Source.VIEW}
     outcomes: dict[str, dict[int, Any]] = {mark: {} for mark in calls}
-    columns = plain_columns(
-        observed[observed["node"] == plan.node], ["fingerprint", "ledger_version", *OUTCOME_COLUMNS]
-    )
+    mine = observed[observed["node"] == plan.node]
+    columns = plain_columns(mine, ["fingerprint", "ledger_version", *OUTCOME_COLUMNS])
     for mark, version, *outcome in zip(*columns.values(), strict=True):
         outcomes[mark][version] = outcome_of(outcome)
     planned = {mark: sorted(known) for mark, known in outcomes.items()}

@@ -21,7 +21,7 @@ from toolkit.client._executors import max_ranges, opened_executor
 from toolkit.client._progress import ProgressHook, progress_bar
 from toolkit.errors import InputError, LedgerChanged, RunStopped, StudyError
 from toolkit.gas.causes._finding import MAX_STEPS
-from toolkit.gas.plan._plan import StudySpec, study_digest
+from toolkit.gas.plan._plan import study_digest
 from toolkit.gas.plan._resolve import anchored, extended, ledger_guard, resolve
 from toolkit.gas.runs._collector import Collector
 from toolkit.gas.runs._committed import has_timeline, with_timelines
@@ -35,7 +35,6 @@ from toolkit.gas.runs._store import Journal, RunStore
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from toolkit.client._node import Node
     from toolkit.gas.plan._plan import StudySpec
 
 
@@ -84,7 +83,12 @@ def run_study(
                         NodeReader(Reading(job, node, plan, collector, journal)).read_all()
                 complete(job, journal.manifest)
             except LedgerChanged as error:
-                raise RunStopped(_stopped_by(error, store)) from None
+                raise RunStopped(
+                    f"the run was stopped: {error}. {store.rows():,} observations of the first ledger are stored in "
+                    f"{path}; those read since its last check are dropped. To continue, run the same study into the "
+                    "same folder when the node serves the first ledger again; for the other ledger choose another "
+                    "folder"
+                ) from None
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(_stopped(store, named=out is not None)) from None
             except Exception as error:
@@ -108,15 +112,6 @@ def _stopped(store: RunStore, *, named: bool) -> str:
     return f"stopped; {count}; {again} continues the run"
 
 
-def _stopped_by(error: LedgerChanged, store: RunStore) -> str:
-    """Return the message of a run that stopped because the node serves another ledger."""
-    return (
-        f"the run was stopped: {error}. {store.rows():,} observations of the first ledger are stored in {store.path}; "
-        "those read since its last check are dropped. To continue, run the same study into the same folder when the "
-        "node serves the first ledger again; for the other ledger choose another folder"
-    )
-
-
 def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
     """Return the manifest of a new run, of the one in the folder, or of that one extended to the head of today.
 
@@ -133,40 +128,31 @@ def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
     UserWarning
         If files were damaged.
     """
-    if not fresh and job.store.exists() and not _never_began(job):
-        manifest = _taken_up(job)
-        job = replace(job, spec=job.spec.labelled_as(manifest.study))
-        return job, *_continued(job, manifest)
-    manifest = _started(job)
-    if fresh:  # after the versions were resolved: a node that does not answer leaves the run unchanged
-        job.store.discard(job.spec.title)
-    return job, manifest, None
-
-
-def _never_began(job: Job) -> bool:
-    """Return whether the run in the folder is of another study and has no observations: it is started again."""
-    manifest = job.store.manifest()
-    return study_digest(manifest.study) != job.spec.digest and not manifest.complete and not job.store.part_files()
-
-
-def _started(job: Job) -> Manifest:
-    spec = job.spec
-    plans = [resolve(spec, node) for node in job.nodes]
-    return Manifest(
+    store, spec = job.store, job.spec
+    if not fresh and store.exists():
+        manifest = store.manifest()
+        # A run of another study that has no observations is started again.
+        if manifest.complete or store.part_files() or study_digest(manifest.study) == spec.digest:
+            manifest = _taken_up(job, manifest)
+            job = replace(job, spec=spec.labelled_as(manifest.study))
+            return job, *_continued(job, manifest)
+    plans = zip(job.nodes, [resolve(spec, node) for node in job.nodes], strict=True)
+    manifest = Manifest(
         study=dict(spec.document),
         study_digest=spec.digest,
         fingerprints=tuple(spec.functions),
-        nodes=tuple(
-            NodeRun(**structs.asdict(anchored(node, plan))) for node, plan in zip(job.nodes, plans, strict=True)
-        ),
+        nodes=tuple(NodeRun(**structs.asdict(anchored(node, plan))) for node, plan in plans),
         started_at=datetime.now(UTC),
         complete=False,
     )
+    if fresh:  # after the versions were resolved: a node that does not answer leaves the run unchanged
+        store.discard(spec.title)
+    return job, manifest, None
 
 
-def _taken_up(job: Job) -> Manifest:
+def _taken_up(job: Job, manifest: Manifest) -> Manifest:
+    """Return the manifest of the run in the folder, after checking that this study on these nodes can continue it."""
     store, spec = job.store, job.spec
-    manifest = store.manifest()
     labels = [call.get("label") for call in manifest.study.get("call", ())]
     # A call without a label has the one in the run.
     renamed = [call.label for call, label in zip(spec.calls, labels, strict=False) if call.label not in {"", label}]
@@ -202,22 +188,17 @@ def _continued(job: Job, manifest: Manifest) -> tuple[Manifest, EarlierRun | Non
     spec, store = job.spec, job.store
     heads = tuple(node.info().ledger.version for node in job.nodes)
     earlier = EarlierRun(RunAge.of(spec, manifest), heads, manifest.counts.observations)
-    plans = tuple(_extended(spec, node, plan) for node, plan in job.plans_of(manifest))
-    if plans == manifest.nodes and _needs_nothing(job, manifest):
-        moves = bool(earlier.age.labels)
-        seen = structs.replace(
-            manifest, study=dict(spec.document), checked_at=datetime.now(UTC) if moves else manifest.checked_at
-        )
+    plans = []
+    for node, plan in job.plans_of(manifest):
+        grown = extended(spec, node, plan)
+        if grown.committed_span != plan.committed_span:
+            grown = structs.replace(grown, timeline=None, storage_prices=None, committed_series=None)
+        plans.append(grown)
+    if plans == [*manifest.nodes] and _needs_nothing(job, manifest):
+        checked_at = datetime.now(UTC) if earlier.age.labels else manifest.checked_at
+        seen = structs.replace(manifest, study=dict(spec.document), checked_at=checked_at)
         return manifest if seen == manifest else store.write_manifest(seen), earlier
-    return store.write_manifest(structs.replace(manifest, complete=False, nodes=plans, checked_at=None)), earlier
-
-
-def _extended(spec: StudySpec, node: Node, plan: NodeRun) -> NodeRun:
-    """Extend the plan of a complete run with what is new on the node; returns the same plan if nothing is new."""
-    grown = extended(spec, node, plan)
-    if grown.committed_span != plan.committed_span:
-        return structs.replace(grown, timeline=None, storage_prices=None, committed_series=None)
-    return grown
+    return store.write_manifest(structs.replace(manifest, complete=False, nodes=tuple(plans), checked_at=None)), earlier
 
 
 def _needs_nothing(job: Job, manifest: Manifest) -> bool:
