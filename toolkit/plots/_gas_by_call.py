@@ -99,7 +99,8 @@ def gas_distribution(
     """
     observations = as_observations(observations, figure="gas_distribution", by_function=True)
     every = series_of(observations, calls)
-    source = source or _only_source(every)
+    sources = {series.source for series in every if series.answered.any()}
+    source = source or (sources.pop() if len(sources) == 1 else Source.COMMITTED.value)
     found = [series for series in every if series.source == source and series.answered.any()]
     rows = [row for series in found for row in _stretches(series, timeline)]
     colours = style.call_colours(found, colors)
@@ -137,12 +138,6 @@ def _stretches(series: CallSeries, timeline: pd.DataFrame | None) -> list[_Stret
     ]
 
 
-def _only_source(every: Sequence[CallSeries]) -> str:
-    """Return the source of all series; committed transactions if there are several."""
-    sources = {series.source for series in every if series.answered.any()}
-    return sources.pop() if len(sources) == 1 else Source.COMMITTED.value
-
-
 def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, str], Any]) -> None:
     limit = style.name_limit(ax)
     style.name_rows(ax, [_row_name(row, limit) for row in rows], shift=0.2, below=0.75)
@@ -153,20 +148,17 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         unit = tallest / max(int((good + failed).max()), 1)
         drawn = good + failed > 0  # the other bars have no height, but take most of the time
         foot = place + (0.45 if tallest == HEIGHT else 0.34)
-        for count, below, alpha in ((good, np.zeros_like(good), 1.0), (failed, good, FAILED_ALPHA)):
+        parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, FAILED_ALPHA))
+        for part, count, bottom, alpha in parts:
             if count.any():
-                ax.bar(
-                    edges[:-1][drawn],
-                    -count[drawn] * unit,
-                    width=np.diff(edges)[drawn],
-                    bottom=foot - below[drawn] * unit,
-                    align="edge",
-                    color=colours[row.series.label, row.series.node],
-                    alpha=alpha,
-                    linewidth=0,
-                    gid="failed" if alpha < 1 else "succeeded",
-                    label=style.once(ax, "execution failed" if alpha < 1 else "succeeded"),
-                )
+                look: dict[str, Any] = {
+                    "color": colours[row.series.label, row.series.node],
+                    "alpha": alpha,
+                    "gid": part,
+                }
+                look |= {"align": "edge", "linewidth": 0, "width": np.diff(edges)[drawn], "bottom": bottom}
+                look["label"] = style.once(ax, "execution failed" if part == "failed" else part)
+                ax.bar(edges[:-1][drawn], -count[drawn] * unit, **look)
         ax.hlines(foot, edges[0], edges[-1], colors=style.faint(ax), linewidth=0.8)
         median = float(np.quantile(row.gas, 0.5, method="inverted_cdf"))
         ax.plot([median, median], [foot, foot + 0.1], color=style.ink(), linewidth=1.6, gid="median")
@@ -193,14 +185,6 @@ def _edges(ax: Axes, values: NDArray[np.float64]) -> NDArray[np.float64]:
         edges = low - 1.5 * width + width * np.arange(count + 1, dtype=np.float64)
     ax.set_xlim(edges[0], edges[-1])
     return edges
-
-
-class _Row(NamedTuple):
-    """One call over the columns: log2 of gas relative to its first reading (NaN if unknown), and where it failed."""
-
-    name: str
-    change: NDArray[np.float64]
-    failed: NDArray[np.bool_]
 
 
 def gas_heatmap(
@@ -276,8 +260,7 @@ def gas_heatmap(
         last = max(float(series.versions[-1]) for series in found)
         edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
         changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
-        limit = min(style.name_limit(axes, beside=True), 44)
-        mesh, reach = _draw(axes, [_row(series, edges, limit) for series in found], edges, changes, colors)
+        mesh, reach = _draw(axes, found, edges, changes, colors)
         if times is None:
             style.whole_ticks(axes.xaxis, style.VERSION_NUMBERS)
         else:
@@ -289,8 +272,8 @@ def gas_heatmap(
     return axes
 
 
-def _row(series: CallSeries, edges: NDArray[np.float64], limit: int) -> _Row:
-    name = figure_text(series.name, limit) + (f"\n({figure_text(series.node, limit)})" if series.node else "")
+def _cells(series: CallSeries, edges: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return log2 of a call's gas relative to its first reading (NaN if unknown), and where it failed, by column."""
     known = series.gas[series.answered]
     with np.errstate(divide="ignore"):
         gas = np.log2(np.maximum(series.gas, 1) / max(float(known[0]), 1) if len(known) else series.gas)
@@ -300,17 +283,20 @@ def _row(series: CallSeries, edges: NDArray[np.float64], limit: int) -> _Row:
     same = (gas[at] == gas[after]) | (np.isnan(gas[at]) & np.isnan(gas[after]))
     near = series.versions[after] - series.versions[at] <= 2 * (edges[1] - edges[0])
     known_at = ~before_first & (same | near)
-    return _Row(name, np.where(known_at, gas[at], np.nan), known_at & np.isnan(gas[at]))
+    return np.where(known_at, gas[at], np.nan), known_at & np.isnan(gas[at])
 
 
 def _draw(
-    ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64], changes: Sequence[time.TimelineMark], colors: Any
+    ax: Axes,
+    found: Sequence[CallSeries],
+    edges: NDArray[np.float64],
+    changes: Sequence[time.TimelineMark],
+    colors: Any,
 ) -> tuple[QuadMesh, float]:
-    """Draw the rows; return their cells, and the largest change as a power of 2."""
-    change = np.array([row.change for row in rows])
-    failed = np.array([row.failed for row in rows])
+    """Draw a row per call; return the cells, and the largest change as a power of 2."""
+    change, failed = map(np.array, zip(*(_cells(series, edges) for series in found), strict=True))
     reach = max(float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0, MIN_RANGE)
-    heights = np.arange(len(rows) + 1) - 0.5
+    heights = np.arange(len(found) + 1) - 0.5
     named = isinstance(colors, str | Colormap) and colors
     shown = named or LinearSegmentedColormap.from_list("ledger-toolkit gas", list(colors or COLOURS))
     look: dict[str, Any] = {"rasterized": True, "norm": TwoSlopeNorm(0, -reach, reach)}
@@ -322,8 +308,11 @@ def _draw(
         ax.add_patch(Rectangle((edges[0], 0), 0, 0, color=FAILED_COLOUR, label="no result"))
     ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.paper(ax), linewidth=2.5)
     strip = STRIP_ROW * time.timeline_rows(changes)
-    style.name_rows(ax, [row.name for row in rows], below=0.5 + strip, beside=True)
-    time.draw_timeline(ax, changes, share=strip / (len(rows) + strip))
+    limit = min(style.name_limit(ax, beside=True), 44)
+    nodes = [f"\n({figure_text(series.node, limit)})" if series.node else "" for series in found]
+    names = [figure_text(series.name, limit) + node for series, node in zip(found, nodes, strict=True)]
+    style.name_rows(ax, names, below=0.5 + strip, beside=True)
+    time.draw_timeline(ax, changes, share=strip / (len(found) + strip))
     return mesh, reach
 
 

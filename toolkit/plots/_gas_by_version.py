@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from toolkit.plots._style import Colors, Floats
 
+    _Looks = Mapping[tuple[str, str], dict[str, Any]]  # colour and line style of each call, by label and node
+
 
 RUG_STRIP = 0.045  # share of the height of the axes for each failing call
 MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the last row
@@ -132,7 +134,10 @@ def gas_by_version(
     changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
     marks = None if steps is None or steps.empty else _marks(steps)
     times = None if x == "version" else time.axis_times(observations, steps, timeline)
-    looks = _Looks(style.call_colours(found, colors), style.call_dashes(found))
+    dashes = style.call_dashes(found)
+    looks = {
+        key: {"color": colour, "linestyle": dashes[key]} for key, colour in style.call_colours(found, colors).items()
+    }
     title = _title(found, x) + cut if title is None else title
     height, xlabel = max(4.0, 1.8 + 0.24 * len(found)), time.axis_label(found, times, x)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel, across="y") as axes:
@@ -156,13 +161,6 @@ def gas_by_version(
         handles = [one for one in axes.get_legend_handles_labels()[0] if one.get_label() not in hidden]
         texts.legend_below(axes, handles, wanted=legend, lines=1 + (x == "both"), needed=len(names))
     return axes
-
-
-class _Looks(NamedTuple):
-    """Colour and line style of each call, by label and node."""
-
-    colours: Mapping[tuple[str, str], Any]
-    dashes: Mapping[tuple[str, str], Any]
 
 
 def _labels(found: Sequence[CallSeries]) -> list[str]:
@@ -244,21 +242,24 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Lev
 
 def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], looks: _Looks, **look: Any) -> Line2D:
     """Draw a line in the colour and with the dashes of a call."""
-    key = series.label, series.node
-    drawn: dict[str, Any] = {"color": looks.colours[key], "linewidth": 1.6, "solid_joinstyle": "miter"}
-    [line] = ax.plot(*points, linestyle=looks.dashes[key], **drawn, **look)
+    look |= looks[series.label, series.node]
+    [line] = ax.plot(*points, linewidth=1.6, solid_joinstyle="miter", **look)
     return line
 
 
 def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) -> Line2D | None:
     """Draw the readings of a call; return the line that stands for it in a legend, None without a reading."""
-    colour = looks.colours[series.label, series.node]
+    colour = looks[series.label, series.node]["color"]
+    look: dict[str, Any]
     if series.source == Source.VIEW:
         line = _draw_line(ax, series, series.line(), looks, gid="gas-line", zorder=2)
-        _draw_lonely(ax, series, colour)
+        gap = np.concatenate(([True], ~series.answered, [True]))
+        lonely = gap[:-2] & gap[2:] & ~gap[1:-1]  # without an answered neighbour: a line through one point is invisible
+        if lonely.any():
+            look = {"linestyle": "none", "marker": "o", "markersize": 4, "color": colour}
+            ax.plot(series.versions[lonely], series.gas[lonely], gid="gas-point", **look)
         return line if series.answered.any() else None
     committed, drawn = series.source == Source.COMMITTED, None
-    look: dict[str, Any]
     for good in (False, True):
         chosen = (series.success == good) & series.answered
         if chosen.any():
@@ -268,15 +269,6 @@ def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) ->
             look |= {"gid": f"gas-{'committed' if committed else 'simulated'}", "clip_on": False}
             [drawn] = ax.plot(series.versions[chosen], series.gas[chosen], color=colour, linestyle="none", **look)
     return drawn
-
-
-def _draw_lonely(ax: Axes, series: CallSeries, colour: Any) -> None:
-    """Draw readings without an answered neighbour as points, since a line through one point is not visible."""
-    gap = np.concatenate(([True], ~series.answered, [True]))
-    lonely = gap[:-2] & gap[2:] & ~gap[1:-1]
-    if lonely.any():
-        dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "color": colour}
-        ax.plot(series.versions[lonely], series.gas[lonely], gid="gas-point", **dots)
 
 
 def _set_axes(
@@ -311,8 +303,8 @@ def _draw_rug(ax: Axes, failing: Sequence[CallSeries], looks: _Looks, *, above: 
     foot = blended_transform_factory(ax.transData, ax.transAxes)
     for row, series in enumerate(failing):
         y = above + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
-        runs, bar = series.failures(), BAR | {"color": looks.colours[series.label, series.node], "transform": foot}
-        for first, last in runs:
+        bar = BAR | {"color": looks[series.label, series.node]["color"], "transform": foot}
+        for first, last in series.failures():
             marker = "s" if first == last else ""  # a line from a point to itself is not drawn
             ax.plot([first, last], [y, y], marker=marker, markersize=4, markeredgewidth=0, gid="failures", **bar)
 

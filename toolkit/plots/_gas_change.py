@@ -112,17 +112,13 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
         ax.plot([], [], "o", markersize=5.5, markerfacecolor=face, markeredgecolor=grey, label=name)
     for place, row in zip(places, plain_rows(rows), strict=True):
         right = float(max(row["gas_before"], row["gas_after"]))
-        style.write(ax, _size(row), (right, float(place)), gid="change", offset=(8, 0))
+        sides = int(row["gas_before"]), int(row["gas_after"])
+        change = StepChange(row["label"], row.get("source") or "", row.get("count", 1), *sides, None, None)
+        # In the words of the report and of `Run.explain`.
+        style.write(ax, short_change(change, figure_text), (right, float(place)), gid="change", offset=(8, 0))
     if not style.gas_scale(ax, "x", np.concatenate((before, after))):
         ax.update_datalim([(0, 0)])
     ax.margins(x=0.14)
-
-
-def _size(row: dict[str, Any]) -> str:
-    """Return the change as the report and `Run.explain` have it."""
-    before, after = int(row["gas_before"]), int(row["gas_after"])
-    change = StepChange(row["label"], row.get("source") or "", row.get("count", 1), before, after, None, None)
-    return short_change(change, figure_text)
 
 
 def _row_name(row: dict[str, Any], limit: int) -> str:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
     from toolkit.plots._style import Colors
 
@@ -83,7 +82,9 @@ def schedule_changes(
     'new value as a multiple of the old one'
     """
     diff = _frame(diff, ("name", "kind", "before", "after"), "schedule_changes: expected toolkit.schedule_diff(...)")
-    groups = _schedule_groups(diff)
+    diff = diff[diff["kind"] != "unchanged"]
+    groups = [(str(name), rows) for name, rows in diff.groupby(diff["name"].str.split(".").str[0])]
+    groups.sort(key=lambda group: -len(group[1]))
     shown = groups[: style.row_limit(ax, figsize, MAX_ROWS)]
     colours = style.chosen({"rose": style.VERMILLION, "fell": style.BLUE}, colors)
     cut = f": the first {len(shown)} of {len(groups)} parts" if len(shown) < len(groups) else ""
@@ -108,13 +109,6 @@ def _frame(given: Any, columns: Sequence[str], expected: str) -> pd.DataFrame:
     return frame
 
 
-def _schedule_groups(diff: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Split a diff by the part of the schedule; the part with most changes is first."""
-    changed = diff[diff["kind"] != "unchanged"]
-    groups = [(str(name), rows) for name, rows in changed.groupby(changed["name"].str.split(".").str[0])]
-    return sorted(groups, key=lambda group: -len(group[1]))
-
-
 def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours: Mapping[str, Any]) -> None:
     limit = style.name_limit(ax) - 8
     names = [f"{figure_text(name, min(limit, 30))}  ·  {len(rows):,}" for name, rows in groups]
@@ -122,9 +116,11 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours
     reach = 1.0
     most = max(len(rows) for _, rows in groups)
     for place, (_, rows) in enumerate(groups):
-        factors, counts = _factors(rows)
+        before, after = (rows[side].to_numpy(dtype=np.float64, na_value=0) for side in ("before", "after"))
+        changed = (before > 0) & (after > 0) & (rows["kind"] == "changed").to_numpy(dtype=bool)
+        factors, counts = np.unique(np.round(after[changed] / before[changed], 9), return_counts=True)
         reach = max([reach, *np.abs(np.log10(factors))])
-        area = 24 + 320 * counts / most
+        area = 24 + 320 * counts.astype(np.float64) / most
         for name, chosen in (("rose", factors > 1), ("fell", factors < 1)):
             if chosen.any():
                 look: dict[str, Any] = {"s": area[chosen], "color": colours[name], "label": style.once(ax, name)}
@@ -141,14 +137,6 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlim(10 ** (-1.25 * reach), 10 ** (1.25 * reach))
-
-
-def _factors(rows: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the distinct factors, and the number of parameters with each."""
-    before, after = (rows[name].to_numpy(dtype=np.float64, na_value=0) for name in ("before", "after"))
-    changed = (before > 0) & (after > 0) & (rows["kind"] == "changed").to_numpy(dtype=bool)
-    factors, counts = np.unique(np.round(after[changed] / before[changed], 9), return_counts=True)
-    return factors, counts.astype(np.float64)
 
 
 def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:

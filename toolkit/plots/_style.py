@@ -20,7 +20,15 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import (
+    FixedLocator,
+    Formatter,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+    StrMethodFormatter,
+)
 
 from toolkit._present.text import listed, number, visible
 from toolkit.errors import InputError
@@ -382,16 +390,11 @@ def largest(frame: pd.DataFrame, weights: Floats, limit: int) -> pd.DataFrame:
 # ticks ----------------------------------------------------------------------------------------------------------------
 
 
-# Functions with names, so that figures can be pickled.
-def _quantity(value: float, _: object) -> str:
+def _quantity(value: float, _: object) -> str:  # a function with a name, so that figures can be pickled
     return number(value)
 
 
-def _version(value: float, _: object) -> str:
-    return f"{value:.0f}"
-
-
-GAS_NUMBERS, VERSION_NUMBERS = FuncFormatter(_quantity), FuncFormatter(_version)
+GAS_NUMBERS, VERSION_NUMBERS = FuncFormatter(_quantity), StrMethodFormatter("{x:.0f}")
 
 
 class WholeTicks(MaxNLocator):
@@ -440,7 +443,6 @@ def whole_ticks(axis: Axis, numbers: Formatter = GAS_NUMBERS, characters: int = 
 # figures in pages ----------------------------------------------------------------------------------------------------
 
 # The CSS variable that replaces each colour in `inline_svg`.
-_CALL_COLOURS = ("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy")
 CSS_NAMES = {
     INK: "ink",
     MUTED: "muted",
@@ -454,7 +456,7 @@ CSS_NAMES = {
     SKY: "sky",
     GREY: "grey",
     ON_DARK: "on-bar",
-    **dict(zip(PALETTE, _CALL_COLOURS, strict=True)),
+    **dict(zip(PALETTE, ("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy"), strict=True)),
 }
 
 _SVG_RC: dict[Any, Any] = {
@@ -503,20 +505,17 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[A
             patch.set_visible(False)
         canvas: Any = FigureCanvasSVG(figure)  # its methods have no annotations
         canvas.print_svg(text, metadata=_NO_METADATA)  # Figure.savefig draws twice
-    return _inline(text.getvalue(), name, alt)
-
-
-def _inline(svg: str, name: str, alt: str) -> str:
-    """Remove the parts that only a separate file needs, make ids unique, and replace colours by CSS variables."""
-    body = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
+    svg = text.getvalue()
     box = re.search(r'viewBox="([\d. ]+)"', svg)
+    body = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
+    # The metadata and styles are of use in a separate file only.
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(r"<[^<>]+>", lambda tag: _tag(tag[0], name), body)
     return f'<svg viewBox="{box[1] if box else ""}" role="img" aria-label="{escape(visible(alt))}">{body.strip()}</svg>'
 
 
 def _tag(tag: str, name: str) -> str:
-    """Rewrite one tag; text between tags is not changed."""
+    """Make the ids of one tag unique, and replace its colours by CSS variables; text between tags is not changed."""
     if tag.startswith("<!--"):
         return ""
     keep = tag.startswith(("<clipPath", "<path"))  # these are referenced; matplotlib does not use the other ids

@@ -65,11 +65,8 @@ class CheckedAnswer:
         return text + (f"\n\nA worked solution:\n\n{self.worked}" if self.worked else "")
 
     def _repr_html_(self) -> str:
-        worked = (
-            f"<details><summary>A worked solution</summary><pre>{escape(self.worked)}</pre></details>"
-            if self.worked
-            else ""
-        )
+        solution = f"<details><summary>A worked solution</summary><pre>{escape(self.worked)}</pre></details>"
+        worked = solution if self.worked else ""
         return (
             f'<div style="border-left: 4px solid {_COLORS[self.verdict]}; padding: 2px 10px">'
             f"<b>{escape(self.exercise)}: {escape(self.verdict)}.</b> {escape(self.message)}{worked}</div>"

@@ -6,7 +6,7 @@ import __future__
 import ast
 import linecache
 import sys
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from toolkit import embedded
@@ -85,13 +85,29 @@ def contracts_in(source: str, file: str, ledger: Ledger) -> list[type[Module]]:
 def _contracts(
     source: str, file: str, variables: Mapping[str, Any], ledger: Ledger
 ) -> tuple[list[type[Module]], dict[str, Any]]:
-    """Run the source of a cell in a separate module; return its contracts and all its new names."""
+    """Run the source of a cell in a separate module; return its contracts and all its new names.
+
+    A class that is published with other code becomes its next revision.
+    """
     tree = ast.parse(source, file)
     module = ModuleType(_MODULE)
     vars(module).update({name: getattr(embedded, name) for name in embedded.__all__} | dict(variables))
     module.__name__ = _MODULE
     before = dict(vars(module))
-    _execute(compile(source, file, "exec", _ANNOTATIONS, dont_inherit=True), module, ledger, source)
+    code = compile(source, file, "exec", _ANNOTATIONS, dont_inherit=True)
+    published = ledger.chain.code_at(ledger.head).modules
+
+    def revision(address: str, name: str) -> int:
+        former = published.get((address, name))
+        return 1 if former is None else former.revision + (not same_code(former.contract, source))
+
+    token = next_revision.set(revision)
+    sys.modules[_MODULE] = module  # where annotations find the names of the cell
+    try:
+        exec(code, vars(module))  # noqa: S102 - a cell of the user's own notebook
+    finally:
+        next_revision.reset(token)
+        del sys.modules[_MODULE]
     new = {name: value for name, value in vars(module).items() if before.get(name) is not value}
     classes = [new.get(one.name) for one in tree.body if isinstance(one, ast.ClassDef)]
     contracts = [one for one in classes if isinstance(one, type) and issubclass(one, embedded.Module)]
@@ -125,23 +141,6 @@ def same_code(contract: type[Module], source: str) -> bool:
     """Return whether a contract is from a cell with this code, whatever its comments and blank lines."""
     own = vars(contract).get(CELL_SOURCE)
     return own is not None and ast.dump(ast.parse(own)) == ast.dump(ast.parse(source))
-
-
-def _execute(code: CodeType, module: ModuleType, ledger: Ledger, source: str) -> None:
-    """Run the code of a cell in a module of its own; a class that is published with other code is its next revision."""
-    published = ledger.chain.code_at(ledger.head).modules
-
-    def revision(address: str, name: str) -> int:
-        before = published.get((address, name))
-        return 1 if before is None else before.revision + (not same_code(before.contract, source))
-
-    token = next_revision.set(revision)
-    sys.modules[_MODULE] = module  # where annotations find the names of the cell
-    try:
-        exec(code, vars(module))  # noqa: S102 - a cell of the user's own notebook
-    finally:
-        next_revision.reset(token)
-        del sys.modules[_MODULE]
 
 
 def _publish(ledger: Ledger, contracts: list[type[Module]], lines: Mapping[str, int]) -> None:

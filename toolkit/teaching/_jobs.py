@@ -58,12 +58,6 @@ class Job(msgspec.Struct, frozen=True):
     answer: Answer | None = None
 
 
-class Done(msgspec.Struct, frozen=True):
-    """Why a fork was ended; empty if it finished."""
-
-    problem: str
-
-
 class Found(msgspec.Struct, frozen=True):
     """What a fork found: an answer, why a cell has none, or what is wrong in a story."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit._present.files import read_file
-from toolkit.teaching._jobs import FOUND, Done, Found, Job
+from toolkit.teaching._jobs import FOUND, Found, Job
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ class Runner:
         try:
             process.stdin.write(msgspec.json.encode(job) + b"\n")
             process.stdin.flush()
-            problem = msgspec.json.decode(process.stdout.readline(), type=Done).problem
+            problem = msgspec.json.decode(process.stdout.readline(), type=str)
         except (OSError, msgspec.DecodeError):
             self.close()
             problem = "it ended the process that runs it"

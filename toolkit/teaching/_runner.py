@@ -4,7 +4,8 @@ What a fork sends is no more than a student could have answered, so a student ga
 memory. The limits stop mistakes and refuse what no cell of the course does, but they are not a sandbox. Where the
 kernel allows it, a fork has a network of its own that leads nowhere.
 
-The parent writes a `Job` per line; when it is done, this process writes a `Done`, and what the fork found is in a file.
+The parent writes a `Job` per line. When it is done, this process writes why the fork was ended (an empty text if it
+finished); what the fork found is in a file.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import msgspec
 
 from toolkit.client._http import embedded_ledger
 from toolkit.teaching._answers import answer_of
-from toolkit.teaching._jobs import FOUND, Done, Found, Job, Notebook
+from toolkit.teaching._jobs import FOUND, Found, Job, Notebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +58,7 @@ def main() -> None:
     embedded_ledger()
     for line in sys.stdin.buffer:
         job = msgspec.json.decode(line, type=Job)
-        sys.stdout.buffer.write(msgspec.json.encode(Done(_forked(job))) + b"\n")
+        sys.stdout.buffer.write(msgspec.json.encode(_forked(job)) + b"\n")
         sys.stdout.buffer.flush()
 
 

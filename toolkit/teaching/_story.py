@@ -182,7 +182,10 @@ def _check_cell(source: str) -> None:
     nodes = list(ast.walk(tree))
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     inside = {id(one) for function in functions for one in ast.walk(function)}
-    quoted = [part for node in nodes if (part := _typed_part(node)) is not None]
+    # The parts that Python may read as a type, in which text would be run as code.
+    quoted = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+    quoted += [node.returns for node in functions if node.returns is not None]
+    quoted += [part for node in nodes if (part := getattr(node, "annotation", None)) is not None]
     texts = {
         id(one) for part in quoted for one in ast.walk(part) if isinstance(one, ast.Constant) and type(one.value) is str
     }
@@ -203,13 +206,6 @@ def _check_cell(source: str) -> None:
                 raise ContractError(f"{name} is not part of a contract (line {line})")
         if isinstance(node, ast.Name) and node.id not in defined | _names():
             raise ContractError(f"{node.id} is not defined in the cell; {_ALONE} (line {line})")
-
-
-def _typed_part(node: ast.AST) -> ast.AST | None:
-    """Return the part of a node that Python may read as a type, in which text would be run as code."""
-    if isinstance(node, ast.Subscript):
-        return node.slice
-    return getattr(node, "returns" if isinstance(node, ast.FunctionDef) else "annotation", None)
 
 
 @cache
