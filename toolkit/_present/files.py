@@ -215,8 +215,12 @@ def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> It
 def move(part: Path, path: Path, *, durable: bool) -> None:
     """Move a file that was written whole into its place; with `durable` the move survives a loss of power."""
     part.replace(path)
-    if durable:
-        _sync_folder(path.parent)
+    if durable and os.name == "posix":  # Windows neither needs nor offers the wait until a rename is on the disk
+        descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def part_of(path: Path) -> Path:
@@ -240,13 +244,3 @@ def _refuse_special(mode: int, path: str | os.PathLike[str]) -> None:
     if not stat.S_ISREG(mode):
         what = "a symbolic link" if stat.S_ISLNK(mode) else "a pipe, a socket or a device"
         raise OSError(errno.EINVAL, f"it is {what}, expected a regular file", os.fspath(path))
-
-
-def _sync_folder(folder: Path) -> None:
-    """Wait until a rename is on the disk; Windows neither needs nor offers it."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType, TracebackType
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
 
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 
@@ -138,35 +138,26 @@ def short_traceback(error: BaseException) -> list[str]:
     formatter = shell.InteractiveTB
     trace = error.__traceback__
     if formatter.mode != "Verbose":
-        trace = _of_frames(list(_own_frames(trace))) or trace
+        trace = _own_frames(trace) or trace
     lines: list[str] = formatter.structured_traceback(type(error), error, trace, tb_offset=0)
     return lines
 
 
-def _own_frames(trace: TracebackType | None) -> Iterator[TracebackType]:
-    """Yield the entries of a traceback that are not in the toolkit or in a library that it calls."""
+def _own_frames(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the entries in the toolkit or in a library that it calls; None if none is left."""
     import sysconfig
+    from types import TracebackType
 
     libraries = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-    inside = False
+    inside, kept = False, []
     while trace is not None:
-        package = _package_of(trace.tb_frame)
+        package = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
         inside = inside or package == "toolkit"
         library = inside and trace.tb_frame.f_code.co_filename.startswith(libraries)
         if not (library or package in _INTERNAL):
-            yield trace
+            kept.append(trace)
         trace = trace.tb_next
-
-
-def _package_of(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
-
-
-def _of_frames(entries: Sequence[TracebackType]) -> TracebackType | None:
-    """Return a traceback of these entries, None if there is none."""
-    from types import TracebackType
-
-    trace = None
-    for entry in reversed(entries):
-        trace = TracebackType(trace, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return trace
+    own = None
+    for entry in reversed(kept):
+        own = TracebackType(own, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return own

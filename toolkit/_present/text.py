@@ -93,12 +93,9 @@ def csv_text(text: str) -> str:
         The text, with a leading apostrophe if it starts with a tab, a line break or one of ``= + - @ | %``. Full-width
         and small forms of these characters count, and so do those after white space or invisible characters.
     """
-    if text.startswith(("\t", "\r", "\n")):
-        return f"'{text}"
     first = next((char for char in text if not (char.isspace() or _hidden(char))), "")
-    if unicodedata.normalize("NFKC", first) in _FORMULA:
-        return f"'{text}"
-    return text
+    formula = text.startswith(("\t", "\r", "\n")) or unicodedata.normalize("NFKC", first) in _FORMULA
+    return f"'{text}" if formula else text
 
 
 def listed(names: Iterable[str], limit: int) -> str:

@@ -156,16 +156,9 @@ class Folder:
                     if isinstance(added, Staged):
                         files.remove(added.name)
             counted.append(structs.replace(table, rows=table.rows + rows))
+        state = {"epoch": head.epoch, "block_height": head.block_height, "synced_at": datetime.now(UTC)}
         return self.write_manifest(
-            structs.replace(
-                manifest,
-                last=last,
-                last_hash=last_hash,
-                tables=tuple(counted),
-                epoch=head.epoch,
-                block_height=head.block_height,
-                synced_at=datetime.now(UTC),
-            )
+            structs.replace(manifest, last=last, last_hash=last_hash, tables=tuple(counted), **state)
         )
 
     def _fits(self, manifest: Manifest, name: str, added: Staged, start: int) -> bool:

@@ -92,15 +92,7 @@ class Collected:
 
 def as_frame_tables(tables: Mapping[str, pa.Table]) -> list[pa.Table]:
     """Return transactions, state changes and events with the columns of their frames."""
-    found = []
-    for name in ("transactions", "changes", "events"):
-        schema, table = FRAMES[name].arrow(), tables[name]
-        arrays = [
-            table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
-            for field in schema
-        ]
-        found.append(pa.Table.from_arrays(arrays, schema=schema))
-    return found
+    return [FRAMES[name].completed(tables[name]) for name in ("transactions", "changes", "events")]
 
 
 def balance_rows(node: Reads, tables: dict[str, pa.Table]) -> pa.Table:
@@ -131,11 +123,7 @@ def rows_of_events(tables: Mapping[str, pa.Table], tag: str, *, failures: bool =
     places = pc.index_in(rows["ledger_version"], value_set=heads["ledger_version"].combine_chunks())
     rows = rows.append_column("hash", heads["hash"].take(places))
     rows = rows.append_column("ledger_timestamp", heads["timestamp"].take(places))
-    arrays = [
-        rows[field.name] if field.name in rows.column_names else pa.nulls(len(rows), field.type)
-        for field in EVENT_ROWS.arrow()
-    ]
-    found = pa.Table.from_arrays(arrays, schema=EVENT_ROWS.arrow())
+    found = EVENT_ROWS.completed(rows)
     unread = heads.filter(pc.is_valid(heads["raw"])) if failures else heads[:0]
     if not len(unread):
         return found

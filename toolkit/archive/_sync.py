@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
@@ -25,8 +25,6 @@ from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
-
-    import pyarrow as pa
 
     from toolkit.client._node import Node
     from toolkit.client._progress import Progress, ProgressHook
@@ -273,7 +271,7 @@ def _guard_of(node: Reads, manifest: Manifest) -> LedgerGuard:
 class _Read(NamedTuple):
     """What was read of a partition: its rows or files by table, the last hash, and the node's newest head."""
 
-    tables: Mapping[str, pa.Table | Staged]
+    tables: Mapping[str, Any]
     last_hash: str | None
     head: LedgerState
 
@@ -368,11 +366,10 @@ def _read_to_files(node: Node, folder: Path, manifest: Manifest, part: range) ->
     staged: dict[str, Staged] = {}
     for name, rows in found.tables.items():
         place = manifest.file_name(name, start)
-        if not isinstance(rows, Staged):
-            try:
-                staged[name] = files.stage(place, rows)
-            except OSError as error:
-                raise unwritten(files.url(place), error) from error
+        try:
+            staged[name] = files.stage(place, rows)
+        except OSError as error:
+            raise unwritten(files.url(place), error) from error
     return found._replace(tables=staged)
 
 

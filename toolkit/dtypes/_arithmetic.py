@@ -101,7 +101,7 @@ def _integer(value: Any, name: str, kind: WideKind) -> int:
 def _stored(like: WideIntArray, kind: WideKind, name: str, results: list[int | None]) -> WideIntArray:
     """Return an array of results; the error for a number out of range gets a hint."""
     try:
-        return type(like)(from_ints(results, kind), type(like.dtype)(kind.name))
+        return _wide(like, results, kind)
     except SchemaError as error:
         raise SchemaError(
             f"result of {name}: {error}; convert one side first: series.astype('i256'), or series.astype(object) for "
@@ -159,27 +159,25 @@ class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-st
         return _mapped(self, "invert", lambda number: kind.low + kind.high - number)
 
 
-def _note_overflows() -> None:
-    """Let the error of a difference of unsigned columns below 0, which is Arrow's own, say what to do."""
-    arrays: Any = pd.arrays.ArrowExtensionArray
-    subtract: Callable[..., Any] = arrays.__sub__
-
-    @wraps(subtract)
-    def subtracted(self: Any, other: Any) -> Any:
-        try:
-            return subtract(self, other)
-        except pa.ArrowInvalid as error:
-            if str(error) == "overflow":
-                error.add_note(
-                    "The result does not fit the type of the columns. toolkit.exact_diff(after, before) and "
-                    'toolkit.exact_diff(series) return exact differences; series.astype("i128") computes with 128 bits.'
-                )
-            raise
-
-    arrays.__sub__ = subtracted
+_arrow_arrays: Any = pd.arrays.ArrowExtensionArray
+_subtract = _arrow_arrays.__sub__
 
 
-_note_overflows()
+@wraps(_subtract)
+def _subtracted(self: Any, other: Any) -> Any:
+    """Subtract; the error of Arrow for a difference of unsigned columns below 0 says what to do."""
+    try:
+        return _subtract(self, other)
+    except pa.ArrowInvalid as error:
+        if str(error) == "overflow":
+            error.add_note(
+                "The result does not fit the type of the columns. toolkit.exact_diff(after, before) and "
+                'toolkit.exact_diff(series) return exact differences; series.astype("i128") computes with 128 bits.'
+            )
+        raise
+
+
+_arrow_arrays.__sub__ = _subtracted
 
 
 def exact_sum(series: pd.Series) -> int:

@@ -6,7 +6,7 @@ import inspect
 import re
 import warnings
 from functools import wraps
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import pandas as pd
 import pyarrow.compute as pc
@@ -15,9 +15,6 @@ from toolkit._present.text import visible
 from toolkit.errors import InputError
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _MODULE = re.compile(r"[^:<>]+::\w+")
 _LITERAL = re.compile(r"(?i)(?<!address\()'(0x[0-9a-f]{1,64})((?:::|%)[^']*)?'")
@@ -144,35 +141,32 @@ def _warn_of_short_form(array: Any, given: str) -> None:
         _warn(f"no value equals {shown}, but {hint}")
 
 
-def _watch_comparisons() -> None:
-    """Warn of comparisons of text columns with an address in a form that no value has.
+_texts: Any = pd.arrays.ArrowStringArray
+_equal, _isin = _texts.__eq__, _texts.isin
 
-    A filter that returns no row in silence looks like a fact. The result is what pandas returns, and nothing is said
-    unless the long form of the very address is in the column.
-    """
-    strings: Any = pd.arrays.ArrowStringArray
-    equal: Callable[..., Any] = strings.__eq__
-    isin: Callable[..., Any] = strings.isin
-
-    @wraps(equal)
-    def equals(self: Any, other: Any) -> Any:
-        result = equal(self, other)
-        if isinstance(other, str) and other.startswith("0x") and not result.any():
-            _warn_of_short_form(self, other)
-        return result
-
-    @wraps(isin)
-    def is_in(self: Any, values: Any) -> Any:
-        result = isin(self, values)
-        texts = [value for value in values if isinstance(value, str) and value.startswith("0x")]
-        if texts and not result.any():
-            _warn_of_short_form(self, texts[0])
-        return result
-
-    strings.__eq__, strings.isin = equals, is_in
+# Comparisons of text columns with an address warn if no value has it in that form: a filter that returns no row in
+# silence looks like a fact. The result is what pandas returns, and nothing is said unless the long form of the very
+# address is in the column.
 
 
-_watch_comparisons()
+@wraps(_equal)
+def _equals(self: Any, other: Any) -> Any:
+    result = _equal(self, other)
+    if isinstance(other, str) and other.startswith("0x") and not result.any():
+        _warn_of_short_form(self, other)
+    return result
+
+
+@wraps(_isin)
+def _is_in(self: Any, values: Any) -> Any:
+    result = _isin(self, values)
+    texts = [value for value in values if isinstance(value, str) and value.startswith("0x")]
+    if texts and not result.any():
+        _warn_of_short_form(self, texts[0])
+    return result
+
+
+_texts.__eq__, _texts.isin = _equals, _is_in
 
 
 def warn_of_short_literals(query: str) -> None:

@@ -111,21 +111,11 @@ class Stores:
         for address, resource, text in zip(*columns, strict=True):
             if resource is not None:
                 with suppress(*_SHAPE_ERRORS):
-                    if text is None:
-                        self._delete(address, resource)
-                    else:
-                        self._note(address, resource, parse_json(text, "data"))
+                    self._note(address, resource, text)
         for store, amount in self._concurrent.items():  # the balance of the store itself is then 0
             if store in self.assets:
                 asset, balance = self.assets[store]
                 self.assets[store] = asset, balance + amount
-
-    def _delete(self, address: str, resource: str) -> None:
-        coin = _COIN_STORE.fullmatch(resource)
-        if coin:
-            self.deleted.add((address, _canonical(coin[1])))
-        elif resource == _OBJECT_GROUP:
-            self.gone.add(address)
 
     def take(self, before: Stores, events: Sequence[_Event]) -> None:
         """Add what is known of stores that were deleted: from the state before, and from events."""
@@ -140,10 +130,17 @@ class Stores:
                     store, asset, owner = (parse_address(event.data[name]) for name in ("store", "metadata", "owner"))
                     self.assets[store], self.owners[store] = (asset, 0), owner
 
-    def _note(self, address: str, resource: str, data: Any) -> None:
+    def _note(self, address: str, resource: str, text: str | None) -> None:
         coin = _COIN_STORE.fullmatch(resource)
-        if coin:
-            kind = _canonical(coin[1])
+        kind = _canonical(coin[1]) if coin else ""
+        if text is None:
+            if kind:
+                self.deleted.add((address, kind))
+            elif resource == _OBJECT_GROUP:
+                self.gone.add(address)
+            return
+        data = parse_json(text, "data")
+        if kind:
             self.coins[address, kind] = parse_u64(data["coin"]["value"], "coin.value")
             for name in ("deposit_events", "withdraw_events"):
                 number = parse_u64(data[name]["guid"]["id"]["creation_num"], "creation_num")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from toolkit.dtypes import to_pandas
@@ -253,18 +254,18 @@ def _presence(records: Sequence[TableItemRecord]) -> list[Presence | None]:
         if record.failure is None and record.ledger_version is not None:
             key = repr(record.key)
             first_seen[key] = min(first_seen.get(key, record.ledger_version), record.ledger_version)
-    return [_one_presence(record, first_seen.get(repr(record.key))) for record in records]
-
-
-def _one_presence(record: TableItemRecord, first_seen: int | None) -> Presence | None:
-    if record.failure is None:
-        return Presence.PRESENT
-    if record.failure.status == _GONE:
-        return Presence.PRUNED
-    if record.failure.error_code != "table_item_not_found":
-        return None
-    seen_before = first_seen is not None and (record.ledger_version or 0) > first_seen
-    return Presence.DELETED if seen_before else Presence.MISSING
+    found: list[Presence | None] = []
+    for record in records:
+        if record.failure is None:
+            found.append(Presence.PRESENT)
+        elif record.failure.status == _GONE:
+            found.append(Presence.PRUNED)
+        elif record.failure.error_code == "table_item_not_found":
+            before = first_seen.get(repr(record.key), inf) < (record.ledger_version or 0)
+            found.append(Presence.DELETED if before else Presence.MISSING)
+        else:
+            found.append(None)
+    return found
 
 
 def _columns_by_call(

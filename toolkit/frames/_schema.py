@@ -90,6 +90,12 @@ class Schema:
         arrays = [_array(column, values.get(column.name), rows) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow())
 
+    def completed(self, table: pa.Table) -> pa.Table:
+        """Return the columns of the schema in an Arrow table, null where it does not have them."""
+        names, fields = table.column_names, self.arrow()
+        arrays = [table[one.name] if one.name in names else pa.nulls(len(table), one.type) for one in fields]
+        return pa.Table.from_arrays(arrays, schema=fields)
+
     def table_of_rows(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         """Return an Arrow table of rows; missing fields are null."""
         return self.table({name: [row.get(name) for row in rows] for name in self.names})

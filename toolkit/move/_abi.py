@@ -347,17 +347,11 @@ def _errors_in(bytecode: object) -> tuple[ErrorAbi, ...]:
         headers = [(reader.u8(), reader.uleb128(), reader.uleb128()) for _ in range(reader.uleb128())]
         start = reader.position
         for kind, offset, size in headers:
-            if kind == _METADATA_TABLE:
-                return _errors_of(Reader(data[start + offset : start + offset + size]))
+            table = Reader(data[start + offset : start + offset + size] if kind == _METADATA_TABLE else b"")
+            while table.remaining:
+                key, value = table.bytes(), Reader(table.bytes())
+                if key in _METADATA_KEYS:  # the value starts with a map of errors
+                    return tuple(ErrorAbi(value.u64(), value.string(), value.string()) for _ in range(value.uleb128()))
     except (SchemaError, ValueError):
         pass
-    return ()
-
-
-def _errors_of(table: Reader) -> tuple[ErrorAbi, ...]:
-    """Return the error constants of a table of metadata: keys and values, of which one starts with a map of errors."""
-    while table.remaining:
-        key, value = table.bytes(), Reader(table.bytes())
-        if key in _METADATA_KEYS:
-            return tuple(ErrorAbi(value.u64(), value.string(), value.string()) for _ in range(value.uleb128()))
     return ()

@@ -74,10 +74,9 @@ def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:  # noqa:
 
 
 def _integer_type(layout: UInt | Int, *, nested: bool) -> pa.DataType:
-    name = layout.move_type
     if layout.bits > _MAX_NATIVE_BITS:
-        return pa.string() if nested else wide_type(name)
-    return pa.type_for_alias(name.replace("u", "uint") if isinstance(layout, UInt) else name.replace("i", "int"))
+        return pa.string() if nested else wide_type(layout.move_type)
+    return pa.type_for_alias(f"{'u' if isinstance(layout, UInt) else ''}int{layout.bits}")
 
 
 def _enum_columns(layout: EnumOf) -> list[tuple[str, Layout, dict[str, str]]]:
@@ -250,10 +249,9 @@ def field_columns(layout: Layout, array: pa.StructArray) -> list[tuple[str, pa.A
         case _:
             raise TypeError(f"expected a column of structs or enums, got {array.type}")
     names = [field.name for field in array.type]
-    return [(name, _widened(*pair)) for name, *pair in zip(names, inner, array.flatten(), strict=True)]
-
-
-def _widened(layout: Layout, array: pa.Array) -> pa.Array:
-    """Return the column of a field with the type that it has outside of a struct."""
-    wanted = arrow_type(layout)
-    return dtypes.wide_from_text(array, wanted) if isinstance(wanted, dtypes.WideIntType) else array
+    found = []
+    for name, kind, part in zip(names, inner, array.flatten(), strict=True):
+        wanted = arrow_type(kind)  # the type outside of a struct
+        wide = isinstance(wanted, dtypes.WideIntType)
+        found.append((name, dtypes.wide_from_text(part, wanted) if wide else part))
+    return found

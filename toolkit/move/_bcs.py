@@ -284,13 +284,15 @@ class Writer:
         self.out += address_to_bytes(text)
 
 
-def read_type_tag(reader: Reader) -> tags.TypeTag:
+def read_type_tag(reader: Reader, depth: int = 0) -> tags.TypeTag:
     """Read a type tag at the position of `reader`.
 
     Parameters
     ----------
     reader : Reader
         The data; it is advanced past the tag.
+    depth : int, default 0
+        Number of types around the tag.
 
     Returns
     -------
@@ -306,10 +308,6 @@ def read_type_tag(reader: Reader) -> tags.TypeTag:
     >>> read_type_tag(Reader(bytes([6, 1])))
     Vector(element=Primitive(name='u8'))
     """
-    return _read(reader, 0)
-
-
-def _read(reader: Reader, depth: int) -> tags.TypeTag:
     start = reader.position
     if depth > tags.MAX_TYPE_DEPTH:
         raise SchemaError(f"byte {start}: type {tags.TOO_DEEP}")
@@ -317,20 +315,24 @@ def _read(reader: Reader, depth: int) -> tags.TypeTag:
     if index in _PRIMITIVES:
         return tags.Primitive(_PRIMITIVES[index])
     if index == _VECTOR:
-        return tags.Vector(_read(reader, depth + 1))
+        return tags.Vector(read_type_tag(reader, depth + 1))
     if index == _STRUCT:
         return _read_struct(reader, depth)
     if index == _FUNCTION:
         arguments = tuple(_read_parameter(reader, depth) for _ in range(reader.length()))
         results = tuple(_read_parameter(reader, depth) for _ in range(reader.length()))
-        return tags.FunctionType(arguments, results, _read_abilities(reader))
+        position, bits = reader.position, reader.u8()
+        if bits >= 1 << len(tags.ABILITIES):
+            raise SchemaError(f"byte {position}: unknown abilities {bits:#x}")
+        abilities = tuple(ability for bit, ability in enumerate(tags.ABILITIES) if bits >> bit & 1)
+        return tags.FunctionType(arguments, results, abilities)
     raise SchemaError(f"byte {start}: unknown type tag {index}")
 
 
 def _read_struct(reader: Reader, depth: int) -> tags.StructTag:
     start = reader.position
     address, module, name = reader.address(), reader.string(), reader.string()
-    arguments = tuple(_read(reader, depth + 1) for _ in range(reader.length()))
+    arguments = tuple(read_type_tag(reader, depth + 1) for _ in range(reader.length()))
     try:
         return tags.StructTag(address, module, name, arguments)
     except InputError as error:
@@ -342,19 +344,11 @@ def _read_parameter(reader: Reader, depth: int) -> tags.TypeTag:
     kind = reader.uleb128()
     if kind > _VALUE:
         raise SchemaError(f"byte {start}: unknown kind {kind} of a parameter in a function type")
-    tag = _read(reader, depth + 1)
+    tag = read_type_tag(reader, depth + 1)
     return tag if kind == _VALUE else tags.Reference(tag, kind == _MUTABLE_REFERENCE)
 
 
-def _read_abilities(reader: Reader) -> tuple[str, ...]:
-    start = reader.position
-    bits = reader.u8()
-    if bits >= 1 << len(tags.ABILITIES):
-        raise SchemaError(f"byte {start}: unknown abilities {bits:#x}")
-    return tuple(ability for bit, ability in enumerate(tags.ABILITIES) if bits >> bit & 1)
-
-
-def write_type_tag(writer: Writer, tag: tags.TypeTag) -> None:
+def write_type_tag(writer: Writer, tag: tags.TypeTag, depth: int = 0) -> None:
     """Append a type tag to `writer`.
 
     Parameters
@@ -363,6 +357,8 @@ def write_type_tag(writer: Writer, tag: tags.TypeTag) -> None:
         The data.
     tag : TypeTag
         The type.
+    depth : int, default 0
+        Number of types around the tag.
 
     Raises
     ------
@@ -379,10 +375,6 @@ def write_type_tag(writer: Writer, tag: tags.TypeTag) -> None:
     >>> writer.getvalue().hex()
     '0601'
     """
-    _write(writer, tag, 0)
-
-
-def _write(writer: Writer, tag: tags.TypeTag, depth: int) -> None:
     if depth > tags.MAX_TYPE_DEPTH:
         raise InputError(f"type {tags.TOO_DEEP}")
     match tag:
@@ -390,7 +382,7 @@ def _write(writer: Writer, tag: tags.TypeTag, depth: int) -> None:
             writer.uleb128(_INDEX[name])
         case tags.Vector(element):
             writer.uleb128(_VECTOR)
-            _write(writer, element, depth + 1)
+            write_type_tag(writer, element, depth + 1)
         case tags.StructTag(address, module, name, arguments):
             writer.uleb128(_STRUCT)
             writer.address(address)
@@ -398,7 +390,7 @@ def _write(writer: Writer, tag: tags.TypeTag, depth: int) -> None:
             writer.string(name)
             writer.uleb128(len(arguments))
             for argument in arguments:
-                _write(writer, argument, depth + 1)
+                write_type_tag(writer, argument, depth + 1)
         case tags.FunctionType(arguments, results, abilities):
             writer.uleb128(_FUNCTION)
             for parameters in (arguments, results):
@@ -411,9 +403,8 @@ def _write(writer: Writer, tag: tags.TypeTag, depth: int) -> None:
 
 
 def _write_parameter(writer: Writer, tag: tags.TypeTag, depth: int) -> None:
+    target, kind = tag, _VALUE
     if isinstance(tag, tags.Reference):
-        writer.uleb128(_MUTABLE_REFERENCE if tag.mutable else _REFERENCE)
-        _write(writer, tag.target, depth + 1)
-    else:
-        writer.uleb128(_VALUE)
-        _write(writer, tag, depth + 1)
+        target, kind = tag.target, _MUTABLE_REFERENCE if tag.mutable else _REFERENCE
+    writer.uleb128(kind)
+    write_type_tag(writer, target, depth + 1)

@@ -85,7 +85,9 @@ def decode_with(decoder: msgspec.json.Decoder[_T], text: bytes | msgspec.Raw) ->
     except _DECODE_ERRORS as error:
         problem = error
     body = bytes(text)
-    cleaned = _ESCAPE.sub(_without_lone_surrogates, body) if rb"\ud" in body.lower() else body
+    cleaned = body
+    if rb"\ud" in body.lower():
+        cleaned = _ESCAPE.sub(lambda found: rb"\ufffd" if found["lone"] else found[0], body)
     if cleaned != body:
         try:
             return decoder.decode(cleaned)
@@ -128,10 +130,6 @@ def elements(body: bytes | msgspec.Raw) -> list[msgspec.Raw]:
     if text[:1] != b"[" or depth or start != len(text):
         raise SchemaError(escape(problem)) from problem
     return parts
-
-
-def _without_lone_surrogates(match: re.Match[bytes]) -> bytes:
-    return rb"\ufffd" if match["lone"] else match[0]
 
 
 def _is_deep(value: Any) -> bool:

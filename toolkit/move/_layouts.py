@@ -114,7 +114,11 @@ class _Resolver:
         """Return the layout and its number of types."""
         if tag in self._done:
             return self._done[tag]
-        self._check(tag)
+        if tag in self._open:
+            chain = [shorten(str(step), 120) for step in self._open[self._open.index(tag) :]]
+            raise SchemaError(f"type contains itself: {' -> '.join([*chain, chain[0]][:6])}")
+        if len(self._open) >= MAX_DEPTH:
+            raise SchemaError(f"type {shorten(str(self._open[0]))} nests deeper than {MAX_DEPTH} types")
         self._open.append(tag)
         layout, size = self._build(tag)
         self._open.pop()
@@ -122,14 +126,6 @@ class _Resolver:
             raise SchemaError(f"type {shorten(str(tag))} has more than {MAX_NODES} parts")
         self._done[tag] = layout, size
         return layout, size
-
-    def _check(self, tag: tags.TypeTag) -> None:
-        """Reject a type that contains itself or nests too deeply."""
-        if tag in self._open:
-            chain = [shorten(str(step), 120) for step in self._open[self._open.index(tag) :]]
-            raise SchemaError(f"type contains itself: {' -> '.join([*chain, chain[0]][:6])}")
-        if len(self._open) >= MAX_DEPTH:
-            raise SchemaError(f"type {shorten(str(self._open[0]))} nests deeper than {MAX_DEPTH} types")
 
     def _build(self, tag: tags.TypeTag) -> tuple[Layout, int]:  # noqa: PLR0911  # one return per kind of type
         match tag:
