@@ -33,9 +33,14 @@ _IDLE_S = 600  # the kernel of a page that was closed ends after this time
 _NEXT_S = 10  # the kernel of the next page is prepared this long after one was used: the page in front comes first
 # A kernel that is prepared waits here for its connection file; at the end of the command it reads nothing, and ends.
 _PREPARED = """
-import sys, ipykernel.kernelapp, toolkit, toolkit.widgets
+import gc, sys
+gc.disable()  # a tenth of the time: what is imported stays
+import ipykernel.kernelapp, toolkit
+toolkit.widgets.Workbench
 if sys.argv[1] == "embedded":
     toolkit.client._http.embedded_ledger()
+gc.freeze()
+gc.enable()
 file = sys.stdin.readline().strip()
 if file:
     ipykernel.kernelapp.launch_new_instance(argv=["-f", file, "--log-level=ERROR"])
@@ -69,6 +74,8 @@ def app(
     with _prepared_kernels(where), tempfile.TemporaryDirectory(prefix="ledger-toolkit-") as folder:
         # It takes as long to import as all of Voila, for a format of JSON schemas that nothing here uses.
         sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+        # The other validator of notebooks compiles their schema first, which takes longer than validating one.
+        os.environ["NBFORMAT_VALIDATOR"] = "jsonschema"
         from voila.app import Voila
 
         server = _server(Voila, chosen)

@@ -20,6 +20,7 @@ from toolkit.move import StructTag, parse_address, parse_type_tag
 from toolkit.move._ids import address_from_bytes, address_to_bytes, parse_table_handle, wire_address
 from toolkit.move._values import tables_in
 from toolkit.wire import ViewFunction
+from toolkit.wire._gas import APT, APT_METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -521,8 +522,6 @@ def _read_holdings(
     notes: list[str],
 ) -> list[dict[str, Any]]:
     """Read the balances of an account with these resources: one row per store, and per asset that is `wanted`."""
-    from toolkit.frames._balances import APT_METADATA
-
     missing = set[str]()
 
     def row(asset: str, balance: int = 0, store: str | None = None, owner: str = owner) -> dict[str, Any]:
@@ -557,8 +556,6 @@ def _read_holdings(
 
 def _paired(node: Reads, coin: str, version: int, notes: list[str]) -> list[str]:
     """Return the fungible asset that is paired with a coin, if there is one."""
-    from toolkit.frames._balances import APT, APT_METADATA
-
     if coin == APT:
         return [APT_METADATA]
     try:
@@ -600,7 +597,7 @@ _ASSET_PLACES: dict[str, int | None] = {
     "0x1::primary_fungible_store::balance": 1,
 }
 # Names of APT as an asset: the coin, and its fungible asset.
-APT = frozenset({"0x1::aptos_coin::AptosCoin", parse_address("0xa")})
+APT_NAMES = frozenset({APT, parse_address(APT_METADATA)})
 _MAX_SYMBOL = 20  # characters; anybody may choose a symbol
 
 
@@ -634,7 +631,7 @@ def _unit_of(call: ViewFunction, node: Reads | None, version: int) -> str | None
         for asset in given[:1]:
             inner = asset.get("inner", "") if isinstance(asset, dict) else asset
             text = asset if place is None else parse_address(inner)
-            if text in APT:
+            if text in APT_NAMES:
                 return "octas"
             about = None if node is None else read_asset(node, text, version)
             if about is not None and about.decimals is not None:

@@ -12,7 +12,7 @@ import msgspec
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import octas_as_apt, plural, short_addresses, visible
-from toolkit.client._accounts import APT
+from toolkit.client._accounts import APT_NAMES
 from toolkit.client._arguments import entry_function
 from toolkit.client._calls import JSON, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import PreparedCall, json_body
@@ -173,7 +173,7 @@ def _balance_lines(simulation: Simulation) -> list[str]:
 def _change_text(change: int | None, asset: str) -> str:
     if change is None:
         return f"unknown change of {asset}"
-    return f"{'+' if change > 0 else ''}{octas_as_apt(change)} APT" if asset in APT else f"{change:+,} of {asset}"
+    return f"{'+' if change > 0 else ''}{octas_as_apt(change)} APT" if asset in APT_NAMES else f"{change:+,} of {asset}"
 
 
 def _writes_line(simulation: Simulation) -> str:

@@ -21,6 +21,7 @@ from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._ids import address_from_bytes, address_to_bytes
 from toolkit.move._json_text import parse_json, parse_u64
 from toolkit.move._type_tags import wire_type
+from toolkit.wire._gas import APT, APT_METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-APT = "0x1::aptos_coin::AptosCoin"
-APT_METADATA = "0xa"
 _FROM_SEED = b"\xfe"  # end of what the address of a named object is derived from
 _STORES = (
     r"^0x1::(coin::CoinStore<.+>|fungible_asset::(FungibleStore|ConcurrentFungibleBalance)|object::Object(Core|Group))$"

@@ -1,14 +1,27 @@
-"""Widgets that build and run requests in a notebook. All state is in traits; constructing a widget makes no request."""
+"""Widgets that build and run requests in a notebook. All state is in traits; constructing a widget makes no request.
+
+Names are imported on first use: the forms of the first tab open without pandas and the packages of gas studies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import toolkit.widgets._requirements  # noqa: F401 - first, so that a missing package is an error that names its extra
-from toolkit.widgets._gas_explorer import GasExplorer
-from toolkit.widgets._readings import ViewBuilder
-from toolkit.widgets._simulation_builder import SimulationBuilder
-from toolkit.widgets._table_item_builder import TableItemBuilder
-from toolkit.widgets._workbench import Workbench
+from toolkit._present.names import imported_on_use as _imported_on_use
 
-__all__ = ["GasExplorer", "SimulationBuilder", "TableItemBuilder", "ViewBuilder", "Workbench"]
+if TYPE_CHECKING:
+    from toolkit.widgets._gas_explorer import GasExplorer as GasExplorer
+    from toolkit.widgets._readings import ViewBuilder as ViewBuilder
+    from toolkit.widgets._simulation_builder import SimulationBuilder as SimulationBuilder
+    from toolkit.widgets._table_item_builder import TableItemBuilder as TableItemBuilder
+    from toolkit.widgets._workbench import Workbench as Workbench
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+_HOMES = {
+    "_gas_explorer": "GasExplorer",
+    "_readings": "ViewBuilder",
+    "_simulation_builder": "SimulationBuilder",
+    "_table_item_builder": "TableItemBuilder",
+    "_workbench": "Workbench",
+}
+__getattr__, __dir__, __all__ = _imported_on_use(__name__, _HOMES)

@@ -13,13 +13,12 @@ from toolkit import move
 from toolkit._present.text import ELLIPSIS, plural, short_addresses
 from toolkit.client._accounts import Asset
 from toolkit.client._arguments import structs_of
-from toolkit.dtypes import to_arrow
 from toolkit.errors import ToolkitError
-from toolkit.frames._balances import APT, APT_METADATA
 from toolkit.move import decode_bcs, encode_json, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import parse_json
 from toolkit.widgets._html import Html, page, paragraph, safe, short_id
+from toolkit.wire._gas import APT, APT_METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -195,6 +194,8 @@ def with_layouts(known: Known, node: Node, simulation: Simulation, together: Tog
 
 def records(frame: pd.DataFrame, limit: int | None = None) -> list[dict[str, Any]]:
     """Return the first rows of a frame as Python values."""
+    from toolkit.dtypes import to_arrow
+
     rows: list[dict[str, Any]] = to_arrow(frame if limit is None else frame.head(limit)).to_pylist()
     return rows
 

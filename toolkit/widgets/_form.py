@@ -25,7 +25,6 @@ from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._html import code, in_python, pairs, paragraph, safe
 from toolkit.widgets._messages import About, Found, Group, Hits, Message, Progress, Status, message_of, shown
-from toolkit.widgets._results import recent_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -869,6 +868,8 @@ class Form(Pictured):
             self._say("error", str(error))
             return
         if made and len(self._recent) > 1:
+            from toolkit.widgets._results import recent_page  # here: a form opens sooner without pandas
+
             made |= {f"Recent ({len(self._recent)})": recent_page([facts for _, facts in self._recent])}
         self._pages = tuple((title, self._with_hint(title, html)) for title, html in made.items())
         self._paint()

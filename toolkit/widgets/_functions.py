@@ -24,7 +24,6 @@ from toolkit.client._arguments import missing_function, structs_of, unknown_stru
 from toolkit.client._calls import AbisAt, encode_arguments, function_abi
 from toolkit.client._contracts import ContractFunction
 from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.frames._balances import APT
 from toolkit.move import FunctionAbi, FunctionId, Layout, ModuleAbi, TypeTag, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex, wire_address
 from toolkit.move._type_tags import TypeParameter, is_signer, substitute, wire_type
@@ -34,6 +33,7 @@ from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._form import Form
 from toolkit.widgets._messages import Group, Hits, Message, Part, Rows, Text
 from toolkit.wire import EntryFunction, Script, ViewFunction
+from toolkit.wire._gas import APT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._http import served_ledger
-from toolkit.gas._series import MODEL_NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -111,6 +110,8 @@ def has_model_gas(node: Node) -> bool:
 
 def model_note() -> Html:
     """Return one line on the embedded node's gas that expands to show how far it is from a real node's gas."""
+    from toolkit.gas._series import MODEL_NOTICE
+
     return folded("Model gas: the embedded node is not a Move VM", paragraph(MODEL_NOTICE))
 
 

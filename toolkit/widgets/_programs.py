@@ -10,8 +10,6 @@ from urllib.parse import urlencode
 
 from toolkit.client._http import redacted_url, served_ledger
 from toolkit.errors import InputError
-from toolkit.gas._calls import Call
-from toolkit.gas._study_file import toml_value
 from toolkit.move import FunctionId
 from toolkit.move._ids import wire_address
 from toolkit.wire import EntryFunction, Multisig
@@ -152,6 +150,9 @@ def quoted(text: str) -> str:
 
 def request_as_study(request: SimulationRequest | ViewFunction) -> str:
     """Return the ``[[call]]`` of a study file, or a comment that says why a study cannot describe the request."""
+    from toolkit.gas._calls import Call
+    from toolkit.gas._study_file import toml_value
+
     try:
         fields = Call.of(request).model_dump(mode="json", exclude_defaults=True)
     except InputError as error:

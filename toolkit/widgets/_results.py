@@ -11,7 +11,6 @@ import pandas as pd
 
 from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, change_place, plural, short_addresses, visible
-from toolkit.frames._balances import APT_METADATA
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._series import is_model
@@ -22,6 +21,7 @@ from toolkit.widgets import _html as html
 from toolkit.widgets._changes import balance_rows, changes_page, events_page, type_html
 from toolkit.widgets._html import MAX_ROWS, Html
 from toolkit.wire import EntryFunction
+from toolkit.wire._gas import APT_METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

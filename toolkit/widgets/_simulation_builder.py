@@ -19,7 +19,6 @@ from toolkit._present.text import plural, short_addresses
 from toolkit.client._resimulation import simulated_again
 from toolkit.client._simulation import Simulation, abort_parts, failure_reason
 from toolkit.errors import ToolkitError
-from toolkit.frames._balances import APT, APT_METADATA
 from toolkit.move import Address, decode_bcs, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.widgets import _fields
@@ -29,8 +28,8 @@ from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, FunctionForm, function_fields, raw_field, read_call, write_call
 from toolkit.widgets._html import Html, has_model_gas, origin, paragraph, safe
 from toolkit.widgets._programs import programs, request_as_python
-from toolkit.widgets._results import simulation_facts, simulation_pages
 from toolkit.wire import EntryFunction, Multisig, NoAccountSignature, SimulationRequest, TableItemRequest
+from toolkit.wire._gas import APT, APT_METADATA
 from toolkit.wire._requests import with_estimates
 from toolkit.wire._signatures import PublicKeyType, parse_account_signature, parse_signature
 
@@ -740,11 +739,15 @@ class SimulationBuilder(FunctionForm):
         return programs(request, self.node, self._encoded(payload.arguments) if same else None)
 
     def _result_pages(self, result: Simulation, **about: Any) -> dict[str, str]:
+        from toolkit.widgets._results import simulation_pages  # here: a form opens sooner without pandas
+
         failure, links = "" if self._failure is None else self._failure.to_html(), self._holder is not None
         model = has_model_gas(self.node)
         return dict(simulation_pages(result, self._known_values, model=model, failure=failure, links=links, **about))
 
     def _compared(self, result: Simulation) -> dict[str, Any]:
+        from toolkit.widgets._results import simulation_facts
+
         return simulation_facts(result)
 
     def _origin_of(self, result: Simulation) -> str:

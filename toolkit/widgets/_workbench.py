@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, unquote
 
@@ -15,19 +16,17 @@ from toolkit._present.text import cleaned
 from toolkit.client._http import base_url
 from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, ToolkitError
-from toolkit.gas._calls import Call
 from toolkit.move import FunctionId
 from toolkit.widgets._form import Background, Form, Pictured, is_given_up, packed, picture, source_of
-from toolkit.widgets._gas_explorer import SAMPLE, GasExplorer
 from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
-from toolkit.widgets._readings import ViewBuilder
 from toolkit.widgets._simulation_builder import SimulationBuilder
-from toolkit.widgets._table_item_builder import TableItemBuilder
 from toolkit.wire import NodeInfo, TableItemRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from toolkit.gas._calls import Call
+    from toolkit.widgets._gas_explorer import GasExplorer
+    from toolkit.widgets._readings import ViewBuilder
+    from toolkit.widgets._table_item_builder import TableItemBuilder
 
 _MAX_CHARACTERS = 100_000  # of a link's fragment; browsers keep about as many
 # Parts of drafts that are not in a link: signatures and keys, and what follows from the rest.
@@ -76,12 +75,13 @@ _TARGETS = (
     ("local", "Local node, port 8080"),
     ("", "Another URL"),
 )
-_BUILDERS: dict[str, tuple[str, Callable[[Node], Any]]] = {
-    "simulation": ("Simulation", SimulationBuilder),
-    "view": ("View", ViewBuilder),
-    "table_item": ("Table item", TableItemBuilder),
-    "gas": ("Gas", GasExplorer),
-}  # title and class of each builder, by the name of its tab
+# Title and class of each builder, by the name of its tab. A class is imported when its tab is first opened.
+_BUILDERS = {
+    "simulation": ("Simulation", "SimulationBuilder"),
+    "view": ("View", "ViewBuilder"),
+    "table_item": ("Table item", "TableItemBuilder"),
+    "gas": ("Gas", "GasExplorer"),
+}
 _STUDIED = ("simulation", "view")  # tabs whose call the tab Gas can study
 
 
@@ -363,7 +363,8 @@ class Workbench(Pictured):
         """Return the builder of a tab, which is created on first use."""
         with self._lock:
             if name not in self._builders:
-                builder = self._builders[name] = _BUILDERS[name][1](self._needed())
+                kind = getattr(import_module("toolkit.widgets"), _BUILDERS[name][1])
+                builder = self._builders[name] = kind(self._needed())
                 builder._holder = self  # noqa: SLF001 - a part of the same widget
                 self._children = self._children | {name: f"anywidget:{builder.model_id}"}
                 self._write_link()
@@ -425,6 +426,9 @@ class Workbench(Pictured):
 
 def _studied(builder: SimulationBuilder | ViewBuilder) -> Call:
     """Return the call of a study about the entries of a form: a view, or committed transactions of its function."""
+    from toolkit.gas._calls import Call
+    from toolkit.widgets._gas_explorer import SAMPLE
+
     found, draft = builder._found, builder._draft  # noqa: SLF001 - a part of the same widget
     if not builder.function.strip() or not builder._calls_function(draft):  # noqa: SLF001
         raise InputError("the form has no function yet: fill it in first")

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Type of the event that contains the parts of the gas of a transaction.
 FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"
+#: What gas is paid in: the coin, and the fungible asset that it is paired with.
+APT = "0x1::aptos_coin::AptosCoin"
+APT_METADATA = "0xa"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
