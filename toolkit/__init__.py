@@ -39,8 +39,7 @@ _HOMES = {
     "frames._addresses": "address involving",
     "frames._display": "show",
     "frames._transactions": "table_keys",
-    "gas._compare": "compare",
-    "gas._comparison": "Comparison",
+    "gas._compare": "Comparison compare",
     "gas._forecast": "forecast",
     "gas._gate": "Gate",
     "gas._rules": "Threshold Waiver",
@@ -105,8 +104,8 @@ if TYPE_CHECKING:
     from toolkit.frames._addresses import involving as involving
     from toolkit.frames._display import show as show
     from toolkit.frames._transactions import table_keys as table_keys
+    from toolkit.gas._compare import Comparison as Comparison
     from toolkit.gas._compare import compare as compare
-    from toolkit.gas._comparison import Comparison as Comparison
     from toolkit.gas._forecast import forecast as forecast
     from toolkit.gas._gate import Gate as Gate
     from toolkit.gas._rules import Threshold as Threshold

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolkit.client._node import Node
-    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run
 
@@ -200,7 +200,8 @@ def _judged(comparison: Comparison, fail_over: list[str] | None, study: Any, wai
 
     excused = None if waivers is None else read_waiver_file(waivers)
     threshold = fail_over or None
-    if not rules_of(threshold, study, excused).has_limits:
+    rules = rules_of(threshold, study, excused)
+    if rules.threshold is None and not rules.own:
         return None
     return comparison.gate(threshold, study=study, waivers=excused)
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-# The keys of which one names the function of a call.
-KINDS = ("view", "simulate", "committed")
+# The keys of which one names the function of a call, with the source of its observations.
+KINDS = {"view": Source.VIEW, "simulate": Source.SIMULATE, "committed": Source.COMMITTED}
 # Every call is checked before a run and is a line of the report; more calls are several studies.
 _MAX_CALLS = 10_000
 # The lists of a grid multiply, so a mistake in one of them makes thousands of calls.
@@ -92,11 +93,10 @@ class CallFields(FileModel):
     @classmethod
     def _without_earlier_keys(cls, given: Any) -> Any:
         """Return a call with the key that replaced one of an earlier version."""
-        if not isinstance(given, dict) or "resimulate" not in given:
-            return given
-        return {name: value for name, value in given.items() if name != "resimulate"} | {
-            "committed": given["resimulate"]
-        }
+        if isinstance(given, dict) and "resimulate" in given:
+            given = {**given, "committed": given["resimulate"]}
+            del given["resimulate"]
+        return given
 
     @field_validator("arguments", mode="before")
     @classmethod
@@ -105,16 +105,19 @@ class CallFields(FileModel):
         return wire_argument(list(arguments)) if isinstance(arguments, list | tuple) else arguments
 
     @property
+    def kind(self) -> str:
+        """The key that names the function."""
+        return next(name for name in KINDS if getattr(self, name) is not None)
+
+    @property
     def source(self) -> str:
         """The kind of observation that the call gives: ``view@version``, ``simulate@now`` or ``committed``."""
-        if self.view is not None:
-            return Source.VIEW.value
-        return Source.SIMULATE.value if self.simulate is not None else Source.COMMITTED.value
+        return KINDS[self.kind].value
 
     @property
     def function(self) -> str:
         """The function that is called."""
-        return str(self.view or self.simulate or self.committed)
+        return str(getattr(self, self.kind))
 
     @property
     def reads_committed(self) -> bool:
@@ -135,9 +138,8 @@ class Call(CallFields):
     @property
     def called(self) -> Called:
         """What its default label is made of."""
-        kind = next(name for name in KINDS if getattr(self, name) is not None)
         arguments = tuple(one if isinstance(one, str) else compact_json(one) for one in self.arguments)
-        return Called(self.function, self.type_arguments, arguments, self.sender or "", kind, self.fingerprint)
+        return Called(self.function, self.type_arguments, arguments, self.sender or "", self.kind, self.fingerprint)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -165,8 +167,7 @@ class Call(CallFields):
         found = _FIELD.match(text)
         if not found:
             return text
-        kind = next(name for name in KINDS if getattr(self, name) is not None)
-        key = kind if found[1] == "function" else found[1]
+        key = self.kind if found[1] == "function" else found[1]
         place = f".{int(found[2]) + 1}" if found[2] else ""
         return f"`{key}{place}`: {text[found.end() :]}"
 
@@ -197,10 +198,8 @@ class Call(CallFields):
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the canonical request, and of the filters of committed transactions: 32 hex digits."""
-        filters: dict[str, Any] = {"sender": self.only_sender, "success": self.success}
-        if not self.reads_committed or set(filters.values()) == {None}:
-            return fingerprint(self.request, self.source)
-        return fingerprint(self.request, self.source, filters)
+        filters = {"sender": self.only_sender, "success": self.success}
+        return fingerprint(self.request, self.source, filters if set(filters.values()) != {None} else None)
 
     def with_default(self, label: str) -> Call:
         """Return the call with the label that it has by default."""
@@ -226,14 +225,13 @@ class Call(CallFields):
             return False
         if self.only_sender is not None and sender != self.only_sender:
             return False
-        return not self.type_arguments or self._has_types(type_arguments_of(transaction))
-
-    def _has_types(self, given: Sequence[str] | None) -> bool:
-        assert isinstance(self.request, EntryFunction)  # noqa: S101 - of committed transactions
-        try:
+        if not self.type_arguments:
+            return True
+        given = type_arguments_of(transaction)
+        with suppress(InputError):
+            assert isinstance(self.request, EntryFunction)  # noqa: S101 - of committed transactions
             return given is not None and tuple(map(_canonical_type, given)) == self.request.type_arguments
-        except InputError:
-            return False
+        return False
 
     def document(self) -> dict[str, Any]:
         """Return the call as in a study file, with the defaults that apply to it written out."""
@@ -315,8 +313,7 @@ class Grid(FileModel):
     @property
     def axes(self) -> dict[str, tuple[Any, ...]]:
         """The lists that are given, by the key of a call that they set."""
-        given = ((name, getattr(self, name)) for name in Grid.model_fields)
-        return {name: values for name, values in given if values is not None}
+        return {name: values for name in Grid.model_fields if (values := getattr(self, name)) is not None}
 
 
 class CallEntry(CallFields):
@@ -414,14 +411,9 @@ def read_calls(calls: Any) -> tuple[Call, ...]:
         raise StudyError("a study must have at least one call; write [[call]] above each")
     _all_differ([(place, call) for place, call in made if call.label], "label", lambda call: call.label)
     _all_differ(made, "request", lambda call: call.fingerprint)
-    return _labelled([call for _, call in made])
-
-
-def _labelled(calls: Sequence[Call]) -> tuple[Call, ...]:
-    """Return the calls of a study, each with a label of its own."""
-    unnamed = [call for call in calls if not call.label]
-    labels = iter(default_labels([call.called for call in unnamed], {call.label for call in calls if call.label}))
-    return tuple(call if call.label else call.with_default(next(labels)) for call in calls)
+    unnamed = [call.called for _, call in made if not call.label]
+    labels = iter(default_labels(unnamed, {call.label for _, call in made if call.label}))
+    return tuple(call if call.label else call.with_default(next(labels)) for _, call in made)
 
 
 def other_names(calls: Sequence[Call]) -> dict[str, str]:

@@ -46,11 +46,7 @@ def evidence_text(evidence: findings.Evidence) -> str:
     return _between_text(evidence)
 
 
-_COMPARED = {
-    Cause.SCHEDULE: "the gas schedule",
-    Cause.CODE: "modules and packages",
-    Cause.CONFIG: "the feature flags",
-}
+_COMPARED = {Cause.SCHEDULE: "the gas schedule", Cause.CODE: "modules and packages", Cause.CONFIG: "the feature flags"}
 
 
 def _between_text(evidence: findings.BetweenVersions) -> str:
@@ -77,8 +73,8 @@ def fact_text(fact: findings.Fact) -> str:  # noqa: PLR0911 - one return for eac
         case findings.FlagsChange(on, off):
             return " and ".join(_flags_text(word, flags) for word, flags in (("on", on), ("off", off)) if flags)
         case findings.ResourceChange(tag, fields):
-            named = listed((visible(name, _MAX_NAME) for name in fields), _MAX_LISTED)
-            return f"changed the configuration {short_addresses(tag)}" + (f" ({named})" if named else "")
+            named = f" ({_names(fields)})" if fields else ""
+            return f"changed the configuration {short_addresses(tag)}{named}"
         case findings.ModuleChange():
             return _module_text(fact)
         case findings.MoreModules(count):
@@ -145,10 +141,7 @@ def _upgrade_text(fact: findings.PackageUpgrade) -> str:
     if fact.before is None or fact.after is None:
         return f"{'deleted' if fact.after is None else 'published'} {name}"
     count = fact.after - fact.before
-    return f"upgraded {name}, {_TIMES.get(count, f'{count:,} times')}"
-
-
-_TIMES = {1: "once", 2: "twice"}
+    return f"upgraded {name}, {({1: 'once', 2: 'twice'}).get(count, f'{count:,} times')}"
 
 
 def _state_text(fact: findings.StateChange) -> str:

@@ -1,13 +1,14 @@
 """Compare two sides: the observations of each call on either side, what people pay, and the steps between.
 
-A side is a run, a run at a version, or a frame of observations.
+A side is a run, a run at a version, or a frame of observations. The result, a `Comparison`, can be judged by a gate.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,24 +21,27 @@ from toolkit.client._http import NETWORKS
 from toolkit.client._versions import as_version
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError, StudyError
-from toolkit.frames._columns import frame_of_rows, plain_rows
+from toolkit.frames._columns import frame_of_rows, plain_columns, plain_rows
 from toolkit.frames._schema import COMPARISON, OBSERVATIONS
 from toolkit.gas._calls import other_names
-from toolkit.gas._comparison import Comparison
 from toolkit.gas._findings import Kind
+from toolkit.gas._gate import judge, rules_of
 from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Part, Source, is_no_answer, last_observations
-from toolkit.gas._sentences import between_text
+from toolkit.gas._sentences import age_text, between_text, comparison_html, comparison_text, too_old_text
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, step_groups
 from toolkit.gas._study import AT_VERSION, Run
 from toolkit.gas.committed._sides import compare_sides
-from toolkit.gas.committed._steps import columns_read, series_frame
+from toolkit.gas.committed._steps import COLUMNS_READ, series_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import date
 
+    from toolkit.gas._gate import Gate
+    from toolkit.gas._rules import Rules
     from toolkit.gas._steps import StepGroup
     from toolkit.gas._study import Study
-    from toolkit.gas.committed._sides import WayDifference, WaySide
+    from toolkit.gas.committed._sides import WayDifference
 
 
 _MAX_NAMED = 5
@@ -64,8 +68,6 @@ class Side:
         The path, if the side was given as one.
     last : DataFrame
         The last observation of each call and source.
-    complete : bool
-        False for a run that was interrupted.
     study : Study or None
         The study of a run.
     notes : tuple of str
@@ -80,12 +82,185 @@ class Side:
 
     name: str
     last: pd.DataFrame
-    complete: bool = True
     study: Study | None = None
     notes: tuple[str, ...] = ()
     later: frozenset[tuple[str, str, str]] = frozenset()
     run: Run | None = None
     until: int | None = None
+
+
+# Age from which on a run that reads up to the head is old: a nightly job that fails is seen the next day.
+MAX_AGE = timedelta(days=1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """The calls on two sides and how they differ.
+
+    Attributes
+    ----------
+    calls : DataFrame
+        One row per call and source, sorted by label: ``kind``, gas on each side in gas units, the change in gas units
+        and in percent of the baseline, success, error codes, and the split of gas if it is known. For two runs, a
+        committed call has one row for all its transactions and one per kind of transaction (``stratum``), with 95 %
+        bounds on the change. The after mean is weighted by the mix of kinds on the before side, unless usage changed
+        with the code. ``cause`` and ``explanation`` come from the steps between the two versions, if a run has them.
+    warnings : tuple of str
+        Differences that make the two sides hard to compare, such as different node builds.
+    names : tuple of str
+        Names of the two sides.
+    study : Study or None
+        The study of the after side, if the side is a run; `gate` uses its thresholds and waivers by default.
+    left_out : tuple of (str, str)
+        Label and node of each simulation that is excluded because it was made after a requested version.
+    unlike : mapping of str to str
+        Why the calls on a node cannot be judged, by node.
+    sources : frozenset of str
+        The sources compared.
+    after : Run or None
+        The run of the after side, if the side is a run at its end rather than at an earlier version.
+    other_names : mapping of str to str
+        Labels of calls by alternative names, such as their functions.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> run = toolkit.Study(calls={"names": "0xcafe::registry::size"}, versions=[3501, 3502]).run(progress=False)
+    >>> comparison = toolkit.compare(run.at(3501), run.at(3502))
+    >>> print(comparison.calls[["label", "gas_before", "gas_after"]].to_string(index=False))
+    label  gas_before  gas_after
+    names           3         21
+    """
+
+    calls: pd.DataFrame
+    warnings: tuple[str, ...] = ()
+    names: tuple[str, str] = ("before", "after")
+    study: Study | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
+    unlike: Mapping[str, str] = field(default_factory=dict)
+    sources: frozenset[str] = frozenset(Source)
+    after: Run | None = None
+    other_names: Mapping[str, str] = field(default_factory=dict)
+
+    def _of(self, kind: Kind) -> pd.DataFrame:
+        return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
+
+    @property
+    def added(self) -> pd.DataFrame:
+        """Calls that are only on the after side."""
+        return self._of(Kind.ADDED)
+
+    @property
+    def removed(self) -> pd.DataFrame:
+        """Calls that are only on the before side."""
+        return self._of(Kind.REMOVED)
+
+    @property
+    def changed(self) -> pd.DataFrame:
+        """Calls whose gas, success or error differs."""
+        return self._of(Kind.CHANGED)
+
+    @property
+    def unchanged(self) -> pd.DataFrame:
+        """Calls with the same gas, success and error on both sides."""
+        return self._of(Kind.UNCHANGED)
+
+    @property
+    def unreachable(self) -> pd.DataFrame:
+        """Calls that cannot be compared: one side has no answer, or too few committed transactions of a kind."""
+        return self._of(Kind.UNREACHABLE)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of calls of each kind."""
+        return {kind.value: int((self.calls["kind"] == kind).sum()) for kind in Kind}
+
+    def gate(
+        self,
+        threshold: Any = None,
+        *,
+        study: Study | None = None,
+        waivers: Sequence[Any] | None = None,
+        today: date | None = None,
+    ) -> Gate:
+        """Judge which calls regressed.
+
+        A call regresses if its gas rises above a limit, if it succeeded before and fails now, or if it disappeared. The
+        gate also does not pass if no call was judged, or if a call without a waiver cannot be judged, because
+
+        - the sides have different chains, nodes or gas models, or a run is not complete;
+        - a side has no answer or no gas for the call;
+        - the study names the call, but the call failed before, is on the after side only, or is on neither side;
+        - a side has too few committed transactions of a kind;
+        - its committed transactions do not come from two judged runs (unless `study` has thresholds for the call);
+        - its simulations are excluded, since simulations run only at the head.
+
+        To judge a single source, name it: ``compare(a, b, source="view@version")``.
+
+        Local node names (``embedded`` and loopback URLs) do not identify a ledger: after a restart, a node is still
+        judged if its chain id and gas model are the same. If it is known to serve a different ledger, `warnings` says
+        so.
+
+        Committed calls are judged by kind of transaction. A change of one gas unit that rounding can cause is noted and
+        does not fail the gate. A rise above a limit that could be due to chance cannot be judged. A kind that occurs on
+        one side only is noted, since the mix may change; it cannot be judged if the other side also has kinds that only
+        it contains.
+
+        Parameters
+        ----------
+        threshold : Threshold, str, int or list, optional
+            Limit for calls that do not set their own: ``"2%"``, ``50`` gas units, or a list of both, in which case each
+            limit applies. Defaults to the threshold of `study`.
+        study : Study, optional
+            Supplies the thresholds, and the waivers if `waivers` is None. `Comparison.study` is the study of the after
+            run.
+        waivers : sequence of Waiver or mapping, optional
+            Calls whose regressions are excused, and sources that need not be judged. Text that is not the label of a
+            call is a pattern.
+        today : date, optional
+            Date for checking whether waivers have expired; by default, today's date in UTC.
+
+        Returns
+        -------
+        Gate
+
+        Raises
+        ------
+        InputError
+            If no call is on both sides, which leaves nothing to judge, or the threshold is not valid.
+        StudyError
+            If a waiver is not valid.
+        """
+        rules = rules_of(threshold, study, waivers)
+        return self.judged_by(rules if study else replace(rules, named=rules_of(study=self.study).named), today=today)
+
+    def judged_by(self, rules: Rules, *, today: date | None = None, max_age: timedelta | None = None) -> Gate:
+        """Return the verdict under `rules`; see `gate`.
+
+        Parameters
+        ----------
+        rules : Rules
+        today : date, optional
+        max_age : timedelta, optional
+            Maximum age of observations up to the head of the after run. Unlimited by default; an age of a day or more
+            is noted.
+        """
+        age = None if self.after is None else self.after.age
+        limit = MAX_AGE if max_age is None else max_age
+        old = age is not None and bool(age.labels) and age.since() >= limit
+        rules = rules.renamed(self.other_names)
+        rules = replace(rules, named={label: one for label, one in rules.named.items() if one in self.sources})
+        too_old = dict.fromkeys(age.labels, too_old_text(limit)) if age and old and max_age is not None else {}
+        verdict = judge(self, rules, too_old=too_old, today=today)
+        if age is not None and (old or max_age is not None):
+            verdict = replace(verdict, notes=(age_text(age), *verdict.notes))
+        return verdict
+
+    def __repr__(self) -> str:
+        return comparison_text(self)
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self)
 
 
 def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
@@ -167,9 +342,8 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     rows = list(_rows(frames, key))
     if not mixed:
         rows = [one for row in rows for one in _of_ways(row, sides)]
-    causes = [_causes_between(row, sides) for row in rows]
     return Comparison(
-        frame_of_rows(COMPARISON, [row | found for row, found in zip(rows, causes, strict=True)]),
+        frame_of_rows(COMPARISON, [row | _causes_between(row, sides) for row in rows]),
         tuple(notes),
         (first.name or "before", last.name or "after"),
         last.study,
@@ -185,14 +359,15 @@ def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: b
     """Yield why the sides of a node cannot be judged; each node by itself if a side has several."""
     if not several and any(frame.empty for frame in frames):
         return
-    incomplete = [name for name, side in zip(("before", "after"), sides, strict=True) if not side.complete]
+    incomplete = [
+        f"the run of the {name} side is not complete; run its study into the folder again"
+        for name, side in zip(("before", "after"), sides, strict=True)
+        if side.run and not side.run.complete
+    ]
     for node in dict.fromkeys(node for frame in frames for node in frame["node"]):
         before, after = (_identity(frame[frame["node"] == node] if several else frame) for frame in frames)
         different = [why.format(before=before[why], after=after[why]) for why in before if before[why] != after[why]]
-        different += [
-            f"the run of the {name} side is not complete; run its study into the folder again" for name in incomplete
-        ]
-        yield from ((node, why) for why in different[:1])
+        yield from ((node, why) for why in [*different, *incomplete][:1])
 
 
 _APART = "the two sides come from different {what} ({{before}}; {{after}}), which may explain different gas"
@@ -235,16 +410,9 @@ def _one_ledger(before: Run | None, after: Run | None) -> bool:
 
 def _other_ledgers(before: Run, after: Run) -> list[str]:
     """Return the nodes that are known to have served two ledgers: another transaction is at the same version."""
-    plans = [{plan.node: plan for plan in run.record.nodes} for run in (before, after)]
-    found = []
-    for node in plans[0].keys() & plans[1].keys():
-        one, other = (plan[node].anchor for plan in plans)
-        if one and other and one.version == other.version and one != other:
-            found.append(node)
-    return sorted(found)
-
-
-_NOTHING_NEW = "the after side has no transactions that the before side lacks"
+    anchors = {plan.node: plan.anchor for plan in after.record.nodes}
+    pairs = {plan.node: (plan.anchor, anchors.get(plan.node)) for plan in before.record.nodes}
+    return sorted(node for node, (a, b) in pairs.items() if a and b and a.version == b.version and a != b)
 
 
 def _of_ways(row: dict[str, Any], sides: Sequence[Side]) -> list[dict[str, Any]]:
@@ -257,16 +425,16 @@ def _of_ways(row: dict[str, Any], sides: Sequence[Side]) -> list[dict[str, Any]]
     (one, started), (two, latest) = regimes[0], regimes[1]
     first, last = (side.run for side in sides)
     one_ledger = _one_ledger(first, last)
-    if one_ledger:
-        same = _one_run(first, last) and sides[0].until == sides[1].until
+    if one_ledger and not (_one_run(first, last) and sides[0].until == sides[1].until):
         # Transactions that both sides have would hide what changed between them.
         ends = [int(frame["ledger_version"].max()) for frame in (one, two)]
-        if not same and ends[1] >= ends[0]:
+        if ends[1] >= ends[0]:
             two = two[two["ledger_version"] > ends[0]]
-        elif not same:
+        else:
             one = one[one["ledger_version"] > ends[1]]
     if one.empty or two.empty:
-        return [row | {"stratum": ALL_TRANSACTIONS, "kind": Kind.UNREACHABLE, "not_judged": _NOTHING_NEW}]
+        why = "the after side has no transactions that the before side lacks"
+        return [row | {"stratum": ALL_TRANSACTIONS, "kind": Kind.UNREACHABLE, "not_judged": why}]
     same_code = one_ledger and started == latest
     return [row | _way_columns(way) for way in compare_sides(one, two, same_code=same_code)] or [row]
 
@@ -276,14 +444,14 @@ def _newest_regime(row: Mapping[str, Any], side: Side) -> tuple[pd.DataFrame, in
 
     None if the changes are not known.
     """
-    calls = () if side.run is None or not side.complete else side.run.record.committed_series
+    calls = side.run.record.committed_series if side.run and side.run.complete else ()
     mine = [call for call in calls if call.fingerprint == row["fingerprint"]]
     call = mine[0] if len(mine) == 1 else next((one for one in mine if one.node == row["node"]), None)
     if call is None or not call.judged or side.run is None:
         return None
     plan = next(plan for plan in side.run.record.nodes if plan.node == call.node)
     every = side.run.observations
-    rows = every.loc[every["fingerprint"] == call.fingerprint, columns_read()]
+    rows = every.loc[every["fingerprint"] == call.fingerprint, list(COLUMNS_READ)]
     frame = series_frame([to_arrow(rows)], call.node, call.fingerprint, plan.known_prices)
     if side.until is not None:
         frame = frame[frame["ledger_version"] <= side.until]
@@ -298,7 +466,11 @@ def _way_columns(one: WayDifference) -> dict[str, Any]:
     row: dict[str, Any] = {"stratum": one.stratum, "not_judged": one.not_judged or None, "value_changed": None}
     row |= {"change_low": one.low, "change_high": one.high, "change": None, "change_percent": None}
     for side, way in (("before", one.before), ("after", one.after)):
-        columns = dict.fromkeys(_OF_SIDE) | {"count": 0} if way is None else _side_columns(way)
+        columns: dict[str, Any] = dict.fromkeys(_SIDED.values()) | {"count": 0}
+        if way is not None:
+            last = int(way.rows["ledger_version"].iloc[-1])
+            columns |= {"version": last, "gas": round(way.mean), "success": way.success, "count": len(way.rows)}
+            columns |= {part: round(float(way.rows[part].mean())) for part in _SPLIT if part in way.rows.columns}
         row |= {f"{name}_{side}": value for name, value in columns.items()}
     if one.failing is not None:
         row["vm_status_after"] = f"{one.failing[1]:.0%} of the transactions, {one.failing[0]:.0%} before"
@@ -309,16 +481,6 @@ def _way_columns(one: WayDifference) -> dict[str, Any]:
     row["change_percent"] = 100 * (one.after.mean - mean) / mean if mean else None
     same = Kind.CHANGED if one.changed else Kind.UNCHANGED
     return row | {"kind": Kind.UNREACHABLE if one.not_judged else same}
-
-
-_OF_SIDE = (*_SIDED.values(), "count")
-
-
-def _side_columns(way: WaySide) -> dict[str, Any]:
-    """Return the columns of a side that are about one way, or all."""
-    columns: dict[str, Any] = dict.fromkeys(_OF_SIDE) | {"count": len(way.rows), "success": way.success}
-    columns |= {"version": int(way.rows["ledger_version"].iloc[-1]), "gas": round(way.mean)}
-    return columns | {part: round(float(way.rows[part].mean())) for part in _SPLIT if part in way.rows.columns}
 
 
 def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
@@ -354,11 +516,10 @@ def _sources(source: Any) -> tuple[str | None, str | None]:
 
 def _rows(frames: Sequence[pd.DataFrame], key: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield one row for each call of either side, by label."""
-    names = [[name for name in OBSERVATIONS.names if name in frame.columns] for frame in frames]
-    known = [
-        {tuple(row[name] for name in key): row for row in plain_rows(frame, columns)}
-        for frame, columns in zip(frames, names, strict=True)
-    ]
+    known = []
+    for frame in frames:
+        columns = [name for name in OBSERVATIONS.names if name in frame.columns]
+        known.append({tuple(row[name] for name in key): row for row in plain_rows(frame, columns)})
     rows = [_row(known[0].get(place), known[1].get(place)) for place in dict.fromkeys([*known[0], *known[1]])]
     yield from sorted(rows, key=lambda row: (row["label"], row["source"], row["node"]))
 
@@ -423,24 +584,17 @@ def _read_side(side: Any) -> Side:
 
 
 def _side_of_run(run: Run, name: str) -> Side:
-    return Side(name, last_observations(run.observations), run.complete, run.study, run=run)
+    return Side(name, last_observations(run.observations), run.study, run=run)
 
 
 def _side_at(run: Run, name: str, version: int, last: pd.DataFrame) -> Side:
     """Return a run at a version, with the last observations of then."""
     observations = run.observations
     simulations = observations[observations["source"] == Source.SIMULATE]
-    later = plain_rows(simulations[~simulations["fingerprint"].isin(last["fingerprint"])])
-    return Side(
-        name,
-        last,
-        run.complete,
-        run.study,
-        tuple(_unsettled_notes(run, last, version)),
-        frozenset((row["fingerprint"], row["label"], row["node"]) for row in later),
-        run,
-        version,
-    )
+    rows = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]
+    later = frozenset(zip(*plain_columns(rows, ["fingerprint", "label", "node"]).values(), strict=True))
+    notes = tuple(_unsettled_notes(run, last, version))
+    return Side(name, last, run.study, notes, later, run, version)
 
 
 def _side_of_frame(frame: pd.DataFrame) -> Side | None:

@@ -102,17 +102,15 @@ def _complaint(place: str, error: ValidationError) -> str:
     keys = [str(part + 1) if isinstance(part, int) else part for part in first["loc"]]
     place = f"{place}, `{'.'.join(keys)}`" if keys else place
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{_joined(place, _expectation(first))}{more}"
+    words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", "expected")
+    words = re.sub(r"^expected (greater|less)", r"expected a number \1", words)
+    if first["type"] == "value_error":
+        words = words.removeprefix("Value error, ")
+    elif first["type"] != "missing":
+        words = f"{words}, got {shorten(first['input'])}"
+    return f"{_joined(place, words)}{more}"
 
 
 def _joined(place: str, text: str) -> str:
     """Return a place followed by a text, which may start with the key or grid entry that it is about."""
     return f"{place}, {text}" if _OF_A_KEY.match(text) else f"{place}: {text}"
-
-
-def _expectation(first: Any) -> str:
-    if first["type"] == "value_error":
-        return str(first["msg"].removeprefix("Value error, "))
-    words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", "expected")
-    words = re.sub(r"^expected (greater|less)", r"expected a number \1", words)
-    return words if first["type"] == "missing" else f"{words}, got {shorten(first['input'])}"

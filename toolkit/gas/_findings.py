@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas._schedules import changed_ratios
 from toolkit.move import FunctionId
 from toolkit.move._ids import ModuleId
 
@@ -47,11 +46,6 @@ class ScheduleChange:
     after: GasSchedule
     rounded: bool = False
     ends: bool = False
-
-    @property
-    def prices(self) -> bool:
-        """Whether a parameter of both schedules has another value; new ones alone do not change what calls cost."""
-        return bool(changed_ratios(self.before, self.after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +141,8 @@ class StateChange:
     upkeep: bool = False
 
 
-Fact = (
-    ScheduleChange
-    | FlagsChange
-    | ResourceChange
-    | ModuleChange
-    | MoreModules
-    | PackageUpgrade
-    | NotComparable
-    | StateChange
-)
+CodeFact = ModuleChange | MoreModules | PackageUpgrade
+Fact = ScheduleChange | FlagsChange | ResourceChange | CodeFact | NotComparable | StateChange
 Facts = tuple[Fact, ...]
 
 
@@ -215,13 +201,15 @@ class Explanation:
     ----------
     cause : Cause
     evidence : Evidence
-    parts : tuple of Cause
-        The causes that a mixed one consists of; else the cause itself if there is evidence of it.
     """
 
     cause: Cause
     evidence: Evidence
-    parts: tuple[Cause, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Cause, ...]:
+        """The causes that a mixed one consists of; else the cause itself if there is evidence of it."""
+        return () if isinstance(self.evidence, str) else tuple(self.evidence.found)
 
     @property
     def transaction(self) -> Transaction | None:

@@ -147,7 +147,9 @@ def forecast(
                 raise InputError(
                     "the gas schedule in force is not known: pass node= to read it, or current=, a GasSchedule"
                 )
-            before = current or read(call.connect if node is None else None, call.ran_at)
+            # A committed transaction ran on the version before its own.
+            ran_at = call.version - (call.source == Source.COMMITTED)
+            before = current or read(call.connect if node is None else None, ran_at)
             after = schedule if isinstance(schedule, GasSchedule) else proposed_schedule(before, schedule)
             rows += _rows(call, before, after)
     return frame_of_rows(FORECAST, rows)
@@ -182,9 +184,13 @@ def proposed_schedule(schedule: GasSchedule, changes: Mapping[str, int | str]) -
                 f"schedule: the gas schedule in force has no parameter {visible(name, 80)}; to forecast a schedule "
                 "with new parameters, pass the whole schedule: toolkit.wire.GasSchedule(feature_version, entries)"
             )
-        factor = _factor(name, value)
+        factor = _FACTOR.fullmatch(value) if isinstance(value, str) else None
+        if factor is None and (type(value) is not int or value < 0):
+            raise InputError(
+                f'schedule: {visible(name, 80)}: expected a whole number, or a factor such as "x10", got {value!r:.60}'
+            )
         for one in found:
-            entries[one] = round(entries[one] * factor) if factor is not None else int(value)
+            entries[one] = round(entries[one] * Fraction(factor[1])) if factor else int(value)
     return GasSchedule(schedule.feature_version, entries)
 
 
@@ -220,18 +226,6 @@ def read_schedule(texts: Sequence[str], of_version: Callable[[str], GasSchedule]
     return changes
 
 
-def _factor(name: str, value: object) -> Fraction | None:
-    """Return a factor that is written as x and a number; None for a value."""
-    if type(value) is int and value >= 0:
-        return None
-    found = _FACTOR.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        raise InputError(
-            f'schedule: {visible(name, 80)}: expected a whole number, or a factor such as "x10", got {value!r:.60}'
-        )
-    return Fraction(found[1])
-
-
 # what was observed ---------------------------------------------------------------------------------------------------
 
 
@@ -254,22 +248,13 @@ class _Call:
     max_gas: int | None = None
 
     @property
-    def is_view(self) -> bool:
-        return self.source == Source.VIEW
-
-    @property
-    def ran_at(self) -> int:
-        """The version of the state: a committed transaction ran on the version before its own."""
-        return self.version - (self.source == Source.COMMITTED)
-
-    @property
     def problem(self) -> str | None:
         """Why nothing can be said of the call; None if something can."""
         if self.gas_used is None:
             return f"no gas was reported: {self.status or 'the call failed'}"
         if any(text in self.status.lower() for text in _OUT_OF_GAS):
             return f"it hit a limit ({self.status}), so its full cost is not known"
-        if self.split is None and not self.is_view:
+        if self.split is None and self.source != Source.VIEW:
             return "it has no fee statement, so its split by part is not known"
         return None
 
@@ -293,21 +278,15 @@ def _calls(observed: Any) -> Iterator[_Call]:
 
 
 def _of_run(run: Run) -> Iterator[_Call]:
-    @cache
-    def connected(name: str) -> Callable[[ExitStack], Node]:
-        return cache(lambda stack: stack.enter_context(run.connect(name)))
-
+    connected = cache(lambda name: cache(lambda stack: stack.enter_context(run.connect(name))))
     names = ("gas_unit_price", *(part.column for part in Part))
     for row in plain_rows(last_observations(run.observations)):
         split = None
         if all(row[name] is not None for name in (*names, "gas_used")):
             split = GasBreakdown(**{name: row[name] for name in names}, total_charge_gas_units=row["gas_used"])
         yield _Call(
-            label=row["label"],
-            source=row["source"],
-            node=row["node"],
+            **{name: row[name] for name in ("label", "source", "node", "gas_used")},
             version=row["ledger_version"],
-            gas_used=row["gas_used"],
             connect=connected(row["node"]),
             split=split,
             price=row["gas_unit_price"],
@@ -418,14 +397,14 @@ class _Model:
         self.scale = self.before.get(_SCALE) or _DEFAULT_SCALE
         self.scale_after = self.after.get(_SCALE) or _DEFAULT_SCALE
         charged = {name for name in {*self.before, *self.after} if not name.startswith(_NOT_CHARGED)}
-        if call.is_view:
+        if call.source == Source.VIEW:
             writes = {name for name in charged if name.startswith("txn.storage_io_") and name not in _READS}
             charged -= {_PER_BYTE, *writes}
         io = {name for name in charged if not name.startswith(_EXECUTION)}
         self.execution = _ratio_of((one for one in charged if not one.startswith(_IO)), self.before, self.after)
         self.io = _ratio_of(io, self.before, self.after)
         cutoff, cutoff_after = self.before.get(_CUTOFF, 0), self.after.get(_CUTOFF, 0)
-        if not call.is_view and cutoff != cutoff_after:  # of its bytes, those beyond the cutoff are charged
+        if call.source != Source.VIEW and cutoff != cutoff_after:  # of its bytes, those beyond the cutoff are charged
             low, high = (Fraction(0), self.execution.high) if cutoff_after > cutoff else (self.execution.low, None)
             reason = f"it is not known by how much the transaction exceeds {_CUTOFF}"
             self.execution = _Interval(low, high, (*self.execution.reasons, reason))
@@ -459,17 +438,13 @@ def _rows(call: _Call, before: GasSchedule, after: GasSchedule) -> Iterator[dict
     for part, interval in found.items():
         bounds = (interval.low, interval.high) if interval else (None, None)
         now = call.gas_used if part == _TOTAL else getattr(call.split, Part(part).column)
+        reasons = [*(interval.reasons if interval else [call.problem]), *common]
         row: dict[str, Any] = {"label": call.label, "source": call.source, "node": call.node, "part": str(part)}
-        row |= {
-            "ledger_version": call.version,
-            "reasons": [*(interval.reasons if interval else [call.problem]), *common],
-        }
+        row |= {"ledger_version": call.version, "reasons": reasons}
         for name, value in zip(("now", "low", "high"), (now, *bounds), strict=True):
-            if value is None:
-                row |= {name: None, f"{name}_octas": None}
-            elif part in {Part.STORAGE, Part.REFUND}:
+            if value is not None and part in {Part.STORAGE, Part.REFUND}:
                 row |= {name: float(Fraction(value, price)) if price else None, f"{name}_octas": int(value)}
-            else:
+            elif value is not None:
                 row |= {name: float(value), f"{name}_octas": None if price is None else int(value) * price}
         yield row
 

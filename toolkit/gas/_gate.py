@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import plural, relative_change
@@ -17,8 +16,7 @@ from toolkit.gas._sentences import gate_lines, label_text
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    import pandas as pd
-
+    from toolkit.gas._compare import Comparison
     from toolkit.gas._study import Study
 
 _BY_ARGUMENTS = (
@@ -102,25 +100,14 @@ def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequenc
 
 
 def judge(
-    calls: pd.DataFrame,
-    rules: Rules,
-    *,
-    left_out: Sequence[tuple[str, str]] = (),
-    unlike: Mapping[str, str] | None = None,
-    too_old: Mapping[str, str] | None = None,
-    today: date | None = None,
+    comparison: Comparison, rules: Rules, *, too_old: Mapping[str, str] | None = None, today: date | None = None
 ) -> Gate:
     """Judge the calls of a comparison; see `Comparison.gate`.
 
     Parameters
     ----------
-    calls : DataFrame
-        As `Comparison.calls`.
+    comparison : Comparison
     rules : Rules
-    left_out : sequence of (str, str)
-        Label and node of simulations that are not in `calls`, because they are made at the head only.
-    unlike : mapping of str to str, optional
-        By node, why the sides cannot be judged: they are from different chains, nodes or gas models.
     too_old : mapping of str to str, optional
         By label, why a call cannot be judged: what was read is too old.
     today : date, optional
@@ -132,24 +119,23 @@ def judge(
         If no call is on both sides, so that there is nothing to judge.
     """
     day = today or datetime.now(UTC).date()
-    rows = [_Row(row, rules) for row in plain_rows(calls)]
-    if not left_out and all(row.missing_side and not row.kind for row in rows):
+    rows = [_Row(row, rules) for row in plain_rows(comparison.calls)]
+    if not comparison.left_out and all(row.missing_side and not row.kind for row in rows):
         raise InputError("no call is on both sides, so the gate has nothing to judge; compare runs of the same calls")
-    unlike, too_old = unlike or {}, too_old or {}
     for row in rows:
-        row.why = unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not()
+        row.why = comparison.unlike.get(row["node"]) or (too_old or {}).get(row["label"]) or row.why_not()
     judged = [row for row in rows if not row.why and not row.without_baseline]
     # A call without a baseline is only a note, unless the study asks for its verdict or nothing else was judged.
     for row in rows:
         if not row.why and (not judged or row.must_be_judged()):
             row.why = row.no_baseline()
-    there = {row["label"] for row in rows} | {label for label, _ in left_out}
+    there = {row["label"] for row in rows} | {label for label, _ in comparison.left_out}
     labels = there | rules.named.keys()
     holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
     nowhere = [(label, source.value) for label, source in rules.named.items() if label not in there]
     silent = [
         *(NotJudged(row["label"], row["source"], row["node"], row.why) for row in rows if row.why),
-        *(NotJudged(label, Source.SIMULATE.value, node, _AT_THE_HEAD) for label, node in left_out),
+        *(NotJudged(label, Source.SIMULATE.value, node, _AT_THE_HEAD) for label, node in comparison.left_out),
         *(NotJudged(label, source, "", _NOWHERE) for label, source in nowhere),
     ]
     silent = [replace(one, waiver=_waiver_of(one, holding, by_source=True)) for one in silent]
@@ -177,16 +163,12 @@ class _Row:
 
     def __init__(self, row: Mapping[str, Any], rules: Rules) -> None:
         self._row, self._rules = row, rules
+        self.limits = rules.limits_of(row)
         self.kind = f"{row['stratum']}: " if row["stratum"] else ""
         self.missing_side = {"added": "before", "removed": "after"}.get(row["kind"])
 
     def __getitem__(self, name: str) -> Any:
         return self._row[name]
-
-    @cached_property
-    def limits(self) -> Threshold | None:
-        """The limits that apply; None if only a failure is a regression."""
-        return self._rules.limits_of(self._row)
 
     @property
     def without_baseline(self) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolkit._present.text import distinct_addresses, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
 _FUNCTION = re.compile(r"(0x[0-9a-f]{1,64})::(\w+::\w+)\b(?!::)(.*)", re.DOTALL)
 _TYPE = re.compile(r"0x[0-9a-f]{1,64}::\w+::(?=\w)")
@@ -70,7 +70,10 @@ def default_labels(calls: Sequence[Called], taken: Collection[str] = ()) -> list
     unique = list(dict.fromkeys(calls))
     names = function_names([call.function for call in unique])
     short = distinct_addresses(text for call in unique for text in (*call.type_arguments, *call.arguments, call.sender))
-    types = _type_names({tag for call in unique for tag in call.type_arguments}, short)
+    # Types are without addresses and modules, unless two of them would look the same.
+    bare = {tag: _TYPE.sub("", tag) for call in unique for tag in call.type_arguments}
+    often = Counter(bare.values())
+    types = {tag: name if often[name] == 1 else short(tag) for tag, name in bare.items()}
     groups: dict[str, list[Called]] = {}
     for call, name in zip(unique, names, strict=True):
         groups.setdefault(name, []).append(call)
@@ -117,13 +120,6 @@ def function_names(functions: Sequence[str]) -> list[str]:
         return (name if often[name] == 1 else f"{short(address)}::{name}") + short(_TYPE.sub("", rest))
 
     return [named(text, match) for text, match in zip(functions, found, strict=True)]
-
-
-def _type_names(tags: Collection[str], short: Callable[[str], str]) -> dict[str, str]:
-    """Return types without addresses and modules, unless two of them would look the same."""
-    names = {tag: _TYPE.sub("", tag) for tag in tags}
-    often = Counter(names.values())
-    return {tag: name if often[name] == 1 else short(tag) for tag, name in names.items()}
 
 
 def _differing(rows: Sequence[Sequence[str]], before: str, after: str) -> list[str]:

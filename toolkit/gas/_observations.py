@@ -9,7 +9,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import ViewResult
     from toolkit.client._simulation import Simulation
+    from toolkit.gas._calls import Call
     from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 
 
@@ -104,17 +105,6 @@ _DIGESTED = ("resource_type", "type", "address", "module", "handle", "key", "val
 _SEQUENCE_NUMBER = "0x1::account::Account"
 
 
-class Observed(Protocol):
-    """What the rows of a call state about it; implemented by `Call`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def fingerprint(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Origin:
     """What all observations of one run and node share.
@@ -133,7 +123,7 @@ class Origin:
     model: bool
     chain_id: int
 
-    def row(self, call: Observed, version: int, observed_at: datetime) -> dict[str, Any]:
+    def row(self, call: Call, version: int, observed_at: datetime) -> dict[str, Any]:
         """Return a row of the observation frame with the values that every observation has."""
         return dict.fromkeys(OBSERVATIONS.names) | {
             "label": call.name,
@@ -148,7 +138,7 @@ class Origin:
             "toolkit_version": __version__,
         }
 
-    def view(self, call: Observed, result: ViewResult, observed_at: datetime) -> dict[str, Any]:
+    def view(self, call: Call, result: ViewResult, observed_at: datetime) -> dict[str, Any]:
         """Return the row of a view that answered."""
         return self.row(call, result.ledger_version, observed_at) | {
             "head_version": result.ledger.version if result.ledger else None,
@@ -157,7 +147,7 @@ class Origin:
             "value_digest": _digest(result.raw),
         }
 
-    def failed(self, call: Observed, version: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
+    def failed(self, call: Call, version: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
         """Return the row of a call that the node refused or that got no answer."""
         failure = Failure.of(error)
         ledger = error.ledger if isinstance(error, NodeError) else None
@@ -170,28 +160,24 @@ class Origin:
             "error_message": failure.message,
         }
 
-    def missing(self, call: Observed, first: int, last: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
+    def missing(self, call: Call, first: int, last: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
         """Return one row for committed transactions that could not be read, at the first of their versions."""
         row = self.failed(call, first, error, observed_at)
         which = f"transactions {first} to {last} were" if last > first else f"transaction {first} was"
         return row | {"error_message": f"{which} not read: {row['error_message']}"}
 
-    def simulation(self, call: Observed, result: Simulation, observed_at: datetime) -> dict[str, Any]:
+    def simulation(self, call: Call, result: Simulation, observed_at: datetime) -> dict[str, Any]:
         """Return the row of a simulation, whether or not the transaction would succeed."""
         _, changes, _ = transaction_rows([result.transaction])
         rows = zip(*(changes[name] for name in _DIGESTED), strict=True)
         writes = [row for row in rows if row[0] != _SEQUENCE_NUMBER]
-        return (
-            self.row(call, result.ledger_version, observed_at)
-            | _charged(result.transaction)
-            | {
-                "head_version": result.ledger.version if result.ledger else None,
-                "value_digest": _digest(json.dumps(writes, sort_keys=True, default=bytes.hex)),
-            }
-        )
+        head = result.ledger.version if result.ledger else None
+        digest = _digest(json.dumps(writes, sort_keys=True, default=bytes.hex))
+        row = self.row(call, result.ledger_version, observed_at) | _charged(result.transaction)
+        return row | {"head_version": head, "value_digest": digest}
 
     def committed(
-        self, call: Observed, transaction: Any, observed_at: datetime, *, head: LedgerState | None = None
+        self, call: Call, transaction: Any, observed_at: datetime, *, head: LedgerState | None = None
     ) -> dict[str, Any]:
         """Return the row of a committed transaction."""
         row = self.row(call, transaction.version, observed_at) | _charged(transaction)

@@ -252,23 +252,12 @@ class Rules:
 
     def renamed(self, labels: Mapping[str, str]) -> Rules:
         """Return the rules with the labels that a comparison has for other names of its calls."""
-
-        def label_of(name: str) -> str:
-            return labels.get(name, name)
-
-        return replace(
-            self,
-            own={label_of(name): one for name, one in self.own.items()},
-            named={label_of(name): one for name, one in self.named.items()},
-            waivers=tuple(
-                waiver.model_copy(update={"call": waiver.call and label_of(waiver.call)}) for waiver in self.waivers
-            ),
-        )
-
-    @property
-    def has_limits(self) -> bool:
-        """Whether any rise can fail the gate."""
-        return self.threshold is not None or bool(self.own)
+        own = {labels.get(name, name): one for name, one in self.own.items()}
+        named = {labels.get(name, name): one for name, one in self.named.items()}
+        calls = [waiver.call and labels.get(waiver.call, waiver.call) for waiver in self.waivers]
+        pairs = zip(self.waivers, calls, strict=True)
+        waivers = tuple(waiver.model_copy(update={"call": call}) for waiver, call in pairs)
+        return replace(self, own=own, named=named, waivers=waivers)
 
     def limits_of(self, row: Mapping[str, Any]) -> Threshold | None:
         """Return the limits that apply to a row; None if only its failure is a regression.

@@ -6,13 +6,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError
-from toolkit.frames._columns import rows_frame
+from toolkit.frames._columns import frame_of_rows
 from toolkit.frames._schema import SCHEDULE_DIFF
 from toolkit.wire import GasSchedule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
 
@@ -53,22 +51,16 @@ def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
         if not isinstance(side, GasSchedule):
             got = type(side).__name__
             raise InputError(f"schedule_diff takes two gas schedules, as node.gas_schedule(version) returns; got {got}")
-    names = [
-        name
-        for name in sorted(before.entries.keys() | after.entries.keys())
-        if before.entries.get(name) != after.entries.get(name)
-    ]
-    sides = [[side.entries.get(name) for name in names] for side in (before, after)]
-    pairs = list(zip(*sides, strict=True))
-    columns: dict[str, Sequence[Any]] = {
-        "name": names,
-        "kind": [_kind(*pair) for pair in pairs],
-        "before": sides[0],
-        "after": sides[1],
-        "change": [None if None in pair else pair[1] - pair[0] for pair in pairs],
-        "ratio": [None if None in pair or not pair[0] else float(Fraction(pair[1], pair[0])) for pair in pairs],
-    }
-    return rows_frame(SCHEDULE_DIFF, columns)
+    rows = []
+    for name in sorted(before.entries.keys() | after.entries.keys()):
+        old, new = before.entries.get(name), after.entries.get(name)
+        row: dict[str, Any] = {"name": name, "before": old, "after": new}
+        if old is None or new is None:
+            rows.append(row | {"kind": "added" if old is None else "removed"})
+        elif old != new:
+            ratio = float(Fraction(new, old)) if old else None
+            rows.append(row | {"kind": "changed", "change": new - old, "ratio": ratio})
+    return frame_of_rows(SCHEDULE_DIFF, rows)
 
 
 def changed_ratios(before: GasSchedule, after: GasSchedule) -> dict[str, Fraction | None]:
@@ -81,9 +73,3 @@ def uniform_ratio(before: GasSchedule, after: GasSchedule) -> Fraction | None:
     """Return the ratio by which every changed parameter changed; None if there is not one for all."""
     ratios = set(changed_ratios(before, after).values())
     return ratios.pop() if len(ratios) == 1 else None
-
-
-def _kind(before: int | None, after: int | None) -> str:
-    if before is None:
-        return "added"
-    return "removed" if after is None else "changed"

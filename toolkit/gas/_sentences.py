@@ -19,7 +19,7 @@ from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import listed, plural, relative_change, short_addresses, version_range, visible
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import facts_text, not_seen_text, unread_text
-from toolkit.gas._observations import Cause, Source
+from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, step_groups
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._compare import Comparison
     from toolkit.gas._findings import Timeline
     from toolkit.gas._gate import Gate
     from toolkit.gas._rules import NotJudged, Regression
@@ -124,9 +124,7 @@ def not_steps_sentences(committed: Sequence[CommittedCall], name: Renderer) -> l
 
 
 def _about_calls(
-    committed: Sequence[CommittedCall],
-    name: Renderer,
-    texts: Callable[[CommittedCall, Renderer], Iterable[str]],
+    committed: Sequence[CommittedCall], name: Renderer, texts: Callable[[CommittedCall, Renderer], Iterable[str]]
 ) -> list[str]:
     several = len({call.node for call in committed}) > 1
     return [
@@ -157,7 +155,11 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
         yield f"{len(call.growth) - _MAX_LISTED:,} more slopes (see `run.growth`)"
     for (before, after), rows in groupby(call.mix, itemgetter("version_before", "version_after")):
         moved = sorted(rows, key=lambda row: -abs(row["share_after"] - row["share_before"]))[:_MAX_SHARES]
-        shares = listed((_share_text(row, name) for row in moved), _MAX_SHARES)
+        shares = ", ".join(
+            f"{name(row['stratum'], _MAX_LABEL)} "
+            f"from {100 * row['share_before']:.0f} to {100 * row['share_after']:.0f} %"
+            for row in moved
+        )
         yield f"use changed between versions {before} and {after}, which is not a step: {shares} of its transactions"
     if call.weak:
         places = listed((f"{one.version_before} to {one.version_after}" for one in call.weak), _MAX_LISTED)
@@ -176,11 +178,6 @@ def growth_text(slope: Mapping[str, Any], kind: str) -> str:
     # Ways, payload sizes, code and schedule are excluded; what is left is state only if the line is close.
     how = "grows with state" if slope.get("with_state") else "grows"
     return f"{slope['part']}{kind} {how} by {rate} ({bounds}) {versions}"
-
-
-def _share_text(row: Mapping[str, Any], name: Renderer) -> str:
-    before, after = 100 * row["share_before"], 100 * row["share_after"]
-    return f"{name(row['stratum'], _MAX_LABEL)} from {before:.0f} to {after:.0f} %"
 
 
 def _of_kind(stratum: str, name: Renderer) -> str:
@@ -276,7 +273,11 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
     labels = list(dict.fromkeys(change.label for change in group.changes))
     who = change_name(group.changes[0], name) if len(labels) == 1 else f"{len(labels):,} of {calls:,} calls"
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
-    return f"{who}: {_magnitude(group)} {since_text(group)}{node}{_because(group)}."
+    when = place_text(group)
+    if group.exact:
+        date = date_text(group.time)
+        when = f"since {date} (version {group.version_after})" if date else f"since version {group.version_after}"
+    return f"{who}: {_magnitude(group)} {when}{node}{_because(group)}."
 
 
 def _magnitude(group: StepGroup) -> str:
@@ -294,14 +295,6 @@ def _magnitude(group: StepGroup) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def since_text(group: StepGroup) -> str:
-    """Return since when, or between which versions, a change is there, with the date if it is known."""
-    if not group.exact:
-        return f"between versions {group.version_before} and {group.version_after}"
-    date = date_text(group.time)
-    return f"since {date} (version {group.version_after})" if date else f"since version {group.version_after}"
-
-
 def date_text(time: datetime | None) -> str:
     """Return a ledger time as a date; an empty string if it is not known, or the ledger is not real."""
     return f"{time:%Y-%m-%d}" if time is not None and time.year >= _FIRST_YEAR else ""
@@ -310,13 +303,12 @@ def date_text(time: datetime | None) -> str:
 def _because(group: StepGroup) -> str:
     every = _EVERY.search(group.explanation)
     if group.cause is Cause.SCHEDULE and every:
-        factor = float(every[1].replace(",", ""))
-        how = "rose tenfold" if factor == _TEN else f"{'rose' if factor > 1 else 'fell'} x{every[1]}"
+        rose = float(every[1].replace(",", "")) > 1
+        how = "rose tenfold" if every[1] == "10" else f"{'rose' if rose else 'fell'} x{every[1]}"
         return f", when the gas schedule {how}"
     return _BECAUSE[group.cause]
 
 
-_TEN = 10
 # As `schedule_words` writes it: the same factor for all parameters that changed.
 _EVERY = re.compile(r"parameters changed, every one x([\d.,]*\d)")
 _BECAUSE = {
@@ -363,11 +355,9 @@ def change_text(change: StepChange, name: Renderer) -> str:
             return f"from {before:,} to {units} ({short_change(change, name)})"
         if change.parts:
             return f"{units} in all on both sides ({short_change(change, name)})"
-        return (
-            f"back to {units} in {change.count:,} steps"
-            if change.count > 1
-            else f"same gas ({units}), different outcome"
-        )
+        if change.count > 1:
+            return f"back to {units} in {change.count:,} steps"
+        return f"same gas ({units}), different outcome"
     # A call that the node refused has no success; one that ran and failed has.
     was = "could not be called" if change.success_before is None else "failed"
     now = "cannot be called" if change.success_after is None else "fails"
@@ -391,9 +381,8 @@ def short_change(change: StepChange, name: Renderer) -> str:
         texts = [relative_change(change.gas_before, change.gas_after)] if change.gas_before != change.gas_after else []
         texts += [_part_text(part) for part in change.parts]
         texts.append(f"{change.count_before:,} transactions before and {change.count_after:,} after")
-        texts += (
-            [f"uncertain, because {' and '.join(name(why) for why in change.uncertain)}"] if change.uncertain else []
-        )
+        if change.uncertain:
+            texts.append(f"uncertain, because {' and '.join(map(name, change.uncertain))}")
         return "; ".join(texts)
     if change.gas_before is None or change.gas_after is None or change.gas_before == change.gas_after:
         return change_text(change, name)
@@ -600,12 +589,7 @@ def comparison_rows(comparison: Comparison, name: Renderer) -> list[tuple[str, .
     return cells
 
 
-_SPLIT = {
-    "execution_gas_units": "execution",
-    "io_gas_units": "io",
-    "storage_fee_octas": "storage (octas)",
-    "storage_fee_refund_octas": "refund (octas)",
-}
+_SPLIT = {part.column: f"{part} (octas)" if part.in_octas else f"{part}" for part in Part}
 
 
 def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:

@@ -201,15 +201,14 @@ def _observation_frame(given: Any) -> pd.DataFrame | None:
         return _of_transactions(given.transactions)
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         return None
-    return _of_mapping(given) if isinstance(given, Mapping) else _of_several(given)
-
-
-def _of_mapping(given: Mapping[Any, Any]) -> pd.DataFrame | None:
-    found = {str(name): _observation_frame(one) for name, one in given.items() if not isinstance(one, ToolkitError)}
-    named = [_named(name, frame) for name, frame in found.items() if frame is not None]
-    if not named or len(named) < len(found):
+    if isinstance(given, Mapping):
+        made = {str(name): _observation_frame(one) for name, one in given.items() if not isinstance(one, ToolkitError)}
+        named = [_named(name, frame) for name, frame in made.items() if frame is not None]
+        return pd.concat(named, ignore_index=True) if named and len(named) == len(made) else None
+    frames = [getattr(one, "transactions", None) for one in given if not isinstance(one, ToolkitError)]
+    if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames):
         return None
-    return pd.concat(named, ignore_index=True)
+    return _of_transactions(pd.concat(frames, ignore_index=True))
 
 
 def _named(name: str, frame: pd.DataFrame) -> pd.DataFrame:
@@ -221,14 +220,6 @@ def _named(name: str, frame: pd.DataFrame) -> pd.DataFrame:
 
     label = under("label")
     return frame.assign(label=label, **{_CALLED: under(_CALLED) if _CALLED in frame else label})
-
-
-def _of_several(given: Iterable[Any]) -> pd.DataFrame | None:
-    items = [one for one in given if not isinstance(one, ToolkitError)]
-    frames = [getattr(one, "transactions", None) for one in items]
-    if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames):
-        return None
-    return _of_transactions(pd.concat(frames, ignore_index=True))
 
 
 def _of_frame(frame: pd.DataFrame) -> pd.DataFrame | None:

@@ -18,7 +18,7 @@ from toolkit._present.text import visible
 from toolkit.errors import StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._calls import other_names
+from toolkit.gas._calls import KINDS, other_names
 from toolkit.gas._compare import Side, compared, is_local
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._gate import rules_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.gas._calls import Call
-    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run, Study
     from toolkit.gas.runs._manifest import NodeRun
@@ -43,7 +43,6 @@ _HEAD = (
     "# Gas of the calls of a study, in gas units. `ledger-toolkit snapshot STUDY` writes this file, and\n"
     "# `ledger-toolkit snapshot STUDY --check` compares a new run with it. Review its changes like those of code.\n"
 )
-_SECTIONS = {"view": Source.VIEW, "simulate": Source.SIMULATE, "committed": Source.COMMITTED}
 _MAX_INTEGER = 2**63 - 1  # of TOML, and of the column `change` of a comparison
 _MAX_FAILURE = 200
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -193,16 +192,10 @@ def _committed_lines(frame: pd.DataFrame) -> Iterator[Line]:
 
 
 def _facts(plan: NodeRun) -> NodeFacts:
-    schedule = plan.provenance.gas_schedule.last if plan.provenance else None
-    return NodeFacts(
-        node=plan.node,
-        chain_id=plan.chain_id,
-        model=plan.model,
-        ledger_version=plan.last,
-        feature_version=schedule.feature_version if schedule else None,
-        schedule=schedule.digest if schedule else None,
-        node_build=plan.node_build,
-    )
+    known: dict[str, Any] = {name: getattr(plan, name) for name in ("node", "chain_id", "model", "node_build")}
+    if plan.provenance and (schedule := plan.provenance.gas_schedule.last):
+        known |= {"feature_version": schedule.feature_version, "schedule": schedule.digest}
+    return NodeFacts(**known, ledger_version=plan.last)
 
 
 def snapshot_text(snapshot: Snapshot) -> str:
@@ -220,7 +213,7 @@ def snapshot_text(snapshot: Snapshot) -> str:
     for facts in snapshot.nodes:
         known = facts.model_dump(exclude_none=True).items()
         parts.append("\n[[nodes]]\n" + "".join(f"{name} = {toml_value(one)}\n" for name, one in known))
-        for section, source in _SECTIONS.items():
+        for section, source in KINDS.items():
             lines = [line for line in snapshot.lines if line.node == facts.node and line.source == source]
             if lines:
                 parts.append(f"\n[nodes.{section}]\n" + "".join(map(_line_text, lines)))
@@ -258,12 +251,12 @@ def read_snapshot(path: str | Path) -> Snapshot:
     file = placed(f"snapshot {path}", _File.model_validate, toml_of(text, path, "snapshot"))
     lines: list[Line] = []
     for table in file.nodes:
-        for section, source in _SECTIONS.items():
+        for section, source in KINDS.items():
             for label, value in getattr(table, section).items():
                 number = numbers.get(toml_value(label))
                 place = f"snapshot {path}{f', line {number}' if number else ''}, {visible(label, 80)!r}"
                 lines.append(placed(place, _read_line, table.node, source, label, value))
-    nodes = tuple(NodeFacts(**table.model_dump(exclude=set(_SECTIONS))) for table in file.nodes)
+    nodes = tuple(NodeFacts(**table.model_dump(exclude=set(KINDS))) for table in file.nodes)
     if len({facts.node for facts in nodes}) < len(nodes):
         raise StudyError(f"snapshot {path}: each [[nodes]] must have a different `node`")
     places = {line.label: number for line in lines if (number := numbers.get(toml_value(line.label)))}
@@ -292,32 +285,24 @@ def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
     named: dict[tuple[str, str], Call] = {}
     for source in Source:
         calls = {call.name: call for call in study.calls if call.source == source}
-        others = other_names([*calls.values()]).items()
         named |= {(source, name): call for name, call in calls.items()}
-        named |= {(source, name): calls[label] for name, label in others}
+        named |= {(source, name): calls[label] for name, label in other_names([*calls.values()]).items()}
     nodes = {facts.node: facts for facts in snapshot.nodes}
     rows = []
     for line in snapshot.lines:
         facts, call = nodes[line.node], named.get((line.source, line.label))
-        failed_view = line.fails is not None and line.source == Source.VIEW
-        rows.append(
-            {
-                "label": call.name if call else line.label,
-                "fingerprint": call.fingerprint if call else f"not in the study: {line.label}",
-                "source": line.source,
-                "node": line.node,
-                "node_build": facts.node_build,
-                "model": facts.model,
-                "chain_id": facts.chain_id,
-                "ledger_version": facts.ledger_version,
-                "gas_used": line.gas,
-                "success": line.fails is None,
-                "error_code": line.fails if failed_view else None,
-                "vm_status": None if failed_view else line.fails,
-                "observed_at": _UNKNOWN_TIME,
-                "toolkit_version": "",
-            }
-        )
+        row = {name: getattr(facts, name) for name in ("node", "node_build", "model", "chain_id", "ledger_version")}
+        row |= {
+            "label": call.name if call else line.label,
+            "fingerprint": call.fingerprint if call else f"not in the study: {line.label}",
+            "source": line.source,
+            "gas_used": line.gas,
+            "success": line.fails is None,
+            "error_code" if line.source == Source.VIEW else "vm_status": line.fails,
+            "observed_at": _UNKNOWN_TIME,
+            "toolkit_version": "",
+        }
+        rows.append(row)
     return frame_of_rows(OBSERVATIONS, rows)
 
 
@@ -347,14 +332,9 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     facts = {one.node: one for one in snapshot.nodes}
     one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)
     # The run explains what changed since, if the ledger is the same.
-    found = compared(
-        Side(name, frames[0]),
-        Side(run.study.title, frames[1], study=run.study, run=run if one_ledger else None),
-    )
-    notes = [
-        *found.warnings,
-        *(note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)),
-    ]
+    after = Side(run.study.title, frames[1], study=run.study, run=run if one_ledger else None)
+    found = compared(Side(name, frames[0]), after)
+    notes = [note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)]
     heads = {plan.node: plan.head for plan in run.record.nodes}
     # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
     above = {
@@ -363,7 +343,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
         for node, one in facts.items()
         if node in heads and one.ledger_version > heads[node] and (node == "embedded" or not is_local(node))
     }
-    return replace(found, warnings=tuple(notes), unlike={**found.unlike, **above}, after=run)
+    return replace(found, warnings=(*found.warnings, *notes), unlike={**found.unlike, **above}, after=run)
 
 
 def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:

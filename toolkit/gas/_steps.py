@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from numpy.typing import NDArray
-
 
 # Two observations of a call differ if one of these columns differs.
 OUTCOME_COLUMNS = ("gas_used", "success", "error_code")
@@ -342,8 +340,7 @@ def is_drift(steps: pd.DataFrame) -> pd.Series:
     """
     if steps.empty:
         return pd.Series(data=False, index=steps.index, dtype=bool)
-    before = steps["gas_before"].to_numpy(dtype=np.float64, na_value=np.nan)
-    after = steps["gas_after"].to_numpy(dtype=np.float64, na_value=np.nan)
+    before, after = (steps[f"gas_{side}"].to_numpy(dtype=np.float64, na_value=np.nan) for side in ("before", "after"))
     small = pd.Series(np.abs(after - before) < _LARGE_CHANGE * np.fmin(before, after), index=steps.index)
     if "part" in steps.columns:
         small &= steps["part"].isna()
@@ -384,11 +381,7 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
     new = (kinds != kinds.shift()).any(axis=1).to_numpy() | ~rows["_drift"].to_numpy(dtype=np.bool_)
     starts = np.flatnonzero(new)
     ends = np.append(starts[1:], len(rows)) - 1
-    return _merged(rows.drop(columns=["_call", "_drift"]), starts, ends)
-
-
-def _merged(rows: pd.DataFrame, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> pd.DataFrame:
-    """Return one row for each stretch from a row of `starts` to the row of `ends`."""
+    rows = rows.drop(columns=["_call", "_drift"])
     result = rows.iloc[starts].reset_index(drop=True).assign(count=(ends - starts + 1).astype("int64"))
     for name in [name for name in rows.columns if name.endswith("_after")]:
         result[name] = rows[name].iloc[ends].array
@@ -398,7 +391,10 @@ def _merged(rows: pd.DataFrame, starts: NDArray[np.intp], ends: NDArray[np.intp]
         result[name] = result[name].where(single, other=None)
     if "explanation" in rows.columns:
         before, after = (rows[name].to_numpy(dtype=np.float64, na_value=0) for name in ("gas_before", "gas_after"))
-        largest = [a + int(np.abs(after - before)[a : b + 1].argmax()) for a, b in zip(starts, ends, strict=True)]
+        largest = [
+            a + int(np.abs(after - before)[a : b + 1].argmax())
+            for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
         result["explanation"] = rows["explanation"].iloc[largest].array
     return result
 
@@ -470,8 +466,7 @@ def coverage_of(tables: Iterable[pa.Table], committed: Mapping[tuple[str, str], 
     known = committed or {}
     unjudged, judged = [], []
     seen = _counted(tables)
-    for *key, low, high, readings, answered, count in seen.values():
-        node, label, source = key
+    for node, label, source, low, high, readings, answered, count in seen.values():
         if source == Source.COMMITTED:
             why = known.get((node, label), NOT_ANALYSED)
             looked_for = not why

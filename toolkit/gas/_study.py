@@ -24,6 +24,7 @@ from toolkit.client._versions import as_version
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import frame_of_rows, rows_frame
 from toolkit.frames._schema import GROWTH, LEVELS, MIX, RUN_TIMELINE
+from toolkit.gas import _study_file as files
 from toolkit.gas._calls import Call, other_names, read_calls
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._file_model import named_place, placed
@@ -32,16 +33,7 @@ from toolkit.gas._observations import Cause, last_observations
 from toolkit.gas._rules import Threshold, Waiver, matching, read_waivers
 from toolkit.gas._sentences import run_lines
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of, steps_of
-from toolkit.gas._study_file import (
-    StudyFields,
-    VersionChoice,
-    checked_keys,
-    file_schema,
-    read_toml,
-    without_earlier_rules,
-    write_study,
-    written_study,
-)
+from toolkit.gas._study_file import StudyFields, VersionChoice
 from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.plan._plan import StudySpec, study_digest
 from toolkit.gas.runs._manifest import EarlierRun, RunAge
@@ -205,7 +197,7 @@ class Study(StudyFields):
         >>> study.nodes, len(study.calls)
         (('embedded',), 10)
         """
-        document = read_toml(source, "study")
+        document = files.read_toml(source, "study")
         try:
             instead = {name: value for name, value in (("node", node), ("nodes", nodes)) if value is not None}
             if instead:
@@ -235,7 +227,7 @@ class Study(StudyFields):
         StudyError
             If a key is unknown or a value is not valid; the message says which one.
         """
-        checked_keys(document)
+        files.checked_keys(document)
         given = {name: value for name, value in document.items() if name not in {"call", "waiver"}}
         calls, waivers = document.get("call", []), document.get("waiver", ())
         return cls(**given, calls=calls, waivers=waivers, use_api_key=use_api_key)
@@ -243,7 +235,7 @@ class Study(StudyFields):
     @staticmethod
     def json_schema() -> dict[str, Any]:
         """Return the JSON Schema of study files, which editors use for validation and completion."""
-        return file_schema()
+        return files.file_schema()
 
     def document(self) -> dict[str, Any]:
         """Return the study as the content of a study file, with defaults filled in and grids expanded into calls."""
@@ -282,13 +274,11 @@ class Study(StudyFields):
         <BLANKLINE>
         """
         calls = [call.model_dump(mode="json", exclude_defaults=True, exclude_none=True) for call in self.calls]
-        shown: dict[str, Any] = {
-            "call": calls,
-            "versions": self.versions.model_dump(mode="json", exclude_defaults=True),
-        }
+        versions = self.versions.model_dump(mode="json", exclude_defaults=True)
+        shown: dict[str, Any] = {"call": calls, "versions": versions}
         if len(self.nodes) == 1:
             shown |= {"node": self.nodes[0], "nodes": None}
-        return written_study(self.document() | shown)
+        return files.written_study(self.document() | shown)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the study to a file that `load` reads.
@@ -311,22 +301,19 @@ class Study(StudyFields):
         """
         if Path(path).suffix.lower() != ".toml":
             raise StudyError(f"study: expected a path that ends in .toml, such as study.toml, got {shorten(str(path))}")
-        return write_study(self.to_toml(), path, overwrite=overwrite)
+        return files.write_study(self.to_toml(), path, overwrite=overwrite)
 
     def connections(self) -> list[dict[str, Any]]:
         """Return the `connect` arguments of each named node; they contain secrets that are not stored anywhere.
 
         The API key from the environment is included only for hosts that may receive it.
         """
-        return [
-            {
-                "target": name.replace("//", f"//{self._logins[name].get_secret_value()}@", 1)
-                if name in self._logins
-                else name,
-                "api_key": None if self._use_api_key or is_public_network(name) else "",
-            }
-            for name in self.nodes
-        ]
+        found = []
+        for name in self.nodes:
+            login = f"{self._logins[name].get_secret_value()}@" if name in self._logins else ""
+            key = None if self._use_api_key or is_public_network(name) else ""
+            found.append({"target": name.replace("//", f"//{login}", 1), "api_key": key})
+        return found
 
     @property
     def digest(self) -> str:
@@ -452,12 +439,7 @@ class Study(StudyFields):
         (True, 5)
         """
         path, earlier = run_study(
-            self.specification(),
-            out,
-            progress=progress,
-            executor=executor,
-            max_tasks=max_tasks,
-            fresh=fresh,
+            self.specification(), out, progress=progress, executor=executor, max_tasks=max_tasks, fresh=fresh
         )
         run = Run(path, temporary=out is None)
         run.earlier = earlier
@@ -628,7 +610,7 @@ class Run:
     @cached_property
     def study(self) -> Study:
         """The study that was run."""
-        return Study.from_document(without_earlier_rules(self.record.study))
+        return Study.from_document(files.without_earlier_rules(self.record.study))
 
     @cached_property
     def observations(self) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from toolkit._present.text import HIDDEN, visible
 from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._calls import KINDS, CallEntry
-from toolkit.gas._file_model import FileModel, misspelt
+from toolkit.gas._file_model import OF_THE_FILE, FileModel, misspelt
 from toolkit.gas._rules import Threshold, Waiver, read_waivers
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ SHIPPED = ("demo",)
 _MAX_BYTES = 1_000_000
 # Longer lines are not read as labels: a label has at most a few hundred characters.
 _MAX_LINE = 2_000
-_STARTER = "starter.toml"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 
@@ -264,8 +263,7 @@ def write_starter(path: str | Path) -> Path:
     StudyError
         If the path exists, or cannot be written.
     """
-    text = resources.files("toolkit.gas").joinpath("studies", _STARTER).read_text("utf-8")
-    return write_study(text, path)
+    return write_study(_shipped("starter"), path)
 
 
 def toml_value(value: Any) -> str:
@@ -300,11 +298,9 @@ def written_study(document: Mapping[str, Any]) -> str:
     document : mapping
         As `Study.document` returns it; keys with default values may be omitted.
     """
-    top = ("title", "node", "nodes", "requests_per_second")
-    tables = ("versions", "thresholds")
     given = {name: value for name, value in document.items() if value is not None}
-    parts = ["\n".join(f"{name} = {toml_value(given[name])}" for name in top if name in given)]
-    parts += [_toml_table(f"[{name}]", given[name]) for name in tables if name in given]
+    parts = ["\n".join(f"{name} = {toml_value(given[name])}" for name in OF_THE_FILE if name in given)]
+    parts += [_toml_table(f"[{name}]", given[name]) for name in ("versions", "thresholds") if name in given]
     parts += [_toml_table(f"[[{name}]]", entry) for name in ("call", "waiver") for entry in given.get(name, ())]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -329,10 +325,14 @@ def write_study(text: str, path: str | Path, *, overwrite: bool = False) -> Path
     return place
 
 
+def _shipped(name: str) -> str:
+    return resources.files("toolkit.gas").joinpath("studies", f"{name}.toml").read_text("utf-8")
+
+
 def text_of(source: str | Path, what: str) -> str:
     """Return the text of a TOML file; see `read_toml`."""
     if what == "study" and str(source) in SHIPPED:
-        return resources.files("toolkit.gas").joinpath("studies", f"{source}.toml").read_text("utf-8")
+        return _shipped(str(source))
     path = Path(source)
     try:
         content = read_file(path, limit=_MAX_BYTES + 1)

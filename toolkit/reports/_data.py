@@ -14,14 +14,8 @@ import pandas as pd
 from toolkit._present.text import plural
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import LEVELS
+from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Source
-from toolkit.gas._sentences import (
-    date_text,
-    lead_sentence,
-    not_compared_sentences,
-    not_located_sentences,
-    unjudged_sentences,
-)
 from toolkit.gas._series import is_model
 from toolkit.gas._steps import StepGroup, Unjudged, step_groups
 from toolkit.gas.committed._strata import slots_created
@@ -394,7 +388,7 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
     total, same = len(data.labels), len(swept) - len(changed)
     rest = f"; {same:,} without a change" if same else ""
     count = f"Gas changed for {len(changed):,} of {plural(total, 'call')} read at {versions}"
-    return [lead_sentence(data.largest[0], total, name), f"{count}{rest}{_unjudged(data)}."]
+    return [sentences.lead_sentence(data.largest[0], total, name), f"{count}{rest}{_unjudged(data)}."]
 
 
 def _unjudged(data: ReportData) -> str:
@@ -405,8 +399,8 @@ def _unjudged(data: ReportData) -> str:
 
 def notes(data: ReportData, name: Renderer) -> list[str]:
     """Return what limits a report: steps that are intervals, transactions not compared, and calls not judged."""
-    about = [*not_compared_sentences(data.committed, name), *unjudged_sentences(data.unjudged, name)]
-    return [*not_located_sentences(data.steps), *about]
+    about = sentences.not_located_sentences(data.steps) + sentences.not_compared_sentences(data.committed, name)
+    return about + sentences.unjudged_sentences(data.unjudged, name)
 
 
 def _dates(observations: pd.DataFrame, steps: pd.DataFrame, run: Run) -> Dates:
@@ -416,7 +410,7 @@ def _dates(observations: pd.DataFrame, steps: pd.DataFrame, run: Run) -> Dates:
         timeline.attrs |= msgspec.to_builtins(plan.timeline or {})
     versions, seconds = known_times(observations, steps, timeline)
     alone = len(observations["node"].unique()) == 1
-    real = alone and len(seconds) > 0 and date_text(datetime.fromtimestamp(seconds.min(), UTC))
+    real = alone and len(seconds) > 0 and sentences.date_text(datetime.fromtimestamp(seconds.min(), UTC))
     return Dates(versions, seconds) if real else Dates(versions[:0], seconds[:0])
 
 
@@ -461,12 +455,9 @@ def _calls(
         max_gas=("gas_used", "max"),
         failures=("failed", "sum"),
     )
-    about = [
-        {"steps": counted.get((label, source), 0), "judged": (label, source, node) not in unjudged}
-        | ({} if several else {"node": ""})
-        for label, source, node in found.index
-    ]
-    return tuple(CallSummary(**row | more) for row, more in zip(plain_rows(found.reset_index()), about, strict=True))
+    steps_of_calls = [counted.get(key[:2], 0) for key in found.index]
+    found = found.assign(steps=steps_of_calls, judged=[key not in unjudged for key in found.index]).reset_index()
+    return tuple(CallSummary(**row) for row in plain_rows(found if several else found.assign(node="")))
 
 
 def _failed(observations: pd.DataFrame) -> pd.Series[bool]:

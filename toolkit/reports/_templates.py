@@ -34,13 +34,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {
-        "apt": octas_as_apt,
-        "chain": chain,
-        "code": code,
-        "number": number,
-        "visible": visible,
-    }
+    made.filters |= {"apt": octas_as_apt, "chain": chain, "code": code, "number": number, "visible": visible}
     made.globals |= {
         "all_transactions": ALL_TRANSACTIONS,
         "change_place": change_place,

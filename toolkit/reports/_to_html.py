@@ -36,9 +36,9 @@ from toolkit.reports._to_markdown import comparison_markdown, render_markdown
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from matplotlib.axes import Axes
+    import pandas as pd
 
-    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run
     from toolkit.reports._data import ReportData
@@ -84,11 +84,16 @@ def _short_hash(text: str) -> str:
 def _figures(data: ReportData) -> dict[str, object]:
     moving = dict.fromkeys(call.label for call in data.calls if call.first_version != call.last_version)
     shown = list(dict.fromkeys([*data.changed, *moving]))
+    together = overview_calls(data)
+    height = max(3.7, 1.6 + 0.2 * sum(call.label in together for call in data.calls))
     return {
-        "overview": overview(data),
+        "overview": _by_version(data, together, "overview", (9.4, height), "Gas of the calls by ledger version"),
         "spent_on": spent_on(data) if len(data.paid) else [],
-        "overview_calls": len(overview_calls(data)),
-        "calls": [(name, one_call(data, name, place)) for place, name in enumerate(shown[:MAX_CALLS])],
+        "overview_calls": len(together),
+        "calls": [
+            (name, _by_version(data, [name], f"call{place}", (5.4, 2.8), f"Gas of {name} by ledger version"))
+            for place, name in enumerate(shown[:MAX_CALLS])
+        ],
         "left_out": len(shown[MAX_CALLS:]),
     }
 
@@ -114,13 +119,9 @@ def _data_uri(text: str) -> str:
 # reports as files ----------------------------------------------------------------------------------------------------
 
 
-def _comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
-    return comparison_text(comparison, gate) + "\n"
-
-
 RENDERERS = {".html": render, ".htm": render, ".md": render_markdown, ".json": to_programs.render}
 COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
-    "text": _comparison_text,
+    "text": lambda comparison, gate: comparison_text(comparison, gate) + "\n",
     "markdown": comparison_markdown,
     "json": to_programs.comparison_json,
     "github": to_programs.comparison_annotations,
@@ -183,7 +184,6 @@ def write(run: Run, path: str | Path) -> Path:
 MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundreds of figures
 
 DWARFS = 5  # times the other parts: then their bars are shorter than their numbers
-_SMALL = (5.4, 2.8)
 
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
@@ -194,15 +194,8 @@ def overview_calls(data: ReportData) -> tuple[str, ...]:
     return tuple(label for label in data.labels if label in by_weight[:MAX_LINES])
 
 
-def overview(data: ReportData) -> Markup:
-    """Draw the gas of the calls of `overview_calls` by version."""
-    labels = overview_calls(data)
-    height = max(3.7, 1.6 + 0.2 * sum(call.label in labels for call in data.calls))
-    return _svg("overview", (9.4, height), "Gas of the calls by ledger version", _drawing(data, labels))
-
-
-def _drawing(data: ReportData, labels: Sequence[str]) -> Callable[[Axes], object]:
-    """Return what draws calls by version, with steps, levels of committed transactions and the timeline."""
+def _by_version(data: ReportData, labels: Sequence[str], name: str, size: tuple[float, float], alt: str) -> Markup:
+    """Draw calls by version, with steps, levels of committed transactions and the timeline."""
     levels = data.levels if data.committed else None
     committed = any(call.source == Source.COMMITTED for call in data.calls if call.label in labels)
     timeline = data.timeline if committed else None
@@ -210,38 +203,27 @@ def _drawing(data: ReportData, labels: Sequence[str]) -> Callable[[Axes], object
     observations, steps = (one[one["label"].isin(labels)] for one in (data.observations, data.steps))
     times, _ = known_times(observations, steps, timeline)
 
-    def draw(ax: Axes) -> None:
-        shown: dict[str, Any] = {
-            "levels": levels,
-            "timeline": timeline,
-            "x": "both" if len(data.dates.versions) and len(times) else "version",
-        }
-        gas_by_version(data.observations, steps=data.steps, calls=labels, ax=ax, title="", **shown)
-
-    return draw
-
-
-def one_call(data: ReportData, label: str, place: int) -> Markup:
-    """Draw the gas of one call by version; `place` makes its ids unique in the page."""
-    return _svg(f"call{place}", _SMALL, f"Gas of {label} by ledger version", _drawing(data, [label]))
+    x = "both" if len(data.dates.versions) and len(times) else "version"
+    shown = {"steps": data.steps, "calls": labels, "levels": levels, "timeline": timeline, "x": x}
+    return _svg(name, size, alt, gas_by_version, data.observations, **shown)
 
 
 def spent_on(data: ReportData) -> list[Markup]:
     """Draw what the gas was spent on: storage alone if it dwarfs the other parts, which have their own scale then."""
     split = breakdown(data.paid)
-    if split["storage"].max() > DWARFS * (split["execution"] + split["io"]).max():
-        return [_spent_on(data, len(split), ["execution", "io"]), _spent_on(data, len(split), ["storage"])]
-    return [_spent_on(data, len(split), None)]
+    size = (9.4, 1.3 + 0.4 * min(len(split), MAX_BARS))
+    dwarfed = split["storage"].max() > DWARFS * (split["execution"] + split["io"]).max()
+    figures = []
+    for parts in (["execution", "io"], ["storage"]) if dwarfed else (None,):
+        alt = f"Gas of simulations and committed transactions: {' and '.join(parts or style.PART_COLOURS)}"
+        name = f"split{parts[0] if parts else ''}"
+        figures.append(_svg(name, size, alt, gas_breakdown, data.paid, parts=parts))
+    return figures
 
 
-def _spent_on(data: ReportData, bars: int, parts: list[str] | None) -> Markup:
-    what = " and ".join(parts or style.PART_COLOURS)
-    size = (9.4, 1.3 + 0.4 * min(bars, MAX_BARS))
-    alt = f"Gas of simulations and committed transactions: {what}"
-    name = f"split{parts[0] if parts else ''}"
-    return _svg(name, size, alt, lambda ax: gas_breakdown(data.paid, parts=parts, ax=ax, title=""))
-
-
-def _svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> Markup:
+def _svg(
+    name: str, size: tuple[float, float], alt: str, figure: Callable[..., object], frame: pd.DataFrame, **options: Any
+) -> Markup:
     """Draw a figure as one ``<svg>`` element."""
-    return Markup(style.inline_svg(name, size, alt, draw))  # noqa: S704 - matplotlib escapes text
+    svg = style.inline_svg(name, size, alt, lambda ax: figure(frame, ax=ax, title="", **options))
+    return Markup(svg)  # noqa: S704 - matplotlib escapes text

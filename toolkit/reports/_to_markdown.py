@@ -9,7 +9,7 @@ from toolkit.gas import _sentences as sentences
 from toolkit.reports._templates import code, content, environment
 
 if TYPE_CHECKING:
-    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
     from toolkit.reports._data import ReportData
 

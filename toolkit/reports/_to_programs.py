@@ -22,7 +22,7 @@ from toolkit.reports._data import headline, notes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
     from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas._steps import StepGroup
@@ -101,12 +101,9 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
     outcomes: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
     for key in comparison.calls[["label", "source", "node"]].itertuples(index=False, name=None):
         outcomes.setdefault(key, [])
-    for kind, ones in (("failure", gate.regressions), ("error", gate.not_judged)):
+    for kind, ones in (("failure", gate.regressions), ("error", gate.not_judged), ("skipped", gate.waived)):
         for one in ones:
-            outcomes.setdefault((one.label, one.source, one.node), []).append((kind, one.reason))
-    for one in gate.waived:
-        text = f"{one.reason} ({_why_excused(one)})"
-        outcomes.setdefault((one.label, one.source, one.node), []).append(("skipped", text))
+            outcomes.setdefault((one.label, one.source, one.node), []).append((kind, _reason(one)))
     for (label, source, node), found in outcomes.items():
         case = ET.SubElement(suite, "testcase", name=_line(label), classname=_line(f"{source} on {node}"), time="0")
         if found:  # committed calls may have several, one for each kind of transaction; the worst is first
@@ -162,19 +159,20 @@ def comparison_annotations(
     notices = [command("notice", "Gas comparison", note) for note in said]
     if gate is None:
         return "\n".join([*notices, sentences.counts_text(comparison), ""])
+    kinds = [
+        ("error", "Gas regression", gate.regressions),
+        ("error", "Gas not judged", gate.not_judged),
+        ("warning", "Gas rise excused", gate.waived),
+    ]
     about = [
-        *(command("error", "Gas regression", f"{one.label}: {one.reason}", one.label) for one in gate.regressions),
-        *(command("error", "Gas not judged", f"{one.label}: {one.reason}", one.label) for one in gate.not_judged),
-        *(
-            command("warning", "Gas rise excused", f"{one.label}: {one.reason} ({_why_excused(one)})", one.label)
-            for one in gate.waived
-        ),
+        command(level, title, f"{one.label}: {_reason(one)}", one.label) for level, title, ones in kinds for one in ones
     ]
     return "\n".join([*about, *notices, sentences.gate_lines(gate, sentences.label_text)[0], ""])
 
 
-def _why_excused(one: Regression | NotJudged) -> str:
-    return f"waived until {one.waiver.expires}: {one.waiver.reason}" if one.waiver else ""
+def _reason(one: Regression | NotJudged) -> str:
+    """Return what happened to a call, with the waiver that excuses it."""
+    return f"{one.reason} (waived until {one.waiver.expires}: {one.waiver.reason})" if one.waiver else one.reason
 
 
 def _line(text: str) -> str:

@@ -7,9 +7,8 @@ import pandas as pd
 
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import COMPARISON
-from toolkit.gas._compare import _way_columns
+from toolkit.gas._compare import Comparison, _way_columns
 from toolkit.gas._findings import Change
-from toolkit.gas._gate import judge, rules_of
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._sides import compare_sides
@@ -129,7 +128,7 @@ def _score_gates(made, frame, count):
     count(name, calls["change_low"][0] <= moved <= calls["change_high"][0])
 
     def verdict(percent):
-        return judge(calls, rules_of(f"{percent:.6f}%")).verdict
+        return Comparison(calls).gate(f"{percent:.6f}%").verdict
 
     if made.kind == "null":
         count("gate without effect passes at 5 %", verdict(5) == "passed")

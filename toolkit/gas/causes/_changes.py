@@ -8,6 +8,8 @@ sources at once, down to the transaction.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +36,6 @@ from toolkit.move._ids import ModuleId, wire_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from toolkit.client._node import Node
 
@@ -107,24 +108,17 @@ def find_timeline(
     before = evidence.reads
     low = max(first - 1, oldest, 0)
     search = _Search(node, evidence, modules, (min(low, last), last), initial)
-    times = [search.time(version) for version in (first, last)]
+    times = [found.by.time if (found := search.written(version)) else None for version in (first, last)]
     changes = tuple(sorted(search.changes(), key=lambda change: (change.ledger_version, change.kind)))
-    return findings.Timeline(
-        first,
-        last,
-        changes,
-        tuple(module.wire for module in modules),
-        evidence.reads - before,
-        tuple(search.unread()),
-        initial,
-        *times,
-    )
+    names, reads = tuple(module.wire for module in modules), evidence.reads - before
+    return findings.Timeline(first, last, changes, names, reads, tuple(search.unread()), initial, *times)
 
 
+@dataclass
 class _Source:
     """A resource whose state is compared at versions.
 
-    Parameters
+    Attributes
     ----------
     evidence : Evidence
     address, tag : str
@@ -136,28 +130,24 @@ class _Source:
         Number of versions compared first.
     compared : callable
         Reduces a state to what is compared.
+    asked, known, failed : collection of int
+        Versions asked for; versions read, ascending; versions that could not be read, with their errors.
     """
 
-    def __init__(
-        self,
-        evidence: Evidence,
-        address: str,
-        tag: str,
-        name: str,
-        *,
-        ends: _Ends,
-        initial: int,
-        compared: Callable[[Any], Any] = lambda state: state,
-    ) -> None:
-        self.address, self.tag, self.name, self.ends = address, tag, name, ends
-        self._evidence, self._initial, self._compared = evidence, initial, compared
-        self._asked: set[int] = set()
-        self.known: list[int] = []
-        self.failed: dict[int, Exception] = {}
+    evidence: Evidence
+    address: str
+    tag: str
+    name: str
+    ends: _Ends
+    initial: int
+    compared: Callable[[Any], Any] = lambda state: state
+    asked: set[int] = field(default_factory=set)
+    known: list[int] = field(default_factory=list)
+    failed: dict[int, Exception] = field(default_factory=dict)
 
     def state(self, version: int) -> Any:
         """Return the state at a version that was read."""
-        return self._evidence.resource(self.address, self.tag, version)
+        return self.evidence.resource(self.address, self.tag, version)
 
     def at(self, version: int) -> Any:
         """Return the state at any version, taken from the last version read at or before it."""
@@ -166,7 +156,7 @@ class _Source:
 
     def note(self) -> None:
         """Sort the versions that were read since the last call into known and failed ones."""
-        for version in self._asked.difference(self.known, self.failed):
+        for version in self.asked.difference(self.known, self.failed):
             try:
                 self.state(version)
             except UNREAD as error:
@@ -177,18 +167,18 @@ class _Source:
 
     def wanted(self) -> list[int]:
         """Return the versions to read next."""
-        outcomes: dict[int, Any] = {version: (self._compared(self.state(version)),) for version in self.known}
+        outcomes: dict[int, Any] = {version: (self.compared(self.state(version)),) for version in self.known}
         outcomes |= dict.fromkeys(self.failed, None)
         first, last = self.ends
         # The ends come first: nothing else is read of a source that the node does not offer.
-        initial = self._initial if self.known else 2
+        initial = self.initial if self.known else 2
         found = next_round(outcomes, first=first, last=last, initial=initial, limit=_MAX_READS)
-        self._asked.update(found)
+        self.asked.update(found)
         return found
 
     def cells(self) -> list[_Ends]:
         """Return the neighbouring versions read whose states differ."""
-        states = [(version, self._compared(self.state(version))) for version in self.known]
+        states = [(version, self.compared(self.state(version))) for version in self.known]
         return [(before, after) for (before, one), (after, two) in pairwise(states) if one != two]
 
     def problem(self) -> findings.Unread | None:
@@ -220,13 +210,9 @@ class _Search:
     """
 
     def __init__(self, node: Node, evidence: Evidence, modules: Sequence[ModuleId], ends: _Ends, initial: int) -> None:
-        self._node = node
-        self._evidence = evidence
-        self._modules = modules
-        self._ends = ends
+        self._node, self._evidence, self._modules, self._ends = node, evidence, modules, ends
         self._configuration = [
-            _Source(evidence, FRAMEWORK, tag, name, ends=ends, initial=initial)
-            for tag, (_, name) in CONFIGURATION.items()
+            _Source(evidence, FRAMEWORK, tag, name, ends, initial) for tag, (_, name) in CONFIGURATION.items()
         ]
         self._registries: dict[str, _Source] = {}
         self._needed: set[_PackageKey] = set()
@@ -273,9 +259,7 @@ class _Search:
         """Return all states of all packages of an address that were read so far."""
         if address not in self._registries:
             name = f"the packages of {wire_address(address)}"
-            self._registries[address] = _Source(
-                self._evidence, address, REGISTRY, name, ends=self._ends, initial=2, compared=self._chosen
-            )
+            self._registries[address] = _Source(self._evidence, address, REGISTRY, name, self._ends, 2, self._chosen)
         source = self._registries[address]
         return {package for version in source.known for package in source.state(version) or ()}
 
@@ -304,40 +288,31 @@ class _Search:
                 before, after = (self._chosen(source.state(version)) for version in ends)
                 code[ends] |= {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
         exact = sorted({after for before, after in [*(ends for ends, _ in tags), *code] if after - before == 1})
-        for _ in run_in_threads(exact, self._written, in_flight=self._node.max_in_flight):
+        for _ in run_in_threads(exact, self.written, in_flight=self._node.max_in_flight):
             pass
         for (ends, kind), names in tags.items():
-            yield self._of_configuration(ends, kind, names)
+            if kind is Cause.CONFIG:
+                yield self._made(ends, kind, config_facts(names, ends, self._evidence))
+            else:
+                what = schedule_facts(names, ends, self._evidence)
+                yield self._made(ends, kind, what, parts=self._parts_of_schedule(ends, names))
         for ends, packages in code.items():
-            change = self._of_code(ends, packages)
-            if change is not None:
+            if change := self._of_code(ends, packages):
                 yield change
 
-    def time(self, version: int) -> datetime | None:
-        """Return the time of the transaction of a version, None if it is not known."""
-        written = self._written(version)
-        return None if written is None else written.by.time
-
-    def _written(self, version: int) -> Written | None:
+    def written(self, version: int) -> Written | None:
         """Return what the transaction of a version wrote, None if it cannot be read."""
-        try:
+        with suppress(*UNREAD):
             return Written.of(self._evidence.transaction(version))
-        except UNREAD:
-            return None
+        return None
 
     def _made(self, ends: _Ends, kind: Cause, what: findings.Facts, **more: Any) -> findings.Change:
         """Return a change with the facts of its transaction."""
         before, after = ends
         if after - before > 1:
             return findings.Change(after, kind, what, version_before=before, **more)
-        written = self._written(after)
-        return findings.Change(after, kind, what, transaction=None if written is None else written.by, **more)
-
-    def _of_configuration(self, ends: _Ends, kind: Cause, tags: Sequence[str]) -> findings.Change:
-        if kind is Cause.CONFIG:
-            return self._made(ends, kind, config_facts(tags, ends, self._evidence))
-        what = schedule_facts(tags, ends, self._evidence)
-        return self._made(ends, kind, what, parts=self._parts_of_schedule(ends, tags))
+        written = self.written(after)
+        return findings.Change(after, kind, what, transaction=written.by if written else None, **more)
 
     def _parts_of_schedule(self, ends: _Ends, tags: Sequence[str]) -> frozenset[Part]:
         """Return the parts of gas that a change of the gas schedule and of the storage gas can move."""
@@ -348,9 +323,8 @@ class _Search:
         if before.feature_version != after.feature_version:  # the virtual machine may charge by other rules
             return frozenset(Part)
         names = before.entries.keys() | after.entries.keys()
-        parts = findings.parts_of_parameters(
-            name for name in names if before.entries.get(name) != after.entries.get(name)
-        )
+        differing = [name for name in names if before.entries.get(name) != after.entries.get(name)]
+        parts = findings.parts_of_parameters(differing)
         used = STORAGE_GAS in tags and after.feature_version <= _LAST_STORAGE_GAS_VERSION
         return parts | {Part.IO} if used else parts
 
@@ -386,9 +360,8 @@ class _Search:
         """Return the relation of a module to the requested modules; `needed` has the modules that need it."""
         if module in self._modules:
             return findings.RelatedModule(module, findings.Role.NAMED)
-        return findings.RelatedModule(
-            module, findings.Role.OF_NAMED, listed(sorted({name for _, name in needed}), MAX_NAMED)
-        )
+        names = listed(sorted({name for _, name in needed}), MAX_NAMED)
+        return findings.RelatedModule(module, findings.Role.OF_NAMED, names)
 
     def _written_modules(self, ends: _Ends, packages: set[_PackageKey], needs: Dependencies) -> list[ModuleId]:
         """Return the needed modules of changed packages: those that the transaction wrote, if that is known."""
@@ -398,7 +371,7 @@ class _Search:
             if (package.address, package.name) in packages
             for name in package.modules
         }
-        written = self._written(ends[1]) if ends[1] - ends[0] == 1 else None
+        written = self.written(ends[1]) if ends[1] - ends[0] == 1 else None
         return sorted(within if written is None else within.intersection(written.modules))
 
     def _needs(self, module: ModuleId, ends: _Ends) -> list[Dependencies]:

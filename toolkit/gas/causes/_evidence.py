@@ -6,9 +6,10 @@ Writes are sorted by what they can mean for gas.
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import short_addresses, visible
@@ -43,14 +44,8 @@ REGISTRY = "0x1::code::PackageRegistry"
 _MAX_PACKAGES = 200
 # Characters of a node's message in an explanation, which is one sentence.
 _MAX_REASON = 120
-T = TypeVar("T")
 _SCHEDULE = ("0x1::gas_schedule::GasSchedule", "0x1::storage_gas::")
-_CONFIG = (
-    FEATURES,
-    "0x1::version::Version",
-    "0x1::chain_id::ChainId",
-    "0x1::transaction_validation::",
-)
+_CONFIG = (FEATURES, "0x1::version::Version", "0x1::chain_id::ChainId", "0x1::transaction_validation::")
 _CONFIG_NAMES = ("Config", "Configuration")
 # State that the chain maintains: clock, blocks, epochs, the list of packages.
 _UPKEEP = (
@@ -78,7 +73,7 @@ _SUPPLY_ITEM = (
 _MAX_KEY_BYTES = 8
 # Fields inside the table types of the framework, which mean nothing to a reader. The keys of `buckets` are hashes.
 _WRAPPERS = frozenset({"inner", "buckets"})
-# Resources of a module that are searched for tables, at one read each.
+# Resources of a module without type parameters that are searched for tables, at one read each.
 _MAX_RESOURCES = 8
 
 
@@ -93,8 +88,7 @@ class Evidence:
     """
 
     def __init__(self, node: Node, progress: Progress | None = None) -> None:
-        self._node = node
-        self._progress = progress
+        self._node, self._progress = node, progress
         self._results: dict[tuple[Any, ...], Any] = {}
 
     def transaction(self, version: int) -> Any:
@@ -147,9 +141,9 @@ class Evidence:
 
     def module(self, module: ModuleId, version: int) -> Known:
         """Return a module at a version; see `AbiStore.read`."""
-        return self._once(
-            ("module", module, version), lambda: self._node.abis.read(module.address, module.name, version)
-        )
+        read = self._node.abis.read
+        found: Known = self._once(("module", module, version), lambda: read(module.address, module.name, version))
+        return found
 
     def layout(self, text: str, version: int) -> Layout:
         """Return the layout of a type at a version."""
@@ -160,14 +154,14 @@ class Evidence:
         """Number of reads so far. An answer that was stored counts, a request that was repeated counts once."""
         return len(self._results)
 
-    def _once(self, key: tuple[Any, ...], read: Callable[[], T]) -> T:
+    def _once(self, key: tuple[Any, ...], read: Callable[[], Any]) -> Any:
         """Read once; a failed read is not repeated either."""
         if key not in self._results:
             try:
                 self._results[key] = read()
             except UNREAD as error:
                 self._results[key] = error
-        result: T | ToolkitError = self._results[key]
+        result = self._results[key]
         if isinstance(result, ToolkitError):
             raise result
         return result
@@ -326,7 +320,9 @@ class Write(NamedTuple):
     @property
     def document(self) -> Any:
         """The written value as parsed JSON; None for a deletion or if it cannot be parsed."""
-        return None if self.data is None else _parsed(self.data)
+        with suppress(SchemaError):
+            return None if self.data is None else parse_json(self.data, "data")
+        return None
 
 
 @dataclass(frozen=True)
@@ -385,15 +381,7 @@ class Written:
     def upkeep(self) -> tuple[Write, ...]:
         """What every transaction or block writes: balances and sequence numbers of payers, clock, packages."""
         own_stores = self._gas_stores()
-        return tuple(
-            write
-            for write in self.writes
-            if not write.deleted
-            and (
-                (write.handle, write.key) == _SUPPLY_ITEM
-                or (write.resource is not None and self._is_upkeep(write.resource, write.address, own_stores))
-            )
-        )
+        return tuple(write for write in self.writes if not write.deleted and self._is_upkeep(write, own_stores))
 
     @cached_property
     def state(self) -> tuple[Write, ...]:
@@ -411,40 +399,28 @@ class Written:
         tags = [write.resource for write in self.writes if write.resource and write.address == FRAMEWORK]
         return tuple(dict.fromkeys(filter(wanted, tags)))
 
-    def _is_upkeep(self, tag: str, address: str | None, own_stores: frozenset[str | None]) -> bool:
+    def _is_upkeep(self, write: Write, own_stores: frozenset[str | None]) -> bool:
+        tag = write.resource
+        if tag is None:
+            return (write.handle, write.key) == _SUPPLY_ITEM
         if tag.startswith(_UPKEEP) or tag == _COIN_INFO:
             return True
-        if address in own_stores and tag.startswith("0x1::"):
+        if write.address in own_stores and tag.startswith("0x1::"):
             return True
-        return tag in _ACCOUNT and address in self.payers
+        return tag in _ACCOUNT and write.address in self.payers
 
     def _gas_stores(self) -> frozenset[str | None]:
         """Return the fungible stores that gas is paid from, and the object of the gas coin, whose supply changes."""
-        stores = {
-            write.address
-            for write in self.writes
-            if write.resource == _STORE and _address_at(write.document, "metadata", "inner") == _METADATA
-        }
-        owned = {
-            write.address
-            for write in self.writes
-            if write.resource == _OBJECT and _address_at(write.document, "owner") in self.payers
-        }
-        return frozenset({*(stores & owned), _METADATA})
+        stores, objects = ([one for one in self.writes if one.resource == tag] for tag in (_STORE, _OBJECT))
+        of_coin = {one.address for one in stores if _address_at(one.document, "metadata", "inner") == _METADATA}
+        owned = {one.address for one in objects if _address_at(one.document, "owner") in self.payers}
+        return frozenset({*(of_coin & owned), _METADATA})
 
 
 def _is_config(tag: str) -> bool:
     if tag.startswith(_SCHEDULE + _UPKEEP):
         return False
     return tag.startswith(_CONFIG) or tag.partition("<")[0].endswith(_CONFIG_NAMES)
-
-
-def _parsed(text: str | bytes) -> Any:
-    """Return JSON as Python values; None if the parser rejects it."""
-    try:
-        return parse_json(text, "data")
-    except SchemaError:
-        return None
 
 
 def _address_at(document: Any, *names: str) -> str | None:
@@ -486,12 +462,14 @@ def tables_of(called: ModuleId, written: Written, evidence: Evidence, version: i
     for write in written.writes:
         if write.resource is not None:
             found |= _tables_in(write.resource, write.document, evidence, version)
-    for tag in _own_resources(called, evidence, version):
-        try:
-            document = evidence.resource(called.address, tag, version)
-        except UNREAD:
-            continue
-        found |= _tables_in(tag, document, evidence, version)
+    abi = None
+    with suppress(*UNREAD):
+        abi = evidence.module(called, version).abi
+    keyed = [one for one in abi.structs if "key" in one.abilities and not one.generic_type_params] if abi else []
+    for struct in keyed[:_MAX_RESOURCES]:
+        tag = f"{called}::{struct.name}"
+        with suppress(*UNREAD):
+            found |= _tables_in(tag, evidence.resource(called.address, tag, version), evidence, version)
     return found
 
 
@@ -499,24 +477,10 @@ def key_text(write: Write, table: Table | None, evidence: Evidence, version: int
     """Return the key of a written table item: decoded if its type is known, addresses short, else hexadecimal."""
     key = write.key or b""
     if table is not None and table.key_type is not None:
-        try:
-            layout = evidence.layout(table.key_type, version)
-            value = decode_bcs(layout, key)
-            text = value if str(table.key_type) == "address" else repr(value)
-            return visible(short_addresses(text), 60)
-        except (*UNREAD, InputError):
-            pass
+        with suppress(*UNREAD, InputError):
+            value = decode_bcs(evidence.layout(table.key_type, version), key)
+            return visible(short_addresses(value if table.key_type == "address" else repr(value)), 60)
     return f"0x{key.hex()}" if len(key) <= _MAX_KEY_BYTES else f"0x{key[:_MAX_KEY_BYTES].hex()}…"
-
-
-def _own_resources(called: ModuleId, evidence: Evidence, version: int) -> list[str]:
-    """Return the resource types of a module that have no type parameters."""
-    try:
-        abi = evidence.module(called, version).abi
-    except UNREAD:
-        return []
-    structs = [] if abi is None else [s for s in abi.structs if "key" in s.abilities and not s.generic_type_params]
-    return [f"{called}::{struct.name}" for struct in structs[:_MAX_RESOURCES]]
 
 
 def _tables_in(tag: str, document: Any, evidence: Evidence, version: int) -> dict[str, Table]:

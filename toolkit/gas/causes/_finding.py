@@ -8,13 +8,14 @@ transaction writes counts only if nothing else was written. An interval is expla
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.client._threads import run_in_threads
 from toolkit.errors import SchemaError
 from toolkit.gas import _findings as findings
 from toolkit.gas._observations import MADE_BY_NODE, PRUNED, Cause
-from toolkit.gas._schedules import uniform_ratio
+from toolkit.gas._schedules import changed_ratios, uniform_ratio
 from toolkit.gas.causes._evidence import (
     FEATURES,
     FRAMEWORK,
@@ -28,8 +29,6 @@ from toolkit.gas.causes._evidence import (
     reason,
     tables_of,
 )
-from toolkit.move import FunctionId
-from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._steps import Step
     from toolkit.gas.causes._evidence import Dependencies
+    from toolkit.move._ids import ModuleId
 
 
 # Steps of a node whose causes are looked for: each takes about five reads, and nobody reads more explanations.
@@ -51,11 +51,7 @@ _Ends = tuple[int, int]
 
 
 def causes_of(
-    steps: Sequence[Step],
-    node: Node,
-    functions: Mapping[str, str],
-    *,
-    advance: Callable[[int], Any] = lambda _: None,
+    steps: Sequence[Step], node: Node, functions: Mapping[str, str], *, advance: Callable[[int], Any] = lambda _: None
 ) -> dict[Step, findings.Explanation]:
     """Find the causes of steps.
 
@@ -82,41 +78,34 @@ def causes_of(
     feature flags, modules and package registries. An interval needs the schedule, the flags and the registries of the
     called package and its dependencies, at both ends. Nothing is read twice.
     """
-    evidence = Evidence(node)
-
-    def find(step: Step) -> findings.Explanation:
-        return _explanation(step, evidence, functions[step.fingerprint])
-
-    chosen, others = _largest(steps)
-    found = run_in_threads(chosen, find, in_flight=node.max_in_flight, advance=advance)
-    causes = {chosen[place]: explanation for place, explanation in found}
-    if others:
-        why = f"not looked for: only the {len(chosen):,} largest of {len(steps):,} steps are explained"
-        causes |= dict.fromkeys(others, findings.Explanation(Cause.UNKNOWN, why))
-    return causes
-
-
-def _largest(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
-    """Return the steps whose causes are looked for, and the others."""
-    if len(steps) <= MAX_STEPS:
-        return list(steps), []
-    # A call that starts or stops answering counts as larger than any change of gas.
-    by_size = sorted(steps, key=lambda step: -math.inf if step.change is None else -abs(step.change))
-    return by_size[:MAX_STEPS], by_size[MAX_STEPS:]
+    evidence, chosen = Evidence(node), list(steps)
+    if len(steps) > MAX_STEPS:
+        # A call that starts or stops answering counts as larger than any change of gas.
+        chosen.sort(key=lambda step: -math.inf if step.change is None else -abs(step.change))
+    found = run_in_threads(
+        chosen[:MAX_STEPS],
+        lambda step: _explanation(step, evidence, functions[step.fingerprint]),
+        in_flight=node.max_in_flight,
+        advance=advance,
+    )
+    why = f"not looked for: only the {MAX_STEPS:,} largest of {len(steps):,} steps are explained"
+    causes = dict.fromkeys(chosen[MAX_STEPS:], findings.Explanation(Cause.UNKNOWN, why))
+    return causes | {chosen[place]: explanation for place, explanation in found}
 
 
 def _explanation(step: Step, evidence: Evidence, function: str) -> findings.Explanation:
     about_node = _of_node(step)
     if about_node is not None:
         return findings.Explanation(Cause.NODE, about_node)
-    at = FunctionId.parse(function)
-    called = ModuleId(at.address, at.module)
+    called = findings.module_of(function)
     try:
-        if step.exact:
-            return _explain_exact(_Case(step, evidence, called, Written.of(evidence.transaction(step.version_after))))
-        return _explain_interval(step, evidence, called)
+        if not step.exact:
+            return _explain_interval(step, evidence, called)
+        case = _Case(step, evidence, called, Written.of(evidence.transaction(step.version_after)))
+        found = _parts(case)
     except UNREAD as error:
         return findings.Explanation(Cause.UNKNOWN, f"required data could not be read: {reason(error)}")
+    return findings.Explanation(_cause_of(found), findings.AtTransaction(case.written.by, found))
 
 
 def _of_node(step: Step) -> str | None:
@@ -154,15 +143,8 @@ class _Case(NamedTuple):
         return self.step.version_before, self.step.version_after
 
 
-def _explain_exact(case: _Case) -> findings.Explanation:
-    """Explain an exact step by what its transaction wrote."""
-    found = _parts(case)
-    at = findings.AtTransaction(case.written.by, found)
-    return findings.Explanation(_cause_of(found), at, parts=tuple(found))
-
-
 def _parts(case: _Case) -> dict[Cause, findings.Facts]:
-    """Return the evidence for each cause that there is evidence for."""
+    """Return what the transaction of an exact step wrote, for each cause that it is evidence of."""
     needed, unrelated = _modules(case)
     strong = {
         Cause.SCHEDULE: schedule_facts(case.written.schedule, case.ends, case.evidence, case.step),
@@ -220,9 +202,8 @@ def _resource_change(
         return None
     if not isinstance(before, dict) or not isinstance(after, dict):
         return findings.ResourceChange(tag)
-    return findings.ResourceChange(
-        tag, tuple(name for name in {**before, **after} if before.get(name) != after.get(name))
-    )
+    differing = tuple(name for name in {**before, **after} if before.get(name) != after.get(name))
+    return findings.ResourceChange(tag, differing)
 
 
 def _flags_change(ends: _Ends, evidence: Evidence) -> findings.FlagsChange | None:
@@ -242,9 +223,8 @@ def _role_of(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> 
         return _FAR, findings.RelatedModule(module, findings.Role.NO_REGISTRY, called.wire)
     distance = needs.distance(module)
     if distance is None:
-        return _FAR, findings.RelatedModule(
-            module, findings.Role.UNRELATED if needs.complete else findings.Role.NOT_ALL_READ, called.wire
-        )
+        role = findings.Role.UNRELATED if needs.complete else findings.Role.NOT_ALL_READ
+        return _FAR, findings.RelatedModule(module, role, called.wire)
     if distance == 0:
         return 1, findings.RelatedModule(module, findings.Role.OWN, needs.own.name)
     return 1 + distance, findings.RelatedModule(module, findings.Role.NEEDED, called.wire)
@@ -285,12 +265,9 @@ def module_fact(
 def _dependencies(case: _Case) -> Dependencies | None:
     """Return the packages that the called module needs; None if no registry has them."""
     for version in reversed(case.ends):  # a deleted package is in the registry of the version before only
-        try:
-            found = case.evidence.dependencies(case.called, version)
-        except UNREAD:
-            continue
-        if found is not None:
-            return found
+        with suppress(*UNREAD):
+            if found := case.evidence.dependencies(case.called, version):
+                return found
     return None
 
 
@@ -310,13 +287,11 @@ def _state(case: _Case) -> tuple[findings.Facts, findings.Facts]:
 def _is_setup(resource: str, case: _Case) -> bool:
     """Return whether a resource is written by the initialization of a new module: that belongs to its code."""
     module = next((one for one in case.written.modules if resource.startswith(f"{one}::")), None)
-    if module is None:
-        return False
-    try:
-        before = case.evidence.module(module, case.step.version_before)
-    except UNREAD:
-        return False
-    return before.answered and before.digest is None
+    if module is not None:
+        with suppress(*UNREAD):
+            before = case.evidence.module(module, case.step.version_before)
+            return before.answered and before.digest is None
+    return False
 
 
 def _writes(
@@ -355,7 +330,10 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findi
     """
     ends = (step.version_before, step.version_after)
     comparisons: dict[Cause, Callable[[], findings.Facts]] = {
-        Cause.SCHEDULE: lambda: tuple(change for change in [_between(ends, evidence)] if change and change.prices),
+        # Parameters that only one of the schedules has do not change what calls cost.
+        Cause.SCHEDULE: lambda: tuple(
+            change for change in [_between(ends, evidence)] if change and changed_ratios(change.before, change.after)
+        ),
         Cause.CODE: lambda: _code(ends, evidence, called),
         Cause.CONFIG: lambda: tuple(change for change in [_flags_change(ends, evidence)] if change),
     }
@@ -370,9 +348,7 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findi
     cause = Cause.UNKNOWN if unread and not found else _cause_of(found)
     # New parameters alone do not change the gas of existing calls; that is said if nothing else differs either.
     schedule = None if found or unread else _between(ends, evidence)
-    return findings.Explanation(
-        cause, findings.BetweenVersions(found, unread, called.wire, schedule), parts=tuple(found)
-    )
+    return findings.Explanation(cause, findings.BetweenVersions(found, unread, called.wire, schedule))
 
 
 def _between(ends: _Ends, evidence: Evidence) -> findings.ScheduleChange | None:

@@ -187,16 +187,6 @@ class _Line:
     shifts: list[int]
     model: Model
 
-    @property
-    def name(self) -> str:
-        """Name of the way."""
-        return self.stratum.name
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """Positions in the observations."""
-        return self.stratum.rows
-
 
 @dataclass(slots=True)
 class _Test:
@@ -255,8 +245,8 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
         for number, (_, there) in enumerate(line.groups):
             test = _test(line, number)
             if test is None:
-                missed += [(line.name, line.part, change) for change in there]
-            elif not any((line.name, change.ledger_version) in taken for change in test.changes):
+                missed += [(line.stratum.name, line.part, change) for change in there]
+            elif not any((line.stratum.name, change.ledger_version) in taken for change in test.changes):
                 tests.append(test)
     accepted = _border_guard(filter(_is_large, _holm(tests)))
     more, shifts = _left_over(lines, accepted)
@@ -274,17 +264,6 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     )
 
 
-def _series(observations: Observations, rows: NDArray[np.int64], part: Part, clock: NDArray[np.float64]) -> Series:
-    sizes = observations.payload_bytes
-    return Series(
-        clock=clock,
-        values=observations.of(observations.parts[part], rows),
-        sizes=None if sizes is None or np.ptp(sizes[rows]) == 0 else sizes[rows],
-        width=0.0 if part.in_octas else 1.0,
-        unit=observations.octas_per_unit if part.in_octas else 1.0,
-    )
-
-
 def _lines(observations: Observations, stratum: Stratum, timeline: Sequence[Change]) -> Iterator[_Line]:
     """Yield a line for each part of the gas that a way pays; they have versions and clock in common."""
     rows = stratum.rows
@@ -293,10 +272,15 @@ def _lines(observations: Observations, stratum: Stratum, timeline: Sequence[Chan
     versions, clock = observations.of(observations.versions, rows), observations.clock(rows)
     changed = [change.ledger_version for change in timeline if change.kind is not Cause.CONFIG]
     edges = sorted(set(np.searchsorted(versions, changed).tolist()) - {0, len(rows)})
-    for part, values in observations.parts.items():
-        if observations.of(values, rows).any():
+    sizes = None if observations.payload_bytes is None else observations.payload_bytes[rows]
+    if sizes is not None and np.ptp(sizes) == 0:
+        sizes = None
+    for part, every in observations.parts.items():
+        values = observations.of(every, rows)
+        if values.any():
             able = [change for change in timeline if part in change.parts]
-            series = _series(observations, rows, part, clock)
+            width, unit = (0.0, observations.octas_per_unit) if part.in_octas else (1.0, 1.0)
+            series = Series(clock, values, sizes, width, unit)
             yield _Line(part, stratum, versions, series, *_fitted(series, versions, able, edges))
 
 
@@ -338,7 +322,7 @@ def _test(line: _Line, number: int) -> _Test | None:
     """Compare a line on both sides of a group of changes."""
     places, changes = line.groups[number]
     first = line.groups[number - 1][0][-1] if number else 0
-    last = line.groups[number + 1][0][0] if number + 1 < len(line.groups) else len(line.rows)
+    last = line.groups[number + 1][0][0] if number + 1 < len(line.groups) else len(line.stratum.rows)
     first = max([first, *(shift for shift in line.shifts if shift < places[0])])
     last = min([last, *(shift for shift in line.shifts if shift > places[-1])])
     crowded = len(set(places)) > 1
@@ -362,10 +346,10 @@ def _joins(
         others = [one for one in strata if one is not line.stratum and _is_of_kind(one, line.stratum)]
         if line.part is not Part.EXECUTION or not others:
             continue
-        kind = np.sort(np.concatenate([line.rows, *(one.rows for one in others)]))
+        kind = np.sort(np.concatenate([line.stratum.rows, *(one.rows for one in others)]))
         for ends in (True, False):
             # Seen from its own side: a way that begins is one that ends with time turned round.
-            mine, every = (line.rows, kind) if ends else (-line.rows[::-1], -kind[::-1])
+            mine, every = (line.stratum.rows, kind) if ends else (-line.stratum.rows[::-1], -kind[::-1])
             edge = int(np.searchsorted(every, mine[-1], side="right"))
             share = len(mine) / (edge - int(np.searchsorted(every, mine[0])))
             if (len(every) - edge) * share < MAX_ABSENT:
@@ -404,17 +388,17 @@ def _joined(
     counts = [(int(np.isin(here, one.rows).sum()), int(np.isin(there, one.rows).sum())) for one in others]
     gained = [two / len(there) - one / len(here) for one, two in counts]
     best = int(np.argmax(gained))
-    mine = int(np.isin(here, line.rows).sum())
+    mine = int(np.isin(here, line.stratum.rows).sum())
     partner, (before, after) = others[best], counts[best]
     if not mine or not before or not after or gained[best] < mine / len(here) / 2:
         return None
     values = observations.parts[Part.EXECUTION]
-    own = values[here[np.isin(here, line.rows)]]
+    own = values[here[np.isin(here, line.stratum.rows)]]
     one, two = (values[side[np.isin(side, partner.rows)]] for side in (here, there))
     # The partner's level is a mean of its own transactions and the transactions that joined it, weighted by share.
     shift = before / mine * float(two.mean() - one.mean())
     level, start = float(two.mean()) + shift, float(own.mean())
-    error = math.sqrt(_variance(own) + _variance(two))
+    error = math.sqrt(sum(float(values.var()) / len(values) for values in (own, two)))
     half = max(BOUNDS_95 * error + abs(shift), line.series.width)
     if abs(level - start) <= half:
         return None  # the levels cannot be distinguished, so only the shares have moved
@@ -424,12 +408,8 @@ def _joined(
     found = Difference(
         low, high, error, *bounds, *counted, chance, steady=False, first=0, last=0, splits=(), earliest=0, latest=0
     )
-    place = len(line.rows) if ends else 0
+    place = len(line.stratum.rows) if ends else 0
     return _Test(line, tuple(changes), (place,) * len(changes), found, joined=True), partner
-
-
-def _variance(values: NDArray[np.float64]) -> float:
-    return float(values.var()) / len(values)
 
 
 def _holm(tests: list[_Test]) -> list[_Test]:
@@ -458,7 +438,7 @@ def _border_guard(large: Iterable[_Test], *, searched: bool = False) -> list[_Te
             gap = float(series.clock[test.places[-1]] - series.clock[test.places[0] - 1])
             rate = (1 + crossings) * max(1 / len(series.values), gap / float(np.ptp(series.clock)))
             agree = {
-                other.line.name
+                other.line.stratum.name
                 for other in accepted
                 if other.line.part == test.line.part
                 and set(other.changes) & set(test.changes)
@@ -491,7 +471,7 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
         causes = known if len(known) == 1 else candidates
         found, line = test.found, test.line
         at = [place for place, change in zip(test.places, test.changes, strict=True) if change in causes]
-        between = max(at[0] - 1, 0), min(at[-1], len(line.rows) - 1)
+        between = max(at[0] - 1, 0), min(at[-1], len(line.stratum.rows) - 1)
         mixed = not test.joined and _mix_changed(line, found, test.places[-1], member, count)
         doubts = {
             f"it may be any of {len(causes)} changes": len(causes) > 1,
@@ -499,7 +479,7 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
             "a side has fewer than 8 observations": min(found.count_before, found.count_after) < MIN_SIDE,
             "rounding can make a change of one gas unit": test.border,
             "neighbouring observations are correlated": _is_alike(line.model, found),
-            _JOINED: test.joined,
+            "its level on one side is that of another way, so its transactions may have stopped instead": test.joined,
             "the mix of transactions changes there too": mixed,
             "more may have happened in the gap without transactions around it": _is_long_gap(line.versions, *between),
         }
@@ -508,13 +488,10 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
     return steps
 
 
-_JOINED = "its level on one side is that of another way, so its transactions may have stopped instead"
-
-
 def _step(line: _Line, found: Difference, between: tuple[int, int]) -> SeriesStep:
     return SeriesStep(
         part=line.part,
-        stratum=line.name,
+        stratum=line.stratum.name,
         version_before=int(line.versions[between[0]]),
         version_after=int(line.versions[between[1]]),
         **{name: getattr(found, name) for name in _COMPARED},
@@ -548,7 +525,7 @@ def _in_order(steps: Iterable[SeriesStep]) -> tuple[SeriesStep, ...]:
 
 
 def _mix_changed(line: _Line, found: Difference, place: int, member: NDArray[np.int64], count: int) -> bool:
-    first, middle, last = (int(line.rows[row]) for row in (found.first, place, found.last - 1))
+    first, middle, last = (int(line.stratum.rows[row]) for row in (found.first, place, found.last - 1))
     sides = (np.bincount(member[a:b], minlength=count) for a, b in ((first, middle), (middle, last + 1)))
     return chance_of_counts(*sides) < CHANGED_MIX
 
@@ -559,7 +536,7 @@ def _left_over(lines: list[_Line], accepted: list[_Test]) -> tuple[list[_Test], 
     shifts: list[SeriesStep] = []
     for line in lines:
         used = _places_used(line, accepted)
-        for first, last in itertools.pairwise([0, *used, len(line.rows)]):
+        for first, last in itertools.pairwise([0, *used, len(line.stratum.rows)]):
             places = _search(line.series, line.model, first, last)
             if not places:
                 continue
@@ -568,9 +545,11 @@ def _left_over(lines: list[_Line], accepted: list[_Test]) -> tuple[list[_Test], 
             for a, place, b in zip(edges, places, edges[2:], strict=False):
                 found = compare(line.series, model, a, [place], b)
                 # A place was chosen, so all of them are what the chance is corrected for.
-                if found is None or found.chance * len(line.rows) >= ALPHA:
-                    continue
-                if abs(found.change) <= BOUNDS_95 * found.error:
+                if (
+                    found is None
+                    or found.chance * len(line.stratum.rows) >= ALPHA
+                    or abs(found.change) <= BOUNDS_95 * found.error
+                ):
                     continue
                 there = [
                     (p, change)
@@ -621,11 +600,13 @@ def _largest_growth(lines: list[_Line]) -> float:
 
 def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[SeriesStep]) -> list[Growth]:
     """Return the slopes of a line between its steps and shifts, if they differ significantly from zero."""
-    mine = [step for step in unexplained if not step.weak and (step.part, step.stratum) == (line.part, line.name)]
+    mine = [
+        step for step in unexplained if not step.weak and (step.part, step.stratum) == (line.part, line.stratum.name)
+    ]
     cuts = {int(np.searchsorted(line.versions, step.version_after)) for step in mine}
     found = []
     cuts |= {*line.edges, *_places_used(line, accepted)}
-    for first, last in itertools.pairwise([0, *sorted(cuts), len(line.rows)]):
+    for first, last in itertools.pairwise([0, *sorted(cuts), len(line.stratum.rows)]):
         if last - first < MIN_SIDE_OF_SHIFT:
             continue
         series = line.series.rows(slice(first, last))
@@ -640,5 +621,5 @@ def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[SeriesStep
             ends = int(line.versions[first]), int(line.versions[last - 1])
             bounds = slope - BOUNDS_95 * error, slope + BOUNDS_95 * error
             close = model.deviation <= CLOSE_TO_LINE
-            found.append(Growth(line.part, line.name, *ends, slope, *bounds, level, last - first, close))
+            found.append(Growth(line.part, line.stratum.name, *ends, slope, *bounds, level, last - first, close))
     return found

@@ -139,10 +139,6 @@ class Model:
         """Factor of the variance of a mean that the correlation of neighbours makes."""
         return (1 + self.correlation) / (1 - self.correlation)
 
-    def segment(self, row: int) -> int:
-        """Return the number of the segment of an observation."""
-        return int(np.searchsorted(self.edges, row, side="right")) - 1
-
 
 def fit_model(series: Series, cuts: Sequence[int]) -> Model:
     """Fit one mean per segment, and growth, noise and correlation that the segments have in common.
@@ -383,7 +379,7 @@ def _compare_once(series: Series, model: Model, first: int, places: Sequence[int
     size = 0.0
     if series.sizes is not None:
         size = float(series.sizes[max(0, left - SIZES_NEAR) : right + SIZES_NEAR].mean())
-    segments = model.segment(left - 1), model.segment(right)
+    segments = (np.searchsorted(model.edges, [left - 1, right], side="right") - 1).tolist()
     growth = [float(model.growth[s]) for s in segments]
     while True:
         a, b = max(first, left - window), min(last, right + window)
@@ -433,7 +429,7 @@ def _compare_once(series: Series, model: Model, first: int, places: Sequence[int
     )
 
 
-def _error(model: Model, one: _Side, two: _Side, segments: tuple[int, int]) -> float:
+def _error(model: Model, one: _Side, two: _Side, segments: Sequence[int]) -> float:
     """Return the standard error of the difference of two sides."""
     welch = sum(side.spread**2 * (1 / side.count + side.leverage) for side in (one, two))
     noise = model.deviation**2

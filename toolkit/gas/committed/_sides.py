@@ -59,11 +59,6 @@ class WaySide:
     mean: float
     success: bool | None
 
-    @property
-    def gas(self) -> Floats:
-        """Gas used by each transaction."""
-        return _gas(self.rows)
-
 
 @dataclass(frozen=True, slots=True)
 class WayDifference:
@@ -159,7 +154,7 @@ def _of_way(words: str, pair: tuple[WaySide | None, WaySide | None]) -> WayDiffe
         return WayDifference(words, one, two)
     if few := _too_few(one.rows, two.rows):
         return WayDifference(words, one, two, not_judged=few)
-    changed, low, high = _difference(one.gas, two.gas, 1.0)
+    changed, low, high = _difference(_gas(one.rows), _gas(two.rows), 1.0)
     for part in (part for part in Part if part.column in one.rows):
         unit = octas_per_unit(one.rows) if part.in_octas else 1.0
         first, last = (side.rows[part.column].to_numpy(np.float64) for side in (one, two))
@@ -195,7 +190,7 @@ def _mean_of(pairs: Sequence[tuple[WaySide | None, WaySide | None]], *, same_cod
         shares = np.array([len(one.rows) for one, _ in both]) / sum(len(one.rows) for one, _ in both)
         change = float(sum(s * (two.mean - one.mean) for s, (one, two) in zip(shares, both, strict=True)))
         variance = sum(
-            s * s * (_variance_of_mean(one.gas) + _variance_of_mean(two.gas))
+            s * s * (_variance_of_mean(_gas(one.rows)) + _variance_of_mean(_gas(two.rows)))
             for s, (one, two) in zip(shares, both, strict=True)
         )
         changed = abs(change) >= _least(math.sqrt(variance), means)

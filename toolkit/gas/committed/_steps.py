@@ -28,23 +28,16 @@ if TYPE_CHECKING:
     from toolkit.gas.committed._strata import MixShift, Stratum
 
 SLOT_PRICE = "txn.storage_fee_per_state_slot"
-# Columns of the observations that every run has and the analysis reads.
-JUDGED_COLUMNS = (
-    "node",
-    "fingerprint",
-    "source",
-    "error_code",
-    "ledger_version",
-    "gas_used",
-    *(part.column for part in Part),
-    "gas_unit_price",
-    "success",
-)
+# Columns of the observations by which the transactions of a call are chosen, and those with their gas.
+_CHOSEN_BY = ("node", "fingerprint", "source", "error_code")
+_OF_GAS = ("ledger_version", "gas_used", *(part.column for part in Part), "gas_unit_price", "success")
+# Columns of the observations that the analysis reads, and the text columns among them, which are read as codes.
+COLUMNS_READ = (*_CHOSEN_BY, *_OF_GAS, *(column.name for column in STRATUM))
+COLUMNS_CODED = (*_CHOSEN_BY, "authenticator", "type_arguments")
 _READ_EARLIER = (
     "an earlier version of the toolkit read the transactions, without what distinguishes their kinds; run the study "
     "into another folder"
 )
-_CODED = ("node", "fingerprint", "source", "error_code", "authenticator", "type_arguments")
 _MAX_WORDS = 60  # of type arguments in the name of a kind: a longer name does not fit a line
 
 
@@ -168,7 +161,7 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
     Parameters
     ----------
     tables : iterable of pyarrow.Table
-        Parts of a run with the columns `JUDGED_COLUMNS` and `STRATUM`.
+        Parts of a run with the columns `COLUMNS_READ`.
     node, fingerprint : str
     prices : StoragePrices or None
         Without it the slots that each transaction created are not known.
@@ -185,7 +178,7 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
         mine = pc.and_(pc.equal(table["node"], node), pc.equal(table["fingerprint"], fingerprint))
         good = pc.and_(table["error_code"].is_null(), table["execution_gas_units"].is_valid())
         chosen = table.filter(pc.and_(pc.and_(mine, good), pc.equal(table["source"], Source.COMMITTED)))
-        for name in (one for one in chosen.column_names if one not in {"node", "fingerprint", "source", "error_code"}):
+        for name in (one for one in chosen.column_names if one not in _CHOSEN_BY):
             column = chosen[name]
             valid[name] += len(column) - column.null_count
             plain = pa.types.is_integer(column.type) and name != "abort_code"
@@ -232,7 +225,7 @@ def stratum_words(stratum: Stratum, strata: Sequence[Stratum]) -> str:
     large = [one for one in strata if len(one.rows) >= MIN_SIDE]
     others = large if any(one is stratum for one in large) else strata
     differing = {name for one in others for name, _ in one.key if len({other.value(name) for other in others}) > 1}
-    words = [text for name, value in stratum.key if name in differing and (text := _WORDS[name](value))]
+    words = [_WORDS[name](value) for name, value in stratum.key if name in differing and value is not None]
     return ", ".join(words) or ALL_TRANSACTIONS
 
 
@@ -257,8 +250,6 @@ def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _slots_text(count: object, what: str) -> str:
-    if count is None:
-        return ""
     if isinstance(count, tuple):
         return ", then ".join(_slots_text(one, what) for one in count)
     number = int(str(count))
@@ -271,14 +262,14 @@ def _type_arguments_text(value: object) -> str:
 
 
 _WORDS: Mapping[str, Callable[[object], str]] = {
-    "success": lambda value: "" if value is None else "succeeding" if value else "failing",
-    "abort_code": lambda value: "" if value is None else f"abort code {value}",
+    "success": lambda value: "succeeding" if value else "failing",
+    "abort_code": lambda value: f"abort code {value}",
     "slots_created": lambda value: _slots_text(value, "new"),
     "slots_deleted": lambda value: _slots_text(value, "deleted"),
-    "authenticator": lambda value: "" if value is None else str(value).removesuffix("_signature").replace("_", " "),
-    "orderless": lambda value: "" if value is None else "orderless" if value else "by sequence number",
-    "type_arguments": lambda value: "" if value is None else _type_arguments_text(value),
-    "way": lambda value: "" if value is None else f"{'other ways' if value == OTHER else f'way {value}'}",
+    "authenticator": lambda value: str(value).removesuffix("_signature").replace("_", " "),
+    "orderless": lambda value: "orderless" if value else "by sequence number",
+    "type_arguments": _type_arguments_text,
+    "way": lambda value: "other ways" if value == OTHER else f"way {value}",
 }
 
 
@@ -385,17 +376,15 @@ class _Found:
         rows = self._strata[step.stratum].rows
         before = rows[self._versions[rows] <= step.version_before][-step.count_before :]
         after = rows[self._versions[rows] >= step.version_after][: step.count_after]
-        sides = [(before, [one.before for one in together]), (after, [one.after for one in together])]
-        first, last = (
-            None
-            if not len(there)
-            else self._mean("gas_used", there)
-            + sum(
-                (level - self._mean(one.part.column, there)) / self._scale(one.part)
-                for one, level in zip(together, levels, strict=True)
-            )
-            for there, levels in sides
-        )
+
+        def total(there: NDArray[np.int64], levels: list[float]) -> float | None:
+            if not len(there):
+                return None
+            pairs = zip(together, levels, strict=True)
+            moved = ((level - self._mean(one.part.column, there)) / self._scale(one.part) for one, level in pairs)
+            return self._mean("gas_used", there) + sum(moved)
+
+        first, last = total(before, [one.before for one in together]), total(after, [one.after for one in together])
         # A way that costs what another does on one side has no transactions of its own there.
         change = sum(one.change / self._scale(one.part) for one in together)
         if first is None:
@@ -477,13 +466,3 @@ def _place(step: SeriesStep) -> dict[str, Any]:
     by = last.transaction.columns() if last.transaction else {}
     place = {"version_before": min(change.start for change in step.causes), "version_after": last.ledger_version}
     return place | {"exact": alone} | (by if alone else {"time": by.get("time")})
-
-
-def columns_read() -> list[str]:
-    """Return the columns of the observations that the analysis reads."""
-    return [*JUDGED_COLUMNS, *(column.name for column in STRATUM)]
-
-
-def columns_coded() -> list[str]:
-    """Return the text columns among them, which are read as codes."""
-    return [name for name in columns_read() if name in _CODED]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -96,18 +96,9 @@ class Stratum:
         return dict(self.key).get(column)
 
 
-# Columns of the key in the order in which names have them; ways are not columns, but are found by their level of gas.
-KEY_COLUMNS = (
-    "success",
-    "abort_code",
-    "slots_created",
-    "slots_deleted",
-    "authenticator",
-    "orderless",
-    "type_arguments",
-    "way",
-)
 SLOTS = ("slots_created", "slots_deleted")
+# Columns of the key in the order in which names have them; ways are not columns, but are found by their level of gas.
+KEY_COLUMNS = ("success", "abort_code", *SLOTS, "authenticator", "orderless", "type_arguments", "way")
 OTHER = "other"
 
 
@@ -267,16 +258,10 @@ def mix_shifts(observations: Observations, strata: Sequence[Stratum], changes: S
                 placed[place] = chance
     cuts = sorted(placed.items())
     edges = [0, *(place for place, _ in cuts), len(versions)]
-    shares = [np.bincount(member[a:b], minlength=count) / max(1, b - a) for a, b in itertools.pairwise(edges)]
-    return [
-        MixShift(
-            int(versions[place - 1]),
-            int(versions[place]),
-            tuple(zip(names, shares[i].tolist(), shares[i + 1].tolist(), strict=True)),
-            chance,
-        )
-        for i, (place, chance) in enumerate(cuts)
-    ]
+    shares = [np.bincount(member[a:b], minlength=count) / max(1, b - a) for a, b in pairwise(edges)]
+    moved = (tuple(zip(names, one.tolist(), two.tolist(), strict=True)) for one, two in pairwise(shares))
+    ends = [(*versions[place - 1 : place + 1].tolist(), chance) for place, chance in cuts]
+    return [MixShift(before, after, each, chance) for (before, after, chance), each in zip(ends, moved, strict=True)]
 
 
 def _best_mix_split(member: NDArray[np.int64]) -> tuple[int, float]:

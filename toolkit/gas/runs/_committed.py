@@ -24,10 +24,10 @@ from toolkit.gas._timeline import timeline_frame, timeline_of
 from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
 from toolkit.gas.committed._steps import (
+    COLUMNS_CODED,
+    COLUMNS_READ,
     CommittedCall,
     StoragePrices,
-    columns_coded,
-    columns_read,
     judge_call,
     series_frame,
 )
@@ -179,7 +179,7 @@ def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, An
     rows, notes = [], []
     for call in job.spec.committed:
         about = CommittedCall(plan.node, call.name, call.fingerprint, not_judged=why, read_failed=bool(why))
-        tables = job.store.tables(columns_read(), coded=columns_coded())
+        tables = job.store.tables(COLUMNS_READ, coded=COLUMNS_CODED)
         frame = series_frame(tables, plan.node, call.fingerprint, plan.known_prices)
         note, found = judge_call(frame, about, timeline, call.function)
         rows += [row | {"explanation": causes_text(causes)} for causes, row in found]
