@@ -315,13 +315,7 @@ def account_tables(node: Reads, address: str, version: int) -> list[tuple[str, D
 
 
 def declared_types(
-    node: Reads,
-    handle: str,
-    *,
-    key_type: str | None,
-    value_type: str | None,
-    owner: str | None,
-    ledger_version: int | None,
+    node: Reads, handle: str, key_type: str | None, value_type: str | None, *, owner: str | None, version: int | None
 ) -> tuple[str, str]:
     """Return the types of a table: as given, or as declared in a resource of its owner.
 
@@ -332,7 +326,7 @@ def declared_types(
     key_type, value_type : str or None
     owner : str or None
         Account or object whose resources are searched for the table, if a type is not given.
-    ledger_version : int or None
+    version : int or None
         Version whose resources are read; the head by default.
 
     Raises
@@ -350,7 +344,7 @@ def declared_types(
             f"the types of table {wanted} are not known: pass key_type= and value_type=, or owner=, the account whose "
             "resource holds the table"
         )
-    version = node.ledger().version if ledger_version is None else ledger_version
+    version = node.ledger().version if version is None else version
     tables = account_tables(node, owner, version)
     for _, table in tables:
         if table.handle == wanted:

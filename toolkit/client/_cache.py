@@ -35,7 +35,7 @@ from toolkit.wire._headers import ledger_headers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from toolkit.client._http import Request
+    from toolkit.client._http import PreparedCall
     from toolkit.wire import NodeInfo
     from toolkit.wire._headers import AnswerHeaders
 
@@ -272,9 +272,7 @@ class AnswerCache:
     True
     """
 
-    def __init__(
-        self, path: Path | None, *, max_bytes: int | None = None, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, path: Path | None, *, max_bytes: int = 0, clock: Callable[[], float] = time.time) -> None:
         self._path, self._clock = path, clock
         self._max_bytes = max_bytes or (MEMORY_BYTES if path is None else DISK_BYTES)
         self._pid = os.getpid()
@@ -531,14 +529,13 @@ class NodeCache:
             )
         return found
 
-    def place(
-        self, request: Request, pinned: int | None, *, gas: bool, describe: Callable[[], NodeInfo]
-    ) -> Place | None:
+    def place(self, call: PreparedCall[Any], describe: Callable[[], NodeInfo]) -> Place | None:
         """Return the place of a pinned read, or None if its answer is not to be stored.
 
         The key has the chain id of the node's description; `store` compares it with the chain id in the answer's
         headers.
         """
+        request, pinned = call.request, call.pinned
         if self.answers is None or pinned is None:
             return None
         if self._identity is None:
@@ -552,7 +549,7 @@ class NodeCache:
             request.url.removeprefix(self._url).removesuffix(f"?ledger_version={pinned}"),
             request.body,
             content_type=request.headers.get("Content-Type"),
-            build=build if gas else None,
+            build=build if call.gas else None,
             accept=request.headers.get("Accept"),
             owner=self._owner,
         )

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._connection import Connection
     from toolkit.client._http import Answer, Request
+    from toolkit.client._reads import Reads
     from toolkit.frames._calls import TableItemRecord, ViewRecord
     from toolkit.move import FunctionAbi, Layout, ModuleAbi, TypeTag
     from toolkit.wire import EntryFunction, LedgerState, ViewFunction
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 ModuleKey = tuple[str, str]
 ModuleDigests = dict[ModuleKey, "bytes | None"]
+# By version: the digests of the modules that a layout is made from, and the layout, or why there is none.
+Layouts = dict[int, "tuple[ModuleDigests, Layout] | VersionPruned | SchemaError"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +246,7 @@ class AbiStore:
             self._timelines[address, name].add(version, found)
         return found
 
-    def layouts_at(
-        self, tag: TypeTag, versions: Iterable[int]
-    ) -> dict[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError]:
+    def layouts_at(self, tag: TypeTag, versions: Iterable[int]) -> Layouts:
         """Resolve a type to its layout at many versions, by bisection.
 
         Parameters
@@ -261,7 +261,7 @@ class AbiStore:
             for a version whose modules the node has pruned, or for which its answer is not a module.
         """
         ordered, made = sorted(set(versions)), self.layouts(tag)
-        found: dict[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError] = {}
+        found: Layouts = {}
 
         def state(version: int) -> Hashable:
             if version not in found:
@@ -737,9 +737,9 @@ class _PreparedRead(Generic[T, Types]):
 
     _gas = False
 
-    def __init__(self, connection: Connection, abis: AbiStore, encoding: Encoding, asked: str) -> None:
-        self._connection, self._abis, self._encoding, self._asked = connection, abis, encoding, asked
-        self._forms = Made(abis, self._form)
+    def __init__(self, node: Reads, asked: str) -> None:
+        self._node, self._asked = node, asked
+        self._forms = Made(node.abis, self._form)
 
     def at(self, version: int | None) -> PreparedCall[T]:
         """Prepare the call at a version; None is the head.
@@ -751,7 +751,7 @@ class _PreparedRead(Generic[T, Types]):
         VersionPruned, NotFound
             If the version cannot be read, as the look-up of a module shows.
         """
-        encoded_by = self._connection.head() if version is None else version
+        encoded_by = (self._node.newest or self._node.ledger()).version if version is None else version
         asked = self._asked if version is None else f"{self._asked} at version {version}"
         try:
             modules, form = self._forms.found(encoded_by)
@@ -761,13 +761,13 @@ class _PreparedRead(Generic[T, Types]):
         if version is not None:
             request = replace(request, url=f"{request.url}?ledger_version={version}")
         finish = partial(self._finished, form, version, encoded_by)
-        return PreparedCall(request, asked, finish, version, self._gas, self._abis.failure(modules))
+        return PreparedCall(request, asked, finish, version, self._gas, self._node.abis.failure(modules))
 
     def _finished(self, form: _Form[Types], version: int | None, encoded_by: int, answer: Answer) -> T:
         ledger, types, read = answer.parsed.ledger, form.types, encoded_by
         if version is None and ledger is not None and ledger.version != read:
             read = ledger.version
-            types = self._types(self._abis.at(read, lenient=True))
+            types = self._types(self._node.abis.at(read, lenient=True))
         return self._result(answer, types, read, bcs=form.answers_bcs)
 
     def _form(self, abis: AbisAt) -> _Form[Types]:
@@ -789,34 +789,26 @@ class _Signature(NamedTuple):
 
 
 class PreparedView(_PreparedRead[ViewResult, _Signature]):
-    """A view that can be sent at any version.
-
-    Parameters
-    ----------
-    connection : Connection
-    abis : AbiStore
-    encoding : {"json", "bcs"}
-    call : ViewFunction
-    """
+    """A view that can be sent at any version."""
 
     _gas = True
 
-    def __init__(self, connection: Connection, abis: AbiStore, encoding: Encoding, call: ViewFunction) -> None:
-        super().__init__(connection, abis, encoding, f"view {call.function}")
+    def __init__(self, node: Reads, call: ViewFunction) -> None:
+        super().__init__(node, f"view {call.function}")
         self._call = call
 
     def layouts(self, version: int) -> tuple[Layout, ...] | None:
         """Return the layouts of the return values at a version, None if no ABI is known."""
-        return self._types(self._abis.at(version)).layouts
+        return self._types(self._node.abis.at(version)).layouts
 
     def _form(self, abis: AbisAt) -> _Form[_Signature]:
         call, signature = self._call, self._types(abis)
-        function, asks_bcs, answers_bcs = signature.function, False, False
+        function, returned, asks_bcs, answers_bcs = signature.function, signature.layouts or (), False, False
         parameters: list[Layout] = []
         if function is not None:
             needed = only_in_bcs(call, function)
             parameters = parameter_layouts(function, call.type_arguments, abis)
-            answers_bcs = (needed or self._encoding == "bcs") and fit_bcs((*parameters, *(signature.layouts or ())))
+            answers_bcs = (needed or self._node.encoding == "bcs") and fit_bcs((*parameters, *returned))
             # What cannot be read from BCS, such as an enum without its variants, a node may still print in JSON.
             asks_bcs = (needed or answers_bcs) and fit_bcs(parameters)
         arguments = json_arguments(call, function, abis)  # also for a call in BCS: it checks them
@@ -824,12 +816,10 @@ class PreparedView(_PreparedRead[ViewResult, _Signature]):
             content, body = "application/x.aptos.view_function+bcs", encode_view_request(call, parameters)
         else:
             types = [wire_type(parse_type_tag(text)) for text in call.type_arguments]
-            content = JSON
-            body = json_body(
-                {"function": wire_function(call.function), "type_arguments": types, "arguments": arguments}
-            )
+            called = {"function": wire_function(call.function), "type_arguments": types, "arguments": arguments}
+            content, body = JSON, json_body(called)
         accept = _BCS if answers_bcs else JSON
-        request = self._connection.request("POST", "/view", body=body, content=content, accept=accept)
+        request = self._node.request("POST", "/view", body=body, content=content, accept=accept)
         return _Form(request, answers_bcs, signature)
 
     def _types(self, abis: AbisAt) -> _Signature:
@@ -849,35 +839,16 @@ class PreparedView(_PreparedRead[ViewResult, _Signature]):
 class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
     """The read of a table item that can be sent at any version.
 
-    Parameters
-    ----------
-    connection : Connection
-    abis : AbiStore
-    encoding : {"json", "bcs"}
-    handle : str
-    key : object
-    key_type, value_type : str
-
     Raises
     ------
     InputError
         If the handle or a type cannot be parsed.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        abis: AbiStore,
-        encoding: Encoding,
-        handle: str,
-        key: Any,
-        *,
-        key_type: str,
-        value_type: str,
-    ) -> None:
+    def __init__(self, node: Reads, handle: str, *, key: Any, key_type: str, value_type: str) -> None:
         self._handle, self._key = parse_table_handle(handle), key
         self._key_tag, self._value_tag = parse_type_tag(key_type), parse_type_tag(value_type)
-        super().__init__(connection, abis, encoding, f"item {visible(repr(key), 60)} of table {self._handle}")
+        super().__init__(node, f"item {visible(repr(key), 60)} of table {self._handle}")
 
     def _form(self, abis: AbisAt) -> _Form[tuple[Layout, Layout]]:
         key_layout, value_layout = types = self._types(abis)
@@ -886,9 +857,9 @@ class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
             "value_type": wire_type(self._value_tag),
             "key": encode_argument(key_layout, self._key, where="table key"),
         }
-        bcs = self._encoding == "bcs" and fit_bcs([value_layout])
+        bcs = self._node.encoding == "bcs" and fit_bcs([value_layout])
         where, accept = path("tables", self._handle, "item"), _BCS if bcs else JSON
-        return _Form(self._connection.request("POST", where, body=json_body(body), accept=accept), bcs, types)
+        return _Form(self._node.request("POST", where, body=json_body(body), accept=accept), bcs, types)
 
     def _types(self, abis: AbisAt) -> tuple[Layout, Layout]:
         return abis.layout(self._key_tag), abis.layout(self._value_tag)

@@ -138,12 +138,11 @@ class Connection:
     ) -> http.Request:
         """Return a request to a path below the base URL, without the query entries that are None."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
+        where = f"{where}?{urlencode(given)}" if given else where
         headers = {"Accept": accept, "x-aptos-client": f"ledger-toolkit/{__version__}"}
         if body is not None:
             headers["Content-Type"] = content
-        return http.Request(
-            method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers
-        )
+        return http.Request(method, self.url + where, body, headers)
 
     def perform(self, prepared: http.PreparedCall[T]) -> T:
         """Return the result of a call, from the cache or from the node.
@@ -294,10 +293,6 @@ class Connection:
         if self.cache.answers is not None:
             self.cache.answers.close()
 
-    def head(self) -> int:
-        """Return the highest head seen so far; the node is asked for it if no answer was received yet."""
-        return (self.newest or self.describe().ledger).version
-
     @property
     def closing(self) -> bool:
         """Whether `close` was called."""
@@ -339,7 +334,7 @@ class Connection:
     def _place(self, call: http.PreparedCall[Any]) -> Place | None:
         if not self._here.use_cache:
             return None
-        return self.cache.place(call.request, call.pinned, gas=call.gas, describe=self.describe)
+        return self.cache.place(call, self.describe)
 
     def _described_by_headers(self) -> http.Answer | None:
         """Return an answer as of ``GET /v1``, made of the headers of a POST operation; None if they lack something."""

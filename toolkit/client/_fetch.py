@@ -385,9 +385,7 @@ def fetch_table_items(
     given = arguments.listed_keys(keys)
     sweep = _Sweep(node, versions, show=progress)
     node = sweep.node
-    key_type, value_type = declared_types(
-        node, handle, key_type=key_type, value_type=value_type, owner=owner, ledger_version=sweep.newest
-    )
+    key_type, value_type = declared_types(node, handle, key_type, value_type, owner=owner, version=sweep.newest)
     ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
     tasks = [(place, version) for place in range(len(given)) for version in sweep.versions]
     sweep.anchored(len(tasks))
@@ -480,11 +478,9 @@ def fetch_simulations(
         results = sweep.taken(simulate_all(sweep.node, listed, sweep.ledger), len(listed), "simulations")
         sweep.ended("simulations")
     ordered = [results[place] for place in range(len(listed))]
-    done = [(number, result) for number, result in enumerate(ordered) if not isinstance(result, ToolkitError)]
-    failed = [(number, Failure.of(result)) for number, result in enumerate(ordered) if isinstance(result, ToolkitError)]
-    frames = transaction_frames(
-        [result.transaction for _, result in done], requests=[number for number, _ in done], failures=failed
-    )
+    done = {number: one.transaction for number, one in enumerate(ordered) if not isinstance(one, ToolkitError)}
+    failed = [(number, Failure.of(one)) for number, one in enumerate(ordered) if isinstance(one, ToolkitError)]
+    frames = transaction_frames([*done.values()], requests=[*done], failures=failed)
     return SimulationFrames(*frames, tuple(ordered), _node=node)
 
 
@@ -626,9 +622,8 @@ def fetch_events(
     rows = emitted.table()
     if not emitted.found:
         warn_of_similar(event_type, emitted.types, f"these transactions have no {event_type}")
-    return typed_payload_frame(
-        sweep.node, tag, rows, ("ledger_version", "ledger_timestamp", "hash", *EVENT_IDENTITY), "events"
-    )
+    identity = ("ledger_version", "ledger_timestamp", "hash", *EVENT_IDENTITY)
+    return typed_payload_frame(sweep.node, tag, rows, identity, "events")
 
 
 def fetch_resources(

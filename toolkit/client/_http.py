@@ -365,16 +365,15 @@ def embedded_node(target: object) -> tuple[str, str] | None:
 
     Each ledger is served once per process, until the interpreter exits.
     """
-    if target == "embedded":
-        return embedded_url(embedded_ledger()), "embedded"
-    if isinstance(target, str):
+    ledger = embedded_ledger() if target == "embedded" else target
+    if isinstance(ledger, str):
         return None
     from toolkit import embedded
 
-    if not isinstance(target, embedded.Ledger):
+    if not isinstance(ledger, embedded.Ledger):
         return None
-    is_default = embedded_ledger.cache_info().currsize and target is embedded_ledger()
-    return embedded_url(target), "embedded" if is_default else OWN_LEDGER
+    is_default = embedded_ledger.cache_info().currsize and ledger is embedded_ledger()
+    return embedded_url(ledger), "embedded" if is_default else OWN_LEDGER
 
 
 @cache

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import date
-    from types import TracebackType
     from typing import Self
 
     from toolkit.client._accounts import Account, Asset
@@ -232,9 +231,7 @@ class Node(Reads):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -364,9 +361,7 @@ class Node(Reads):
         from toolkit.client._accounts import declared_types
 
         version = as_version_or_head(ledger_version)
-        key_type, value_type = declared_types(
-            self, handle, key_type=key_type, value_type=value_type, owner=owner, ledger_version=version
-        )
+        key_type, value_type = declared_types(self, handle, key_type, value_type, owner=owner, version=version)
         return self.one(self.prepare_items(handle, key=key, key_type=key_type, value_type=value_type).at(version))
 
     def simulate(

@@ -59,8 +59,6 @@ _BY_CODE = {
     "account_not_found": "this account does not exist at this version",
 }
 
-_KEY_REFUSED = "the API key was rejected; check api_key= or LEDGER_TOOLKIT_API_KEY"
-_LOGIN_REFUSED = "the user name and password in the node's URL were rejected"
 _NOTHING_SENT = (
     "no API key or login was sent; set LEDGER_TOOLKIT_API_KEY, pass api_key=, or write user:password@ before the host "
     "in the URL of the study file, --node or connect(). Run folders and worker processes do not store logins"
@@ -74,8 +72,6 @@ _KEY_NOT_SENT = (
 _ZEROS = re.compile(r"\b0x(?=[0-9a-f]{64}\b)0+(?=[0-9a-f])")
 # Maximum number of characters of a page that a message quotes.
 _MAX_PAGE_TEXT = 200
-# Part of the message of a 500 for a table item whose bytes do not fit the value type.
-_MISFIT = "failed to deserialize table item"
 
 
 def misread(
@@ -124,7 +120,7 @@ def refusal(
     usable = kind is errors.VersionPruned and archive == answer.archive  # not one that echoes a secret
     if status == HTTPStatus.UNAUTHORIZED or (kind is errors.Forbidden and code not in ERROR_CODES):
         advice = _access_advice(credentials)
-    elif _MISFIT in message.lower():
+    elif "failed to deserialize table item" in message.lower():  # of a 500
         advice = "check value_type: the stored value does not have that type"
     else:
         advice = _advice(kind, status, code, ledger)
@@ -192,7 +188,7 @@ def _advice(kind: type[errors.NodeError], status: int, code: str | None, ledger:
 
 def _access_advice(credentials: Credentials) -> str:
     if credentials.api_key is not None:
-        return _KEY_REFUSED
+        return "the API key was rejected; check api_key= or LEDGER_TOOLKIT_API_KEY"
     if credentials.login is not None:
-        return _LOGIN_REFUSED
+        return "the user name and password in the node's URL were rejected"
     return _KEY_NOT_SENT if credentials.unsent else _NOTHING_SENT

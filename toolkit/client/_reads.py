@@ -148,13 +148,11 @@ class Reads:
 
     def prepare_views(self, call: ViewFunction) -> PreparedView:
         """Prepare a view for many versions; ``at(version)`` repeats only the work that depends on the version."""
-        return PreparedView(self._connection, self.abis, self.encoding, call)
+        return PreparedView(self, call)
 
     def prepare_items(self, handle: str, *, key: Any, key_type: str, value_type: str) -> PreparedItem:
         """Prepare the read of a table item; ``at(version)`` of the result is the call for one version."""
-        return PreparedItem(
-            self._connection, self.abis, self.encoding, handle, key, key_type=key_type, value_type=value_type
-        )
+        return PreparedItem(self, handle, key=key, key_type=key_type, value_type=value_type)
 
     def prepare_raw_item(self, handle: str, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
         """Prepare the read of a table item by its BCS key; the result is also BCS."""

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 
 _PARTS = ("execution", "io", "storage", "refund", "total")
-_OTHER_NONCE = 1 << 63
 _MAX_NAMED = 3  # state items in a caveat; they have long names
-_WRONG_KEY = "INVALID_AUTH_KEY"
 # The resource with the sequence number, which every transaction of an account changes.
 _ACCOUNT = "0x1::account::Account "
 
@@ -130,9 +128,9 @@ class Resimulation:
             (gas, octas), (gas_now, octas_now) = (_amounts(*side, part) for side in sides)
             values = (gas, gas_now, _change(gas, gas_now), octas, octas_now, _change(octas, octas_now))
             reasons = [caveat.text for caveat in self.caveats if part in caveat.parts]
-            about = (part, self.function, self.ledger_version, self.simulation.ledger_version)
-            row = (*about, *values, not reasons, reasons)
-            rows.append(dict(zip((*_ABOUT, *_VALUES, "comparable", "reasons"), row, strict=True)))
+            about: dict[str, Any] = {"part": part, "function": self.function, "ledger_version": self.ledger_version}
+            about |= {"simulated_version": self.simulation.ledger_version, "reasons": reasons}
+            rows.append(about | {"comparable": not reasons} | dict(zip(_VALUES, values, strict=True)))
         return rows
 
     def explain(self) -> str:
@@ -180,7 +178,6 @@ def _note(caveat: Caveat) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-_ABOUT = ("part", "function", "ledger_version", "simulated_version")
 _VALUES = ("gas_committed", "gas_simulated", "gas_change", "octas_committed", "octas_simulated", "octas_change")
 _HEAD = ("part", "committed", "simulated", "change", "octas", "octas now", "change of octas")
 
@@ -269,13 +266,10 @@ def rebuild_request(
             left_out = f"its signatures have an unknown kind ({signature.type}); simulating without them"
             signature, caveats = _absent(signature), [Caveat(left_out)]
     nonce = transaction.replay_protection_nonce
-    if nonce is None:
-        caveats.append(
-            Caveat(f"sequence number {transaction.sequence_number} is already taken; using the account's next one")
-        )
-    else:
-        caveats.append(Caveat(f"nonce {nonce} is already taken; using another one"))
-        nonce ^= _OTHER_NONCE
+    taken = f"sequence number {transaction.sequence_number} is already taken; using the account's next one"
+    if nonce is not None:
+        taken, nonce = f"nonce {nonce} is already taken; using another one", nonce ^ 1 << 63
+    caveats.append(Caveat(taken))
     request = wire.SimulationRequest(
         _with_python_arguments(payload, None if abis_at is None else abis_at(transaction.version)),
         sender=transaction.sender,
@@ -340,7 +334,7 @@ def simulated_again(node: Reads, transaction: Any) -> tuple[Simulation, list[Cav
     request, caveats = rebuild_request(transaction, lambda version: node.abis.at(version, lenient=True))
     simulation = simulate(node, request)
     found = [*caveats]
-    if _WRONG_KEY in simulation.vm_status and request.signature is not None:
+    if "INVALID_AUTH_KEY" in simulation.vm_status and request.signature is not None:
         simulation = simulate(node, request.replace(signature=_absent(request.signature)))
         keyless = "keyless" in str(request.signature.to_wire())  # whose proof is charged as execution
         parts = frozenset({"execution", "total"}) if keyless else frozenset()

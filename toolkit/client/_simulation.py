@@ -271,9 +271,7 @@ def _needs_sequence_number(request: SimulationRequest) -> bool:
     return request.sequence_number is None and request.replay_protection_nonce is None
 
 
-def _prepared(
-    node: Reads, request: SimulationRequest, ledger: LedgerState, sequence_number: int
-) -> PreparedCall[Simulation]:
+def _prepared(node: Reads, request: SimulationRequest, ledger: LedgerState, number: int) -> PreparedCall[Simulation]:
     """Prepare a simulation by the modules of a ledger's head; its expiration counts from the newest head seen.
 
     It is sent in BCS if the node's encoding is BCS and the types of its arguments are known, or if nodes take its
@@ -284,7 +282,7 @@ def _prepared(
     call = payload.transaction_payload if isinstance(payload, Multisig) else payload
     margin_s = _EXPIRATION_S if request.replay_protection_nonce is None else _ORDERLESS_EXPIRATION_S
     numbers = {
-        "sequence_number": sequence_number,
+        "sequence_number": number,
         "max_gas_amount": _PLACEHOLDER_MAX_GAS,
         "gas_unit_price": _PLACEHOLDER_PRICE,
         "expiration_timestamp_secs": int(newest.timestamp.timestamp()) + margin_s,
@@ -293,9 +291,8 @@ def _prepared(
     if isinstance(call, EntryFunction):
         function = entry_function(node, call, abis)
         needed = function is not None and only_in_bcs(call, function)
-        (in_json if call is payload else in_json["transaction_payload"])["arguments"] = json_arguments(
-            call, function, abis
-        )
+        called = in_json if call is payload else in_json["transaction_payload"]
+        called["arguments"] = json_arguments(call, function, abis)
     wants_bcs, must_be_bcs = needed or node.encoding == "bcs", request.needs_bcs
     layouts = _parameter_layouts(call, function, abis) if wants_bcs or must_be_bcs else None
     if must_be_bcs or (wants_bcs and fit_bcs(layouts)):

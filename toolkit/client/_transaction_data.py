@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from toolkit.client._calls import ModuleDigests
+    from toolkit.client._calls import Layouts
     from toolkit.client._http import PreparedCall
     from toolkit.client._reads import Reads, Reconnect
     from toolkit.errors import NodeError, NodeUnreachable
@@ -198,9 +198,10 @@ class TransactionData:
         tags = parse_type_tag(key_type), parse_type_tag(value_type)
         versions = rows["ledger_version"].to_pylist()
         keys, values = (self._layouts_at(tag, versions) for tag in tags)
-        default = (self._newest_layout(tags[0]), self._newest_layout(tags[1]))
+        newest = [self._newest_version()]
+        [key], [value] = (self._layouts_at(tag, newest) for tag in tags)
         layouts = list(zip(keys, values, strict=True))
-        typed = written_items_frame(self._identified(rows), layouts, identity=self._identity, default=default)
+        typed = written_items_frame(self._identified(rows), layouts, identity=self._identity, default=(key, value))
         warn_of_types(typed, f"table {handle}")
         return typed
 
@@ -308,7 +309,7 @@ class TransactionData:
         parsed = parse_type_tag(tag)
         rows = rows_of_type(frame, column, tag)
         layouts = self._layouts_at(parsed, rows["ledger_version"].to_pylist())
-        default = layouts[-1] if layouts else self._newest_layout(parsed)
+        default = layouts[-1] if layouts else self._layouts_at(parsed, [self._newest_version()])[0]
         identity = (*self._identity, *more)
         typed = payload_frame(self._identified(rows), tag, layouts, identity=identity, default=default)
         warn_of_types(typed, tag)
@@ -346,10 +347,6 @@ class TransactionData:
             with self._connected() as node:
                 known |= typed_at(node, tag, missing)
         return [known[version] for version in versions]
-
-    def _newest_layout(self, tag: TypeTag) -> Layout:
-        """Return the layout of a type at the newest version of the transactions; at the head without any."""
-        return self._layouts_at(tag, [self._newest_version()])[0]
 
     def _newest_version(self) -> int:
         """Return the newest version of the transactions; the head without any."""
@@ -423,7 +420,7 @@ class TransactionData:
         if owner is not None:
             with self._connected() as node:
                 version = self._newest_version()
-                return declared_types(node, handle, key_type=None, value_type=None, owner=owner, ledger_version=version)
+                return declared_types(node, handle, None, None, owner=owner, version=version)
         raise InputError(
             f"the types of table {handle} are not known: neither the node nor a resource that these transactions write "
             "declares them; pass key_type= and value_type=, or owner=, the account whose resource holds the table"
@@ -566,9 +563,7 @@ def typed_at(
     return layouts
 
 
-def _failure(
-    node: Reads, found: Mapping[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError]
-) -> NodeError | NodeUnreachable | None:
+def _failure(node: Reads, found: Layouts) -> NodeError | NodeUnreachable | None:
     """Return why a module of these layouts could not be looked up, None if all were."""
     failures = (node.abis.failure(entry[0]) for entry in found.values() if isinstance(entry, tuple))
     return next((failure for failure in failures if failure is not None), None)
@@ -627,15 +622,10 @@ def _state_diff(
     rows = [listed[place] for place, _ in slots]
     after = [_after(row) for row in rows]
     written = [(slot, row["ledger_version"], row["state_key_hash"]) for (_, slot), row in zip(slots, rows, strict=True)]
-    sources: Sequence[_Source]
-    if runs is None:  # simulations ran on the state of their version
-        sources = [Read(slot, version) for slot, version, _ in written]
-    else:
-        sources = _committed_sources(written, runs)
+    ran_on = [Read(slot, version) for slot, version, _ in written]  # of simulations: the state of their version
+    sources: Sequence[_Source] = ran_on if runs is None else _committed_sources(written, runs)
     found = read_states(node, [source for source in sources if isinstance(source, Read)])
-    before = [
-        found[source] if isinstance(source, Read) else None if source is None else after[source] for source in sources
-    ]
+    before = [None if one is None else found[one] if isinstance(one, Read) else after[one] for one in sources]
     pairs = list(zip(before, after, strict=True))
     failures = [next((state for state in pair if isinstance(state, ToolkitError)), None) for pair in pairs]
     known = [tuple(None if isinstance(state, ToolkitError) else state for state in pair) for pair in pairs]

@@ -136,8 +136,7 @@ class VersionPlan:
             return cls(int(text), int(text))
         first: int | datetime
         last: int | datetime
-        match = _PLAN.fullmatch(text)
-        if match:
+        if match := _PLAN.fullmatch(text):
             first, last = int(match["a"] or 0), int(match["b"] or -1)
         else:
             match = _DATES.fullmatch(text)
@@ -274,10 +273,9 @@ def _at_ends(first: datetime, ends: Sequence[datetime], head: int, oldest: int, 
         raise InputError(
             f"the version plan ends at {ends[-1].isoformat()}, before version {oldest}, the oldest that this node has"
         )
-    early = sum(version < oldest for version in found)
-    notes = [f"{early:,} of {len(ends):,} times are before version {oldest}, the oldest that this node has"] * (
-        early > 0
-    )
+    notes = []
+    if early := sum(version < oldest for version in found):
+        notes.append(f"{early:,} of {len(ends):,} times are before version {oldest}, the oldest that this node has")
     if empty := len(ends) - early - len(versions):
         notes.append(f"{empty:,} of {len(ends):,} times have no version of their own, and no row")
     return ResolvedPlan(versions, tuple(notes))
@@ -353,9 +351,7 @@ def evenly(first: int, last: int, count: int) -> Sequence[int]:
     return [first + (last - first) * index // (count - 1) for index in range(count)]
 
 
-def open_pairs(
-    outcomes: Mapping[int, Hashable | None], grid: Collection[int] = ()
-) -> list[tuple[tuple[int, int], int]]:
+def open_pairs(outcomes: Mapping[int, Hashable], grid: Collection[int] = ()) -> list[tuple[tuple[int, int], int]]:
     """Return neighbouring answered versions with different outcomes, each with the version to read next between them.
 
     Parameters
@@ -387,9 +383,7 @@ def open_pairs(
     return sorted(found, key=lambda pair: (pair[0][0] - pair[0][1], pair[0]))
 
 
-def next_round(
-    outcomes: Mapping[int, Hashable | None], *, first: int, last: int, initial: int, limit: int
-) -> list[int]:
+def next_round(outcomes: Mapping[int, Hashable], *, first: int, last: int, initial: int, limit: int) -> list[int]:
     """Return the versions to read next for one call; an empty list if the search is complete.
 
     Parameters

@@ -101,11 +101,8 @@ class EntryFunction(_Call):
         InputError, KeyError, TypeError
             If the object does not have the documented shape.
         """
-        return cls(
-            content["function"],
-            type_arguments=content.get("type_arguments", ()),
-            arguments=content.get("arguments", ()),
-        )
+        given = {name: content.get(name, ()) for name in ("type_arguments", "arguments")}
+        return cls(content["function"], **given)
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -166,13 +163,8 @@ class Script(WireModel):
         InputError, KeyError, TypeError, AttributeError
             If the object does not have the documented shape.
         """
-        code = content["code"]
-        return cls(
-            code["bytecode"],
-            abi=code.get("abi"),
-            type_arguments=content.get("type_arguments", ()),
-            arguments=content.get("arguments", ()),
-        )
+        code, given = content["code"], {name: content.get(name, ()) for name in ("type_arguments", "arguments")}
+        return cls(code["bytecode"], abi=code.get("abi"), **given)
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""

@@ -297,9 +297,8 @@ def decode_account(body: bytes) -> AccountInfo:
     5
     """
     wire = _decode_struct(body, _AccountWire, "account")
-    return AccountInfo(
-        sequence_number=parse_u64(wire.sequence_number, "sequence_number"), authentication_key=wire.authentication_key
-    )
+    number = parse_u64(wire.sequence_number, "sequence_number")
+    return AccountInfo(sequence_number=number, authentication_key=wire.authentication_key)
 
 
 def decode_block(body: bytes) -> BlockInfo:

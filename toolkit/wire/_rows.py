@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from toolkit.wire._transactions import Event, Transaction
 
-
-if TYPE_CHECKING:
     _Columns: TypeAlias = dict[str, list[Any]]
     # Returns the columns that items of one kind have.
     _Reader: TypeAlias = Callable[[Any, "_CanonicalForms"], _Columns]
@@ -109,7 +107,6 @@ _decode_payload_head = msgspec.json.Decoder(_PayloadHead).decode
 _decode_fee_texts = msgspec.json.Decoder(FeeStatementTexts).decode
 _FEES = TRANSACTION_COLUMNS[-7:-2]
 _NO_FEE = (None,) * len(_FEES)
-_FEE_PAYER_SIGNATURE = "fee_payer_signature"
 
 
 def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
@@ -251,8 +248,7 @@ def _texts(raws: Iterable[Any]) -> list[str]:
 # The columns of the transactions of one kind --------------------------------------------------------------------------
 
 
-def _generic(found: list[wire.GenericTransaction], known: _CanonicalForms) -> _Columns:
-    del known  # the fields of an unknown kind are unknown, so none is converted
+def _generic(found: list[wire.GenericTransaction], _: _CanonicalForms) -> _Columns:
     return {
         "version": [one.version_text for one in found],
         "hash": [one.hash for one in found],
@@ -298,8 +294,7 @@ def _metadata(found: list[wire.BlockMetadataTransaction], known: _CanonicalForms
     return _executed(found, known) | {"epoch": [one.epoch_text for one in found]}
 
 
-def _executed(found: list[Any], known: _CanonicalForms) -> _Columns:
-    del known
+def _executed(found: list[Any], _: _CanonicalForms) -> _Columns:
     fees = zip(*[_fee_texts(one.events) for one in found], strict=True)
     return {
         "version": [one.version_text for one in found],
@@ -321,7 +316,7 @@ def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], 
         for head in payloads
     ]
     signatures = [_decode_signature(one.signature_raw) or _Signature() for one in found]
-    payers = [one.fee_payer_address if one.type == _FEE_PAYER_SIGNATURE else None for one in signatures]
+    payers = [one.fee_payer_address if one.type == "fee_payer_signature" else None for one in signatures]
     return {
         "sender": [known.addresses[one.sender] for one in found],
         "fee_payer": [payer and known.addresses[payer] for payer in payers],
@@ -450,8 +445,7 @@ def _deleted_items(found: Sequence[wire.WriteTableItem | wire.DeleteTableItem], 
     }
 
 
-def _generic_changes(found: list[wire.GenericChange], known: _CanonicalForms) -> _Columns:
-    del known
+def _generic_changes(found: list[wire.GenericChange], _: _CanonicalForms) -> _Columns:
     return {"type": [one.type for one in found], "data": [one.raw.decode() for one in found]}
 
 

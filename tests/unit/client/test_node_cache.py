@@ -315,9 +315,8 @@ class TestApart:
         node, _ = a_node(place)
         with node:
             node.view(COUNT, ledger_version=500)
-            request = node.prepare_view(COUNT, 501).request
             cache = NodeCache(node.url, node.cache)
-            where = cache.place(request, 501, gas=True, describe=node.info)
+            where = cache.place(node.prepare_view(COUNT, 501), node.info)
             other = Answer(200, {**answer(["666"]).headers, "X-APTOS-CHAIN-ID": "77"}, b'["666"]')
             cache.store(where, other)
             assert cache.find([where]) == {}
