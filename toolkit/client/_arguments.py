@@ -65,10 +65,11 @@ def check_limit(name: str, value: Any, maximum: float, unit: str) -> float:
     return float(number)
 
 
-def check_text(name: str, value: object) -> None:
-    """Raise InputError unless it is text or None; the message does not show the value, which may be a secret."""
-    if value is not None and not isinstance(value, str):
-        raise InputError(f"{name} must be a str, got {type(value).__name__}")
+def check_texts(**given: object) -> None:
+    """Raise InputError unless all are text or None; the message does not show the value, which may be a secret."""
+    for name, value in given.items():
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{name} must be a str, got {type(value).__name__}")
 
 
 def check_abis(abis: Any) -> dict[tuple[str, str], ModuleAbi]:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._http import PreparedCall
     from toolkit.wire import NodeInfo
-    from toolkit.wire._headers import AnswerHeaders
 
 DISK_BYTES = 2 * 1024**3  # some million answers of views; more would crowd a laptop's disk
 MEMORY_BYTES = 128 * 1024**2  # for nearby nodes, whose answers are cheap to read again
@@ -309,7 +308,7 @@ class AnswerCache:
             self._misses += len(wanted) - len(found)
         return found
 
-    def put(self, key: bytes, answer: Answer, *, version: int = 0, headers: AnswerHeaders | None = None) -> bool:
+    def put(self, key: bytes, answer: Answer, *, version: int = 0) -> bool:
         """Store an answer if it can never change; return whether it was stored.
 
         Parameters
@@ -318,17 +317,15 @@ class AnswerCache:
         answer : Answer
         version : int, default 0
             Ledger version that was read.
-        headers : AnswerHeaders, optional
-            The parsed headers of the answer, if the caller has them.
         """
-        read = headers or answer.parsed
+        read = answer.parsed
         if not self._usable or read.ledger is None or read.ledger.version < version:
             return False
         absent = answer.status == HTTPStatus.NOT_FOUND and answer.error.error_code in _STORED_404
         if answer.status != HTTPStatus.OK and not absent:
             return False
         now = self._clock()
-        row = _row(key, answer, read, int(now))
+        row = _row(key, answer, int(now))
         size = len(row[2]) + len(row[3])
         if size > self._max_bytes // _MAX_SHARE:
             return False
@@ -564,17 +561,17 @@ class NodeCache:
         """Store an answer at its place, if the chain id in its headers matches the place."""
         if self.answers is None or place is None or isinstance(answer, CachedAnswer):
             return
-        headers = answer.parsed
-        if headers.ledger is not None and headers.ledger.chain_id == place.chain_id:
-            self.answers.put(place.key, answer, version=place.version, headers=headers)
+        ledger = answer.parsed.ledger
+        if ledger is not None and ledger.chain_id == place.chain_id:
+            self.answers.put(place.key, answer, version=place.version)
 
 
 # rows -----------------------------------------------------------------------------------------------------------------
 
 
-def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> _Row:
+def _row(key: bytes, answer: Answer, now: int) -> _Row:
     # The documented headers, rebuilt from their parsed values, so that no other content is stored.
-    kind = answer.content_type.partition(";")[0].strip().lower()
+    read, kind = answer.parsed, answer.content_type.partition(";")[0].strip().lower()
     documented = {"Content-Type": kind if kind in _STORED_TYPES else ""}
     if read.ledger is not None and read.brand is not None:
         documented |= ledger_headers(read.ledger, brand=read.brand, gas_used=read.gas_used)

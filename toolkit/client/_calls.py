@@ -182,17 +182,13 @@ class AbiStore:
 
     def digest(self, key: ModuleKey, version: int) -> bytes | None:
         """Return the digest of a module at a version; None if it does not exist, or if that is not known."""
-        return self.known_by_key(key, version).digest
+        return self.known(key, version).digest
 
-    def known(self, address: str, name: str, version: int) -> Known:
-        """Return a module at a version; the node is asked if the known versions around it differ.
+    def known(self, key: ModuleKey, version: int) -> Known:
+        """Return a module at a version, by its canonical address; the node is asked if the versions around it differ.
 
         A module whose look-up fails counts as not known for a while; see `failure`.
         """
-        return self.known_by_key((parse_address(address), name), version)
-
-    def known_by_key(self, key: ModuleKey, version: int) -> Known:
-        """Return a module as `known` does, by an address in its canonical form and a name."""
         override = self._overrides.get(key)
         if override is not None:
             return Known(b"override", override)
@@ -318,7 +314,7 @@ class AbisAt:
             If the look-up fails and `lenient` is False.
         """
         key = parse_address(address), name
-        known = self.store.known_by_key(key, self.version)
+        known = self.store.known(key, self.version)
         self._note({key: known.digest})
         return known
 
@@ -361,7 +357,7 @@ class Made(Generic[T]):
 
         Modules whose look-up fails count as not known; `AbiStore.failure` of the digests returns the reason.
         """
-        known = self._store.known_by_key
+        known = self._store.known
         for entry in reversed(self._made):  # versions are often read in order: the latest is the likeliest
             if all(known(key, version).digest == digest for key, digest in entry[0].items()):
                 return entry

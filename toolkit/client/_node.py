@@ -14,7 +14,7 @@ from toolkit._present.notebook import facts_html
 from toolkit._present.same_name import same_name_problem
 from toolkit._present.text import visible
 from toolkit.client import _http as http
-from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_text, explained
+from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_texts, explained
 from toolkit.client._cache import NodeCache, open_cache
 from toolkit.client._connection import Connection
 from toolkit.client._reads import Reads
@@ -141,9 +141,7 @@ class Node(Reads):
         timeout_s = check_limit("timeout_s", timeout_s, _MAX_TIMEOUT_S, "seconds")
         if requests_per_second is not None:
             requests_per_second = check_limit("requests_per_second", requests_per_second, _MAX_RATE, "per second")
-        check_text("api_key", api_key)
-        check_text("name", name)
-        check_text("cache_name", cache_name)
+        check_texts(api_key=api_key, name=name, cache_name=cache_name)
         abis = check_abis(abis)
         embedded = http.embedded_node(target)
         if embedded is not None:

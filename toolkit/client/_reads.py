@@ -596,7 +596,11 @@ _OUTCOMES = (errors.InputError, errors.NodeError, errors.NodeUnreachable, errors
 
 
 def send_all(
-    node: Reads, tasks: Iterable[Task], prepare: Callable[[Task], PreparedCall[Result] | errors.ToolkitError]
+    node: Reads,
+    tasks: Iterable[Task],
+    prepare: Callable[[Task], PreparedCall[Result] | errors.ToolkitError],
+    *,
+    untyped: dict[int, errors.NodeError | errors.NodeUnreachable] | None = None,
 ) -> Iterator[tuple[int, Result | errors.ToolkitError]]:
     """Prepare tasks, send them at once, and yield (position, result or error) as they come.
 
@@ -608,6 +612,8 @@ def send_all(
     prepare : callable
         Returns the call of a task, or the error that is its outcome. Errors that it raises because the task cannot be
         sent or a module cannot be looked up are the outcome too.
+    untyped : dict of int to error, optional
+        Filled with the positions of calls that are sent without types, and why a module could not be looked up.
 
     Yields
     ------
@@ -615,7 +621,7 @@ def send_all(
         One per task, in the order of completion. If a module could not be looked up and the node refuses the form of
         a call that was encoded without types (400), the outcome is the failure of the look-up.
     """
-    untyped: dict[int, errors.ToolkitError] = {}
+    without_types = {} if untyped is None else untyped
 
     def prepared() -> Iterator[PreparedCall[Result] | errors.ToolkitError]:
         for place, task in enumerate(tasks):
@@ -625,11 +631,11 @@ def send_all(
                 yield error
             else:
                 if not isinstance(call, errors.ToolkitError) and call.untyped is not None:
-                    untyped[place] = call.untyped
+                    without_types[place] = call.untyped
                 yield call
 
     for place, outcome in node.many(prepared()):
-        failure = untyped.pop(place, None)
+        failure = without_types.get(place)
         refused = isinstance(outcome, errors.InvalidRequest) and outcome.vm_error_code is None
         yield place, failure if failure is not None and refused else outcome
 
@@ -660,15 +666,8 @@ def send_all_typed(
     UserWarning
         If modules still cannot be looked up at the end.
     """
-    untyped: dict[int, errors.ToolkitError] = {}
-
-    def noted(place: int) -> PreparedCall[Result]:
-        call = prepare(tasks[place])
-        if call.untyped is not None:
-            untyped[place] = call.untyped
-        return call
-
-    for place, outcome in send_all(node, range(len(tasks)), noted):
+    untyped: dict[int, errors.NodeError | errors.NodeUnreachable] = {}
+    for place, outcome in send_all(node, tasks, prepare, untyped=untyped):
         if isinstance(outcome, errors.ToolkitError) and outcome is not untyped.get(place):
             untyped.pop(place, None)  # the call failed for another reason
         yield place, outcome

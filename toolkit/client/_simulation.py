@@ -367,11 +367,6 @@ _STATUS = {
     "ACCOUNT_NOT_MULTISIG": "multisig_address is not a multisig account; check the address",
     _LINKER: "the transaction needs a module that does not exist; check function and type arguments",
 }
-_MISSING_RESOURCE = frozenset(
-    {"MoveFrom", "MoveFromGeneric", "ImmBorrowGlobal", "ImmBorrowGlobalGeneric"}
-    | {"MutBorrowGlobal", "MutBorrowGlobalGeneric"}
-)
-_PRESENT_RESOURCE = frozenset({"MoveTo", "MoveToGeneric"})
 
 
 def abort_parts(vm_status: str) -> tuple[str | None, str]:
@@ -418,9 +413,8 @@ def _execution_words(status: str) -> str | None:
         return None
     place = _PLACE.search(status, match.end())
     where = f" at {parse_address('0x' + place[1])}" if place else ""
-    where += f": instruction {match['instruction']} of {match['function']} failed"
-    if match["instruction"] in _MISSING_RESOURCE:
-        return f"the resource that the code reads or moves does not exist{where}"
-    if match["instruction"] in _PRESENT_RESOURCE:
-        return f"the resource that the code creates already exists{where}"
-    return f"instruction {match['instruction']} of {match['function']} failed"
+    failed = f"instruction {match['instruction']} of {match['function']} failed"
+    instruction = match["instruction"].removesuffix("Generic")
+    if instruction in {"MoveFrom", "ImmBorrowGlobal", "MutBorrowGlobal"}:
+        return f"the resource that the code reads or moves does not exist{where}: {failed}"
+    return f"the resource that the code creates already exists{where}: {failed}" if instruction == "MoveTo" else failed

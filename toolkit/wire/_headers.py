@@ -235,8 +235,6 @@ def _state(*texts: str) -> LedgerState | None:
     numbers = [number for text in texts if (number := _number(text)) is not None]
     if len(numbers) < len(_LEDGER) or numbers[0] > _U8_MAX:
         return None
-    chain_id, version, oldest_version, timestamp_us, epoch, block_height, oldest_block_height = numbers
+    chain_id, version, oldest_version, timestamp_us, *epoch_and_heights = numbers
     timestamp = timestamp_from_us(timestamp_us)
-    if timestamp is None:
-        return None
-    return LedgerState(chain_id, version, oldest_version, timestamp, epoch, block_height, oldest_block_height)
+    return None if timestamp is None else LedgerState(chain_id, version, oldest_version, timestamp, *epoch_and_heights)

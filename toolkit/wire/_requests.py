@@ -26,13 +26,11 @@ from toolkit.wire._signatures import (
     Ed25519Signature,
     FeePayerSignature,
     MultiAgentSignature,
-    MultiEd25519Signature,
     NoAccountSignature,
     PublicKey,
     SingleKeySignature,
     SingleSenderSignature,
     TransactionSignature,
-    UnknownSignature,
     is_zero_padded,
 )
 
@@ -515,9 +513,7 @@ class SimulationRequest(WireModel):
             return MultiAgentSignature(
                 sender, secondary_signer_addresses=self.secondary_signers, secondary_signers=secondary_signatures
             )
-        if isinstance(sender, Ed25519Signature | MultiEd25519Signature | NoAccountSignature | UnknownSignature):
-            return sender
-        return SingleSenderSignature(sender)
+        return sender if isinstance(sender, get_args(TransactionSignature)) else SingleSenderSignature(sender)
 
     @property
     def needs_bcs(self) -> bool:
@@ -526,12 +522,8 @@ class SimulationRequest(WireModel):
 
     def query(self) -> dict[str, str]:
         """Return the query parameters, which are the estimate options that are True."""
-        options = {
-            "estimate_max_gas_amount": self.estimate_max_gas_amount,
-            "estimate_gas_unit_price": self.estimate_gas_unit_price,
-            "estimate_prioritized_gas_unit_price": self.estimate_prioritized_gas_unit_price,
-        }
-        return {name: "true" for name, value in options.items() if value}
+        options = ("estimate_max_gas_amount", "estimate_gas_unit_price", "estimate_prioritized_gas_unit_price")
+        return {name: "true" for name in options if getattr(self, name)}
 
     def body(
         self, *, sequence_number: int, max_gas_amount: int, gas_unit_price: int, expiration_timestamp_secs: int
