@@ -11,20 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.tables import Listing
+from toolkit.embedded import _execution as execution
 from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Settings
 from toolkit.embedded._code import check_upgrade, read_resource
 from toolkit.embedded._compiler import compiled
 from toolkit.embedded._contract import StandInScript, find_script
-from toolkit.embedded._execution import (
-    MAX_VIEW_GAS,
-    NO_PAYER,
-    call_contract,
-    execute,
-    find_account,
-    returned_text,
-    run_executable,
-    run_view,
-)
 from toolkit.embedded._history import seeded_ledger
 from toolkit.embedded._meter import Schedule, released_schedule
 from toolkit.embedded._profile import ProfilingMeter, profile_of
@@ -69,8 +60,6 @@ if TYPE_CHECKING:
     from toolkit.move import Layout, TypeTag
     from toolkit.wire import LedgerState
     from toolkit.wire._bcs_requests import EncodedPayload
-
-    Registries = Callable[[str], Sequence[dict[str, Any]]]
 
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -174,9 +163,7 @@ class ContractPackage(NamedTuple):
     code: CodeSet
 
     @classmethod
-    def of(
-        cls, contracts: Sequence[type[Module]], name: str | None, code: CodeSet, packages: Registries
-    ) -> ContractPackage:
+    def of(cls, contracts: Sequence[type[Module]], name: str | None, ledger: Ledger) -> ContractPackage:
         """Return the package of contract classes, checked against the published modules.
 
         Parameters
@@ -184,12 +171,10 @@ class ContractPackage(NamedTuple):
         contracts : sequence of Module classes
             Contracts to publish.
         name : str, optional
-            Name of the package; by default that of the published package with the first module, or else the name of
-            the first module.
-        code : CodeSet
-            Modules that are already published.
-        packages : callable
-            Returns the packages in the ``PackageRegistry`` of an address.
+            Name of the package. By default, the name of the published package that contains the first module, or else
+            the name of the first module.
+        ledger : Ledger
+            The ledger to publish on.
 
         Raises
         ------
@@ -197,6 +182,7 @@ class ContractPackage(NamedTuple):
             If the contracts are not at one address, a module they use is not published, a type lacks an ability, or
             an upgrade is not compatible or has the revision of the published code.
         """
+        code = ledger.chain.code_at(ledger.head)
         definitions = tuple(compiled(contract).definition for contract in contracts)
         if len({definition.address for definition in definitions}) != 1:
             addresses = ", ".join(sorted({wire_address(definition.address) for definition in definitions})) or "none"
@@ -212,7 +198,7 @@ class ContractPackage(NamedTuple):
                         f"revision={before.revision + 1} in the class line"
                     )
         owner = definitions[0].address
-        registered = packages(owner)
+        registered = _packages(ledger, owner)
         name = name or _package_with(definitions[0].name, registered) or definitions[0].name
         written = {definition.name for definition in definitions}
         unchanged = tuple(
@@ -222,20 +208,23 @@ class ContractPackage(NamedTuple):
             for module in package["modules"]
             if module["name"] not in written
         )
-        deps = _dependencies((*unchanged, *definitions), owner, packages)
-        return cls(name, owner, definitions, unchanged, deps, code)
+        deps = {} if owner == "0x1" else {_FRAMEWORK: None}  # an ordered set
+        for address, module in sorted(set().union(*(definition.uses for definition in (*unchanged, *definitions)))):
+            needed = _package_with(module, _packages(ledger, address))
+            if needed is None:
+                first = (*unchanged, *definitions)[0].wire_id
+                used = f"{wire_address(address)}::{module}"
+                raise InputError(f"{first} uses {used}, which is not published: publish it first")
+            deps[address, needed] = None
+        return cls(name, owner, definitions, unchanged, tuple(deps), code)
 
     def call(self) -> EncodedEntryFunction:
         """Return the payload of the publishing transaction."""
         metadata = self.code.struct(Code.PackageMetadata, ())
         modules = (*self.unchanged, *self.definitions)
         described = store_value(metadata.kind, package_metadata(self.name, modules, 0, self.deps))
-        arguments = (
-            encode_bcs(Bytes(), encode_bcs(metadata.layout, described)),
-            encode_bcs(
-                self.code.layout("vector<vector<u8>>"), [definition.bytecode for definition in self.definitions]
-            ),
-        )
+        blobs = encode_bcs(self.code.layout("vector<vector<u8>>"), [one.bytecode for one in self.definitions])
+        arguments = (encode_bcs(Bytes(), encode_bcs(metadata.layout, described)), blobs)
         return EncodedEntryFunction(FunctionId("0x1", "code", "publish_package_txn"), (), arguments)
 
     def run(self, session: Session, transaction: Transaction) -> None:
@@ -251,61 +240,18 @@ class ContractPackage(NamedTuple):
             initialize = getattr(definition.contract, "init_module", None)
             if initialize is not None and (definition.address, definition.name) not in self.code.modules:
                 body = partial(initialize, session.link(definition))
-                call_contract(session, f"{definition.wire_id}::init_module", body, [signer_of(self.owner)])
+                execution.call_contract(session, f"{definition.wire_id}::init_module", body, [signer_of(self.owner)])
 
 
-class GovernanceScript(NamedTuple):
-    """Several governance actions in one transaction, like the script of a release proposal.
-
-    Parameters
-    ----------
-    package : ContractPackage, optional
-        Framework modules to upgrade.
-    schedule : bytes, optional
-        Gas schedule to set, as BCS.
-    enable, disable : tuple of int
-        Feature flags to switch.
-    """
-
-    package: ContractPackage | None
-    schedule: bytes | None
-    enable: tuple[int, ...]
-    disable: tuple[int, ...]
-
-    def call(self) -> EncodedScript:
-        """Return the payload of the transaction: a script whose bytecode is a digest of its actions."""
-        modules = () if self.package is None else self.package.definitions
-        actions = b"".join(definition.bytecode for definition in modules) + (self.schedule or b"")
-        actions += repr((self.enable, self.disable)).encode()
-        return EncodedScript(_SCRIPT_MAGIC + hashlib.shake_256(actions).digest(_SCRIPT_BYTES - len(_SCRIPT_MAGIC)))
-
-    def run(self, session: Session, transaction: Transaction) -> None:
-        """Run all actions."""
-        if self.package is not None:
-            self.package.run(session, transaction)
-        if self.schedule is not None:
-            session.module(GasSchedule).set_gas_schedule("0x1", self.schedule)
-        if self.enable or self.disable:
-            session.module(Features).change_feature_flags("0x1", list(self.enable), list(self.disable))
+def _packages(ledger: Ledger, address: str) -> list[dict[str, Any]]:
+    """Return the packages in the ``PackageRegistry`` of an address."""
+    registry = ledger.resource(address, "0x1::code::PackageRegistry")
+    return [] if registry is None else registry["packages"]
 
 
 def _package_with(module: str, registered: Sequence[dict[str, Any]]) -> str | None:
     """Return the name of the registered package that contains a module, or None."""
     return next((known["name"] for known in registered if module in {m["name"] for m in known["modules"]}), None)
-
-
-def _dependencies(definitions: Sequence[Definition], owner: str, packages: Registries) -> tuple[tuple[str, str], ...]:
-    """Return the packages that modules depend on: the framework, and those of the modules they declare."""
-    found = {} if owner == "0x1" else {_FRAMEWORK: None}
-    for address, module in sorted(set().union(*(definition.uses for definition in definitions))):
-        name = _package_with(module, packages(address))
-        if name is None:
-            raise InputError(
-                f"{definitions[0].wire_id} uses {wire_address(address)}::{module}, which is not published: "
-                "publish it first"
-            )
-        found[address, name] = None
-    return tuple(found)
 
 
 _GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
@@ -314,15 +260,6 @@ _PUBLISHING_MAX_GAS = 1_000_000  # one APT at the default price: storage of byte
 _DEFAULT_PRICE = 100
 _EXPIRES_AFTER_S = 600
 _ORDERLESS_EXPIRES_AFTER_S = 50
-
-
-def _not_a_call(value: Any) -> str:
-    """Return the message for an argument of `execute` or `profile` that is not a call, such as a simulation."""
-    text = f"expected an EntryFunction, Script, Multisig or SimulationRequest, got {value!r:.80}"
-    if isinstance(getattr(value, "request", None), SimulationRequest):
-        return f"{text}: pass simulation.request"
-    is_name = isinstance(value, str | StandInScript)
-    return f"{text}; ledger.commit takes a function and its arguments" if is_name else text
 
 
 def _request_of(call: Any, **options: Any) -> SimulationRequest:
@@ -339,9 +276,14 @@ def _request_of(call: Any, **options: Any) -> SimulationRequest:
             raise InputError("pass sender=, the account that sends the transaction; no key is needed")
         request = SimulationRequest(call, **options)
     else:
-        raise InputError(_not_a_call(call))
-    if request.fee_payer is not None and parse_address(request.fee_payer) == NO_PAYER:
-        raise InputError(f"fee_payer {NO_PAYER} works in simulations only: pass an account with coins")
+        hint = ""
+        if isinstance(getattr(call, "request", None), SimulationRequest):
+            hint = ": pass simulation.request"
+        elif isinstance(call, str | StandInScript):
+            hint = "; ledger.commit takes a function and its arguments"
+        raise InputError(f"expected an EntryFunction, Script, Multisig or SimulationRequest, got {call!r:.80}{hint}")
+    if request.fee_payer is not None and parse_address(request.fee_payer) == execution.NO_PAYER:
+        raise InputError(f"fee_payer {execution.NO_PAYER} works in simulations only: pass an account with coins")
     return request
 
 
@@ -658,7 +600,7 @@ class Ledger:
         at = self._readable(version)
         bound, tags, plain = self._view_call(function, arguments, type_arguments, at)
         try:
-            values, gas_used = run_view(self.chain.snapshot(at), bound, plain, tags)
+            values, gas_used = execution.run_view(self.chain.snapshot(at), bound, plain, tags)
         except VmError as error:
             status = error.vm_status
             raise Aborted(f"view {function} at version {at}: {failure_sentence(status)}", status) from None
@@ -666,7 +608,7 @@ class Ledger:
             for layout, value in zip(bound.returns, values, strict=True):
                 encode_bcs(layout, value)
         except SchemaError as error:
-            shown = returned_text(bound, values)
+            shown = execution.returned_text(bound, values)
             raise InputError(f"view {function} did not return a value of its type: {error}; {shown}") from None
         return values, gas_used
 
@@ -809,14 +751,8 @@ class Ledger:
             encoded = tuple(map(encode_bcs, bound.parameters, arguments))
             call = EncodedEntryFunction(FunctionId.parse(function), tags, encoded)
         self._fund_new(sender if fee_payer is None else fee_payer)
-        transaction = self._prepared(
-            call,
-            sender=sender,
-            secondary_signers=secondary_signers,
-            fee_payer=fee_payer,
-            max_gas_amount=max_gas_amount,
-            gas_unit_price=gas_unit_price,
-        )
+        gas = max_gas_amount, gas_unit_price
+        transaction = self._prepared(call, sender, secondary_signers, fee_payer, gas=gas)
         return self._checked(self._commit(transaction), check)
 
     def execute(
@@ -1021,14 +957,27 @@ class Ledger:
         InputError
             If a module is not at 0x1, an upgrade is not compatible, or the script fails.
         """
-        package = self._package(upgrades, None) if upgrades else None
+        package = ContractPackage.of(upgrades, None, self) if upgrades else None
         if package is not None and package.owner != "0x1":
             at = wire_address(package.owner)
             raise InputError(f"governance upgrades modules at 0x1 only, got a module at {at}: use publish instead")
         blob = None if schedule is None else self._schedule_blob(schedule)
-        script = GovernanceScript(package, blob, tuple(enable), tuple(disable))
-        transaction = self._prepared(script.call(), sender="0x1", max_gas_amount=2_000_000)
-        committed = self._commit(transaction, script.run, definitions=package.definitions if package else ())
+        definitions = () if package is None else package.definitions
+
+        def run(session: Session, transaction: Transaction) -> None:
+            if package is not None:
+                package.run(session, transaction)
+            if blob is not None:
+                session.module(GasSchedule).set_gas_schedule("0x1", blob)
+            if enable or disable:
+                session.module(Features).change_feature_flags("0x1", list(enable), list(disable))
+
+        # The bytecode of the script is a digest of its actions.
+        actions = b"".join(definition.bytecode for definition in definitions) + (blob or b"")
+        actions += repr((tuple(enable), tuple(disable))).encode()
+        digest = hashlib.shake_256(actions).digest(_SCRIPT_BYTES - len(_SCRIPT_MAGIC))
+        script = EncodedScript(_SCRIPT_MAGIC + digest)
+        committed = self._commit(self._prepared(script, "0x1", gas=(2_000_000, None)), run, definitions=definitions)
         if not committed.success:
             raise InputError(f"the governance script failed at version {committed.version}: {committed.vm_status}")
         return committed
@@ -1056,10 +1005,10 @@ class Ledger:
             If the contracts are not at one address, a module they use is not published, an upgrade is not compatible,
             or publishing fails.
         """
-        ready = self._package(contracts, package)
+        ready = ContractPackage.of(contracts, package, self)
         if self.view("0x1::coin::balance", [ready.owner], ["0x1::aptos_coin::AptosCoin"])[0][0] < OCTAS_PER_APT:
             self.fund(ready.owner)
-        transaction = self._prepared(ready.call(), sender=ready.owner, max_gas_amount=_PUBLISHING_MAX_GAS)
+        transaction = self._prepared(ready.call(), ready.owner, gas=(_PUBLISHING_MAX_GAS, None))
         committed = self._commit(transaction, ready.run, definitions=ready.definitions)
         if not committed.success:
             raise InputError(f"publishing {ready.name} failed at version {committed.version}: {committed.vm_status}")
@@ -1068,16 +1017,18 @@ class Ledger:
     def _prepared(
         self,
         payload: EncodedPayload,
-        *,
         sender: str,
         secondary_signers: Sequence[str] = (),
         fee_payer: str | None = None,
-        max_gas_amount: int | None = None,
-        gas_unit_price: int | None = None,
+        *,
+        gas: tuple[int | None, int | None],
     ) -> Transaction:
-        """Return a transaction of `sender` with sequence number, expiration and placeholder signatures filled in."""
-        address = parse_address(sender)
-        account = find_account(self.chain.snapshot(self.head), address)
+        """Return a transaction of `sender` with sequence number, expiration and placeholder signatures filled in.
+
+        `gas` is the maximum amount and the unit price; None for the default.
+        """
+        address, (max_gas_amount, gas_unit_price) = parse_address(sender), gas
+        account = execution.find_account(self.chain.snapshot(self.head), address)
         sequence_number = 0 if account is None else account["sequence_number"]
         orderless = isinstance(payload, EncodedPayloadV2) and payload.replay_protection_nonce is not None
         expires_after_s = _ORDERLESS_EXPIRES_AFTER_S if orderless else _EXPIRES_AFTER_S
@@ -1148,7 +1099,7 @@ class Ledger:
         transaction = Transaction(replace(signed, signature=request.signature_to_send()))
         raw, snapshot = transaction.raw, self.chain.snapshot(self.head)
         meter = ProfilingMeter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
-        output = execute(snapshot, transaction, meter=meter)
+        output = execution.execute(snapshot, transaction, meter=meter)
         self._check_accepted(transaction, output)
         name = getattr(getattr(transaction.executable, "function", None), "wire", "a script")
         outcome = (output.success, output.vm_status, output.charges.total_charge_gas_units)
@@ -1158,10 +1109,10 @@ class Ledger:
         name = FunctionId.parse(call.function).wire
         bound, tags, plain = self._view_call(name, call.arguments, call.type_arguments, version)
         snapshot = self.chain.snapshot(version)
-        meter = ProfilingMeter(snapshot.schedule, max_gas_units=MAX_VIEW_GAS, root="view")
+        meter = ProfilingMeter(snapshot.schedule, max_gas_units=execution.MAX_VIEW_GAS, root="view")
         success, status = True, EXECUTED
         try:
-            run_view(snapshot, bound, plain, tags, meter=meter)
+            execution.run_view(snapshot, bound, plain, tags, meter=meter)
         except VmError as error:
             success, status = False, error.vm_status
         return profile_of(meter, name, (success, status, meter.charges().total_charge_gas_units), version)
@@ -1174,14 +1125,8 @@ class Ledger:
         payload = encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
         if committed:
             self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
-        return self._prepared(
-            payload,
-            sender=request.sender,
-            secondary_signers=request.secondary_signers,
-            fee_payer=request.fee_payer,
-            max_gas_amount=request.max_gas_amount,
-            gas_unit_price=request.gas_unit_price,
-        )
+        gas = request.max_gas_amount, request.gas_unit_price
+        return self._prepared(payload, request.sender, request.secondary_signers, request.fee_payer, gas=gas)
 
     def _layouts(self, call: EntryFunction | Script) -> tuple[Layout, ...]:
         """Return the layouts of the parameters of a call at the head, without signers."""
@@ -1208,24 +1153,17 @@ class Ledger:
         code = self.chain.code_at(self.head)
         return encode_bcs(code.struct(GasSchedule.GasScheduleV2, ()).layout, chosen.to_resource())
 
-    def _package(self, contracts: Sequence[type[Module]], name: str | None) -> ContractPackage:
-        def packages(address: str) -> list[dict[str, Any]]:
-            registry = self.resource(address, "0x1::code::PackageRegistry")
-            return [] if registry is None else list(registry["packages"])
-
-        return ContractPackage.of(contracts, name, self.chain.code_at(self.head), packages)
-
     def _commit(
         self,
         transaction: Transaction,
-        body: Callable[[Session, Transaction], None] = run_executable,
+        body: Callable[[Session, Transaction], None] = execution.run_executable,
         *,
         definitions: tuple[Definition, ...] = (),
     ) -> CommittedTransaction:
         if not self._open:
             with self.block():
                 return self._commit(transaction, body, definitions=definitions)
-        output = execute(self.chain.snapshot(self.head), transaction, body)
+        output = execution.execute(self.chain.snapshot(self.head), transaction, body)
         self._check_accepted(transaction, output)
         published = definitions if output.success else ()
         code = self.chain.code_at(self.head)

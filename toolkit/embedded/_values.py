@@ -150,8 +150,8 @@ _ARITHMETIC: tuple[tuple[str, Callable[[Any, Any], int], str], ...] = (
     ("floordiv", _quotient, "Division overflow"),
     ("mod", _remainder, "Integer remainder overflow"),
     ("pow", _power, "Multiplication overflow"),
+    *((name, getattr(int, f"__{name}__"), "") for name in ("and", "or", "xor")),  # always fit
 )
-_BITWISE = ("and", "or", "xor")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -188,7 +188,8 @@ def _comparison(cls: type[Integer], compare: Callable[[Any, Any], bool]) -> Any:
     return operate
 
 
-def _shift(cls: type[Integer], symbol: str) -> Any:
+def _shift(cls: type[Integer], symbol: str) -> tuple[Any, Any]:
+    """Return a shift and its reflection."""
     bits, mask, new, is_left = cls.bits, cls.high, int.__new__, symbol == "<<"
 
     def operate(self: Any, other: Any) -> Any:
@@ -202,14 +203,10 @@ def _shift(cls: type[Integer], symbol: str) -> Any:
         # Bits that are shifted out are lost, as in Move.
         return new(cls, int.__lshift__(self, amount) & mask if is_left else int.__rshift__(self, amount))
 
-    return operate
-
-
-def _reflected_shift(operate: Any, cls: type[Integer]) -> Any:
     def reflected(self: Any, other: Any) -> Any:
         return operate(Integer(other), self) if cls is U8 else cls.of("a shift by a number that is not a u8")
 
-    return reflected
+    return operate, reflected
 
 
 def _negation(cls: type[Integer]) -> Any:
@@ -229,31 +226,25 @@ def _complete(cls: type[Integer]) -> None:
         operate, reflected = _arithmetic(cls, compute, problem)
         setattr(cls, f"__{name}__", operate)
         setattr(cls, f"__r{name}__", reflected)
-    for name in _BITWISE:
-        operate, reflected = _arithmetic(cls, getattr(int, f"__{name}__"), "")
-        setattr(cls, f"__{name}__", operate)
-        setattr(cls, f"__r{name}__", reflected)
     for name in _COMPARISONS:
         setattr(cls, f"__{name}__", _comparison(cls, getattr(int, f"__{name}__")))
     for name, symbol in (("lshift", "<<"), ("rshift", ">>")):
-        operate = _shift(cls, symbol)
+        operate, reflected = _shift(cls, symbol)
         setattr(cls, f"__{name}__", operate)
-        setattr(cls, f"__r{name}__", _reflected_shift(operate, cls))
-    unary: dict[str, Callable[[Any], Any]] = {"__neg__": _negation(cls), "__pos__": lambda self: self}
-    unary["__hash__"] = int.__hash__  # setting __eq__ took it away
-    for name, function in unary.items():
-        setattr(cls, name, function)
+        setattr(cls, f"__r{name}__", reflected)
+    unary: dict[str, Any] = {"neg": _negation(cls), "pos": lambda self: self, "hash": int.__hash__}
+    for name, function in unary.items():  # setting __eq__ took away __hash__
+        setattr(cls, f"__{name}__", function)
 
 
-def _typed(name: str) -> type[Integer]:
-    bits = int(name[1:])
+def _typed(name: str, bits: int) -> type[Integer]:
     low, high = (0, (1 << bits) - 1) if name[0] == "u" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     body = {"__slots__": (), "move_name": name, "low": low, "high": high, "bits": bits}
     return type(name.upper(), (Integer,), body)
 
 
 INTEGERS: dict[str, type[Integer]] = {
-    f"{sign}{bits}": _typed(f"{sign}{bits}") for sign in "ui" for bits in (8, 16, 32, 64, 128, 256)
+    f"{sign}{bits}": _typed(f"{sign}{bits}", bits) for sign in "ui" for bits in (8, 16, 32, 64, 128, 256)
 }
 U8, U64 = INTEGERS["u8"], INTEGERS["u64"]
 

@@ -43,34 +43,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Self
 
-__all__ = [
-    "T0",
-    "T1",
-    "Enum",
-    "Event",
-    "Object",
-    "Option",
-    "Resource",
-    "String",
-    "Struct",
-    "Table",
-    "TypeArgument",
-    "address",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
-    "i128",
-    "i256",
-    "signer",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "u128",
-    "u256",
-    "vector",
-]
+__all__ = ["T0", "T1", "Enum", "Event", "Object", "Option", "Resource", "String", "Struct", "Table", "TypeArgument"]
+__all__ += ["address", "signer", "vector"]
+__all__ += ["i8", "i16", "i32", "i64", "i128", "i256", "u8", "u16", "u32", "u64", "u128", "u256"]
 
 # In the order in which nodes print them.
 ABILITIES = ("copy", "drop", "store", "key")
@@ -185,19 +160,15 @@ class Address(str):
     def __eq__(self, other: object) -> bool:
         if str.__eq__(self, other) is True or not isinstance(other, str):
             return str.__eq__(self, other)
-        return not isinstance(other, Address) and other.startswith("0x") and _canonical(other) == str(self)
+        try:
+            return not isinstance(other, Address) and other.startswith("0x") and parse_address(other) == str(self)
+        except InputError:
+            return False
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     __hash__ = str.__hash__
-
-
-def _canonical(text: str) -> str:
-    try:
-        return parse_address(text)
-    except InputError:
-        return ""
 
 
 class Signer(Address):
@@ -325,7 +296,8 @@ class Table(Generic[T0, T1]):
         borrowed = self._session.borrowed(
             self.handle,
             lambda loan: self._session.item(state_key, self._value, loan),
-            lambda changed: self._store(state_key, changed),
+            # Its parts were checked when they were assigned.
+            lambda changed: self._write(state_key, changed, checked=True),
             always=self._value.take is None,
         )
         return typing.cast("AbstractContextManager[T1]", borrowed)
@@ -358,12 +330,8 @@ class Table(Generic[T0, T1]):
             session.check_not_borrowed(self.handle, "an item of this table")
         return session.item_key(verb, self.handle, self._key, key)
 
-    def _write(self, state_key: Any, value: Any) -> None:
-        self._session.write_item(state_key, self._key, self._value, value)
-
-    def _store(self, state_key: Any, value: Any) -> None:
-        """Write an item that was borrowed, whose parts were checked when they were assigned."""
-        self._session.write_item(state_key, self._key, self._value, value, checked=True)
+    def _write(self, state_key: Any, value: Any, *, checked: bool = False) -> None:
+        self._session.write_item(state_key, self._key, self._value, value, checked=checked)
 
     def _refuse(self, *_: Any) -> typing.NoReturn:
         raise InputError(
@@ -779,14 +747,23 @@ class Struct(Value):
         return f"{type(self).__name__}({fields})"
 
     @classmethod
+    @functools.cache
     def move_fields(cls) -> dict[str, Any]:
         """Return the resolved annotations of the fields by name, in order of declaration."""
-        return _struct_fields(cls)  # type: ignore[arg-type]  # classes are hashable; instances are not
+        fields: dict[str, Any] = {}
+        for owner in reversed(cls.__mro__):
+            if owner in {Struct, Enum} or not issubclass(owner, Struct):
+                continue
+            # As in Python, a nested class sees the module's class by name, not what is nested in it.
+            module = getattr(owner, "move_namespace", owner)
+            fields |= resolve_annotations(owner, module, f"struct {cls.__name__}", own_name_wins=True)
+        return fields
 
     @classmethod
+    @functools.lru_cache(maxsize=4096)
     def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
         """Return the struct as a Move type with the given type arguments."""
-        return _struct_type(cls, arguments)  # type: ignore[arg-type]  # classes are hashable; instances are not
+        return MoveType(_struct_text(cls, arguments), *_conversions(cls, arguments), _take_struct(cls))
 
     @classmethod
     def move_declared(cls) -> type[Struct]:
@@ -898,9 +875,24 @@ class Enum(Struct):
         self.__dict__.update(value.__dict__)
 
     @classmethod
+    @functools.lru_cache(maxsize=4096)
     def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
-        """Return the enum as a Move type with the given type arguments."""
-        return _enum_type(cls.move_enum or cls, arguments)  # type: ignore[arg-type]  # classes are hashable
+        """Return the enum as a Move type with the given type arguments.
+
+        Its decoded values are dicts that start with the name of the variant.
+        """
+        enum = cls.move_enum or cls
+        plans = {name: _conversions(variant, arguments) for name, variant in enum.move_variants.items()}
+
+        def lift(session: Any, plain: dict[str, Any]) -> Struct:
+            fields = dict(plain)
+            return plans[fields.pop(VARIANT)][0](session, fields)
+
+        def lower(value: Enum) -> dict[str, Any]:
+            name = type(value).__name__
+            return {VARIANT: name, **plans[name][1](value)}
+
+        return MoveType(_struct_text(enum, arguments), lift, lower, _take_struct(enum))
 
     @classmethod
     def move_declared(cls) -> type[Struct]:
@@ -970,7 +962,9 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
     InputError
         If an annotation uses a name that is not defined.
     """
-    scope = {name: globals()[name] for name in __all__} | _module_names(owner)
+    # The names of the module that defines the function or the class.
+    module = getattr(owner, "__globals__", None)
+    scope = {name: globals()[name] for name in __all__} | (module or vars(sys.modules[owner.__module__]))
     names: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         nested = {name: member for name, member in vars(base).items() if isinstance(member, type)}
@@ -1010,31 +1004,7 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
     return found
 
 
-def _module_names(owner: Any) -> dict[str, Any]:
-    """Return the names of the module that defines a function or a class."""
-    names = getattr(owner, "__globals__", None)
-    return vars(sys.modules[owner.__module__]) if names is None else names
-
-
 _MAPS = frozenset({"Map", "HashMap", "SimpleMap", "OrderedMap", "BigOrderedMap", "SmartTable", "TableWithLength"})
-
-
-@functools.cache
-def _struct_fields(cls: type[Struct]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for owner in reversed(cls.__mro__):
-        if owner in {Struct, Enum} or not issubclass(owner, Struct):
-            continue
-        # As in Python, a nested class sees the module's class by name, not what is nested in it.
-        module = getattr(owner, "move_namespace", owner)
-        fields |= resolve_annotations(owner, module, f"struct {cls.__name__}", own_name_wins=True)
-    return fields
-
-
-@functools.lru_cache(maxsize=4096)
-def _struct_type(cls: type[Struct], arguments: tuple[MoveType, ...]) -> MoveType:
-    """Return the Move type of a struct."""
-    return MoveType(_struct_text(cls, arguments), *_conversions(cls, arguments), _take_struct(cls))
 
 
 def is_framework(cls: type) -> bool:
@@ -1061,22 +1031,6 @@ def _take_struct(cls: type[Struct]) -> _Lower | None:
         return value if framework else own(value)
 
     return taken
-
-
-@functools.lru_cache(maxsize=4096)
-def _enum_type(cls: type[Enum], arguments: tuple[MoveType, ...]) -> MoveType:
-    """Return the Move type of an enum, whose decoded values are dicts that start with the variant's name."""
-    plans = {name: _conversions(variant, arguments) for name, variant in cls.move_variants.items()}
-
-    def lift(session: Any, plain: dict[str, Any]) -> Struct:
-        fields = dict(plain)
-        return plans[fields.pop(VARIANT)][0](session, fields)
-
-    def lower(value: Enum) -> dict[str, Any]:
-        name = type(value).__name__
-        return {VARIANT: name, **plans[name][1](value)}
-
-    return MoveType(_struct_text(cls, arguments), lift, lower, _take_struct(cls))
 
 
 # The descriptor of a slot, which sets it without `Struct.__setattr__`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 from toolkit.embedded._contract import Module
@@ -103,6 +104,7 @@ class EventModule(Module, address="0x1", name="event"):
         guid: Guid.GUID
 
         @classmethod
+        @lru_cache(maxsize=4096)
         def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
             """Return the Move type of handles."""
             kind = super().move_type(arguments)
