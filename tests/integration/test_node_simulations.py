@@ -393,7 +393,7 @@ def test_limits_of_gas_and_price_are_those_of_the_schedule(release):
     ledger = embedded.Ledger(release=release, accounts={"0xa11ce": 2**62, "0xb0b": 1})
 
     def status(gas, price):
-        prepared = ledger._prepared(_transfer(), sender="0xa11ce", max_gas_amount=gas, gas_unit_price=price)
+        prepared = ledger._prepared(_transfer(), sender="0xa11ce", gas=(gas, price))
         return execute(ledger.chain.snapshot(ledger.head), prepared).vm_status
 
     assert status(highest, cheapest) == status(highest, dearest) == "Executed successfully"

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from toolkit.embedded._state import group_key, resource_key
+from toolkit.embedded._state import group_key, resource_key, struct_tag_bytes
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.types import (
     ABILITIES,
@@ -34,7 +34,7 @@ from toolkit.embedded.types import (
 )
 from toolkit.errors import InputError
 from toolkit.move import Primitive, StructTag, Vector, decode_bcs, parse_type_tag, resolve_layout
-from toolkit.move._bcs import Reader, Writer, read_type_tag, write_type_tag
+from toolkit.move._bcs import Reader, Writer, read_type_tag
 from toolkit.move._ids import address_to_bytes
 from toolkit.move._type_tags import TypeParameter, substitute, wire_type
 
@@ -327,9 +327,14 @@ class CodeSet:
         self.modules = modules
         self._enum_variants = enum_variants
         cached = lru_cache(_CACHE_SIZE)
-        self.layout: Callable[[str], Layout] = cached(self._layout)
-        self.decoded: Callable[[str, bytes], Any] = lru_cache(_CACHED_VALUES)(self._decoded)
-        self.abilities: Callable[[str], frozenset[str]] = cached(self._abilities)
+        # The layout and the abilities of a type that is given as text.
+        self.layout: Callable[[str], Layout]
+        self.layout = cached(lambda text: _shared_layout(resolve_layout(parse_type_tag(text), self)))
+        self.abilities: Callable[[str], frozenset[str]]
+        self.abilities = cached(lambda text: abilities_of(self, parse_type_tag(text)))
+        # A decoded value of a framework struct; it is shared, so it must not be changed.
+        self.decoded: Callable[[str, bytes], Any]
+        self.decoded = lru_cache(_CACHED_VALUES)(lambda text, data: decode_bcs(self.layout(text), data))
         self.struct: Callable[[type[Struct], tuple[TypeTag, ...]], StructType]
         self.struct = cached(self._struct)  # type: ignore[assignment]  # classes are hashable
         self.function: Callable[[str, str, str, tuple[TypeTag, ...]], BoundFunction] = cached(self._function)
@@ -364,18 +369,6 @@ class CodeSet:
             structs.append(struct)
         return definition.abi_json | {"structs": structs}
 
-    def _layout(self, text: str) -> Layout:
-        """Return the layout of a type given as text."""
-        return _shared_layout(resolve_layout(parse_type_tag(text), self))
-
-    def _decoded(self, text: str, data: bytes) -> Any:
-        """Return a decoded value of a framework struct; it is shared, so it must not be changed."""
-        return decode_bcs(self.layout(text), data)
-
-    def _abilities(self, text: str) -> frozenset[str]:
-        """Return the abilities of a type given as text."""
-        return abilities_of(self, parse_type_tag(text))
-
     def _struct(self, struct: type[Struct], arguments: tuple[TypeTag, ...]) -> StructType:
         """Return a struct with its type arguments."""
         constraints = struct_constraints(struct)
@@ -390,11 +383,6 @@ class CodeSet:
         group = None if struct.move_group is None else str(parse_type_tag(struct.move_group))
         return StructType(str(parsed), kind, self.layout(kind.text), abilities_of(self, parsed), group)
 
-    def find(self, address: str, module: str, name: str) -> tuple[Definition | None, Function | None]:
-        """Return a module's definition and one of its functions, each None if it is not published."""
-        definition = self.modules.get((address, module))
-        return definition, None if definition is None else definition.functions.get(name)
-
     def _function(self, address: str, module: str, name: str, arguments: tuple[TypeTag, ...]) -> BoundFunction:
         """Return a function with its type arguments.
 
@@ -404,9 +392,10 @@ class CodeSet:
             If the module or function is not published, the number of type arguments is wrong, or one of them is a
             struct that does not exist or lacks an ability that the function requires.
         """
-        definition, function = self.find(address, module, name)
+        definition = self.modules.get((address, module))
         if definition is None:
             raise _not_linked(address, module)
+        function = definition.functions.get(name)
         if function is None:
             full = address_to_bytes(address).hex()
             raise VmError("FUNCTION_RESOLUTION_FAILURE", f"Function {full}::{module}::{name} does not exist")
@@ -429,16 +418,10 @@ class CodeSet:
     ) -> BoundFunction:
         """Return a function with its type arguments, which are not checked."""
         checked = definition is None or not is_framework(definition.contract)
-        parameters = [self._substituted(kind, arguments, checked=checked) for kind in function.parameters]
-        returns = [self._substituted(kind, arguments, checked=checked) for kind in function.returns]
-        return BoundFunction(
-            definition,
-            function,
-            tuple(self.layout(kind.text) for kind in parameters),
-            tuple(self.layout(kind.text) for kind in returns),
-            tuple(parameters),
-            tuple(returns),
-        )
+        parameters = tuple(self._substituted(kind, arguments, checked=checked) for kind in function.parameters)
+        returns = tuple(self._substituted(kind, arguments, checked=checked) for kind in function.returns)
+        layouts, return_layouts = ([self.layout(kind.text) for kind in kinds] for kinds in (parameters, returns))
+        return BoundFunction(definition, function, tuple(layouts), tuple(return_layouts), parameters, returns)
 
     def _kind(self, tag: TypeTag) -> MoveType:
         """Return a type argument as a Move type: values of a contract's struct are instances of its class."""
@@ -548,19 +531,13 @@ def check_upgrade(before: Definition, after: Definition) -> None:
 # -- resource groups: resources of one address that are stored, read and charged together ----------------------------
 
 
-def group_of(code: CodeSet, tag: StructTag) -> str | None:
-    """Return the canonical tag of a struct's resource group, or None if it is not in a group."""
-    struct = code.struct_class(tag)
-    return None if struct is None or struct.move_group is None else str(parse_type_tag(struct.move_group))
-
-
 def read_resource(state: VersionedState, code: CodeSet, address: str, tag: StructTag, version: int) -> bytes | None:
     """Return a resource's bytes at a version, or None; the resource may be stored alone or in a group."""
-    group = group_of(code, tag)
-    if group is None:
+    struct = code.struct_class(tag)
+    if struct is None or struct.move_group is None:
         value = state.read(resource_key(address, str(tag)), version)
         return None if value is None else value.data
-    value = state.read(group_key(address, group), version)
+    value = state.read(group_key(address, str(parse_type_tag(struct.move_group))), version)
     return None if value is None else decode_group(value.data).get(str(tag))
 
 
@@ -578,17 +555,10 @@ def encode_group(members: Mapping[str, bytes]) -> bytes | None:
         return None
     writer = Writer()
     writer.uleb128(len(members))
-    for tag, data in sorted((_tag_bytes(tag), data) for tag, data in members.items()):
+    for tag, data in sorted((struct_tag_bytes(tag), data) for tag, data in members.items()):
         writer.fixed(tag)
         writer.bytes(data)
     return bytes(writer.getvalue())
-
-
-@lru_cache(maxsize=1024)
-def _tag_bytes(tag: str) -> bytes:
-    writer = Writer()
-    write_type_tag(writer, parse_type_tag(tag))
-    return bytes(writer.getvalue())[1:]
 
 
 @lru_cache(maxsize=4096)

@@ -19,7 +19,6 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-import copy as copying
 import functools
 import hashlib
 import inspect
@@ -27,7 +26,7 @@ import linecache
 import sys
 import types
 import typing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import did_you_mean, place
@@ -148,15 +147,6 @@ class FunctionSource:
         return found
 
 
-@dataclass
-class _Found:
-    """What was found in a function: problems with their lines, places that write, methods of `self` that it calls."""
-
-    problems: list[tuple[int, str]] = field(default_factory=list)
-    writes: list[tuple[int, str]] = field(default_factory=list)
-    calls: dict[str, int] = field(default_factory=dict)
-
-
 def check_contract(cls: Any, sources: Mapping[str, FunctionSource]) -> None:
     """Check the methods of a contract.
 
@@ -166,7 +156,7 @@ def check_contract(cls: Any, sources: Mapping[str, FunctionSource]) -> None:
         With everything that Move's compiler would refuse, a line each.
     """
     messages: list[tuple[int, str]] = []
-    found = {name: _Checker(source, cls).run() for name, source in sources.items() if source.tree is not None}
+    found = {name: _Checker(source, cls) for name, source in sources.items() if source.tree is not None}
     for name, one in found.items():
         problems = list(one.problems)
         if getattr(getattr(vars(cls)[name], "move_mark", None), "is_view", False):
@@ -176,28 +166,19 @@ def check_contract(cls: Any, sources: Mapping[str, FunctionSource]) -> None:
         raise ContractError("\n".join(dict.fromkeys(text for _, text in sorted(messages, key=lambda one: one[0]))))
 
 
-def check_function(source: FunctionSource) -> None:
-    """Check the function of a script, as `check_contract` does."""
-    problems = [] if source.tree is None else _Checker(source, None).run().problems
-    if problems:
-        raise ContractError(
-            "\n".join(text for _, text in _located(source, f"script {source.function.__name__}", problems))
-        )
-
-
 def _located(source: FunctionSource, name: str, problems: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Yield line and message of problems."""
     file = source.function.__code__.co_filename
     return ((line, f"{name}: {problem}{place(file, line)}") for line, problem in problems)
 
 
-def _writes_of(name: str, found: Mapping[str, _Found], seen: frozenset[str] = frozenset()) -> Iterator[tuple[int, str]]:
+def _writes_of(name: str, found: Mapping[str, _Checker], seen: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
     """Yield the lines of a function that write, or that call a method that does."""
     if name in seen or name not in found:
         return
     yield from found[name].writes
     for method, line in found[name].calls.items():
-        if next(_writes_of(method, found, seen | {name}), None) is not None:
+        if next(_writes_of(method, found, (*seen, name)), None) is not None:
             yield line, f"self.{method} writes"
 
 
@@ -206,13 +187,23 @@ _NUMBER = "a number without a width"
 
 
 class _Checker:
-    """Follows the types through a function, statement by statement."""
+    """Follows the types through a function, statement by statement.
+
+    Attributes
+    ----------
+    problems, writes : list of (int, str)
+        What Move's compiler would refuse, and what writes to the ledger, with the lines.
+    calls : dict of str to int
+        Methods of `self` that the function calls, with the line of the first call.
+    """
 
     def __init__(self, source: FunctionSource, cls: Any) -> None:
         self._source = source
         self._cls = cls
         self.tree: ast.FunctionDef = typing.cast("ast.FunctionDef", source.tree)
-        self.found = _Found()
+        self.problems: list[tuple[int, str]] = []
+        self.writes: list[tuple[int, str]] = []
+        self.calls: dict[str, int] = {}
         self._scope = source.scope()
         hints = source.hints(cls) if cls is not None else {}
         names = [one.arg for one in self.tree.args.args]
@@ -232,14 +223,10 @@ class _Checker:
                     | ast.MatchMapping(rest=name)
                 ):
                     self._locals.add(name)
-
-    def run(self) -> _Found:
-        """Check the function and return what was found."""
         self._block(self.tree.body)
-        return self.found
 
     def _problem(self, node: ast.AST, text: str) -> None:
-        self.found.problems.append((getattr(node, "lineno", self.tree.lineno), text))
+        self.problems.append((getattr(node, "lineno", self.tree.lineno), text))
 
     def _missing(self, node: ast.AST, what: str, name: str, known: Iterable[str], otherwise: str) -> None:
         """Report a name that does not exist, with the one that is meant."""
@@ -267,7 +254,7 @@ class _Checker:
                 if value is not None:
                     self._check_same(node, self._types[name], self._type(value), f"{name} must be")
             case ast.AugAssign(target=target, op=operation, value=value):
-                loaded = copying.copy(target)
+                loaded = copy.copy(target)
                 loaded.ctx = ast.Load()
                 whole = ast.copy_location(ast.BinOp(loaded, operation, value), node)
                 self._assign(target, self._type(whole), value, changes=True)
@@ -494,7 +481,7 @@ class _Checker:
     def _method(self, node: ast.Call, name: str, given: list[Any]) -> Any:
         """Return the type of a call of a method of `self`."""
         if name in _WRITES:
-            self.found.writes.append((node.lineno, f"self.{name} writes"))
+            self.writes.append((node.lineno, f"self.{name} writes"))
         match name:
             case "borrow" | "borrow_mut" | "move_from" | "exists" if given:
                 resource = self._static(node.args[0])
@@ -514,7 +501,7 @@ class _Checker:
         function = _function_of(self._cls, name)
         if not inspect.isfunction(function) or name in _OF_SELF:
             return _UNKNOWN
-        self.found.calls.setdefault(name, node.lineno)
+        self.calls.setdefault(name, node.lineno)
         return self._called(node, function, given, f"self.{name}")
 
     def _called(self, node: ast.Call, function: Any, given: list[Any], what: str) -> Any:
@@ -543,7 +530,7 @@ class _Checker:
         if typing.get_origin(kind) is Table:
             # Its items are stored apart, so a table can be changed through what is borrowed read-only.
             if name in _TABLE_WRITES:
-                self.found.writes.append((node.lineno, f"{ast.unparse(function)} writes"))
+                self.writes.append((node.lineno, f"{ast.unparse(function)} writes"))
             return bool if name == "contains" else _UNKNOWN if name in {"add", "upsert"} else typing.get_args(kind)[1]
         if name in _VECTOR_WRITES and self._is_read_only(function.value):
             self._problem(node, f"{ast.unparse(function.value)} {_READ_ONLY}")
@@ -634,9 +621,9 @@ class _Checker:
 
     def _quiet(self, node: ast.expr) -> Any:
         """Return the type of an expression that has been checked."""
-        before = len(self.found.problems), len(self.found.writes)
+        before = len(self.problems), len(self.writes)
         kind = self._type(node)
-        del self.found.problems[before[0] :], self.found.writes[before[1] :]
+        del self.problems[before[0] :], self.writes[before[1] :]
         return kind
 
     def _is_self(self, node: ast.expr) -> bool:
@@ -715,7 +702,7 @@ def _type_of(value: Any) -> Any:
 
 
 def _is_allowed(value: Any) -> bool:
-    """Return whether a contract may use a value from outside: constants, types, contracts, and copying."""
+    """Return whether a contract may use a value from outside: constants, types, contracts, and copy."""
     if isinstance(value, tuple):
         return all(map(_is_allowed, value))
     if isinstance(value, types.ModuleType):
@@ -725,7 +712,7 @@ def _is_allowed(value: Any) -> bool:
     is_constant = value is None or isinstance(value, bool | int | str | bytes | AbortCode | StructTag | float)
     home = getattr(value, "__module__", "")
     is_ours = home.startswith("toolkit.embedded.framework") or home == AbortCode.__module__
-    return is_constant or is_ours or value is copying.copy or value is copying.deepcopy or alias_kind(value) is not None
+    return is_constant or is_ours or value is copy.copy or value is copy.deepcopy or alias_kind(value) is not None
 
 
 # -- what contract code sees in place of builtins ------------------------------------------------------------------
@@ -749,36 +736,20 @@ class ContractRange:
         return len(self._range)
 
 
-def _len(value: Any) -> Any:
-    """Return the length of a vector, or the number of bytes of a text."""
-    return U64(len(value.encode()) if isinstance(value, str) else len(value))
-
-
-def _sum(values: Iterable[Any], start: Any = None) -> Any:
-    return sum(values, Integer(0) if start is None else start)
-
-
-def _enumerate(values: Iterable[Any], start: Any = 0) -> Iterator[tuple[Any, Any]]:
-    return ((U64(index), value) for index, value in enumerate(values, start))
-
-
 def _list(values: Iterable[Any] = ()) -> Vector:
     found = Vector(kind=getattr(values, "kind", None))
     found.extend(values)
     return found
 
 
-def _sorted(values: Iterable[Any], **options: Any) -> Vector:
-    return Vector(sorted(values, **options), getattr(values, "kind", None))
-
-
 _REPLACED: dict[str, Any] = {
     "range": ContractRange,
-    "len": _len,
-    "sum": _sum,
-    "enumerate": _enumerate,
+    # The length of a vector, or the number of bytes of a text.
+    "len": lambda value: U64(len(value.encode()) if isinstance(value, str) else len(value)),
+    "sum": lambda values, start=None: sum(values, Integer(0) if start is None else start),
+    "enumerate": lambda values, start=0: ((U64(index), value) for index, value in enumerate(values, start)),
     "list": _list,
-    "sorted": _sorted,
+    "sorted": lambda values, **options: Vector(sorted(values, **options), getattr(values, "kind", None)),
 }
 _BUILTINS = {name: getattr(builtins, name) for name in ALLOWED_BUILTINS if hasattr(builtins, name)}
 _BUILTINS |= {"__build_class__": builtins.__build_class__, "AssertionError": AssertionError}
@@ -844,7 +815,7 @@ class _Rewriter(ast.NodeTransformer):
             node.guard = self.visit(node.guard)
         return node
 
-    def visit_For(self, node: ast.For) -> ast.AST:
+    def visit_For(self, node: ast.For | ast.comprehension) -> ast.AST:
         self.generic_visit(node)
         node.iter = self._charged(node.iter)
         return node
@@ -854,18 +825,14 @@ class _Rewriter(ast.NodeTransformer):
         node.body.insert(0, ast.copy_location(ast.Expr(self._method("charge_turn", [], node)), node))
         return node
 
-    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        self.generic_visit(node)
-        node.iter = self._charged(node.iter)
-        return node
+    visit_comprehension = visit_For
 
-    def visit_List(self, node: ast.List) -> ast.AST:
+    def visit_List(self, node: ast.List | ast.ListComp) -> ast.AST:
         self.generic_visit(node)
-        return self._call(_VECTOR, node) if isinstance(node.ctx, ast.Load) else node
+        is_target = isinstance(node, ast.List) and not isinstance(node.ctx, ast.Load)
+        return node if is_target else self._call(_VECTOR, node)
 
-    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
-        self.generic_visit(node)
-        return self._call(_VECTOR, node)
+    visit_ListComp = visit_List  # noqa: N815 - the name that `ast` calls
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -931,11 +898,6 @@ def _rewritten(source: FunctionSource, typed: Callable[[ast.expr], Any]) -> Any:
 # -- classes ---------------------------------------------------------------------------------------------------------
 
 
-def is_of_node(cls: type) -> bool:
-    """Return whether a contract belongs to the node: the framework and the contracts of the seeded history."""
-    return cls.__module__.startswith("toolkit.embedded.")
-
-
 def compiled(contract: Any) -> Any:
     """Return a contract class, whose methods have been checked and rewritten; it is done once.
 
@@ -945,27 +907,25 @@ def compiled(contract: Any) -> Any:
         If Move's compiler would refuse the contract, with all its lines.
     """
     if "move_compiled" not in vars(contract):  # asked at each link of a module, so looked up first
-        for cls in reversed(contract.__mro__):
-            if "definition" in vars(cls) and not is_of_node(cls) and "move_compiled" not in vars(cls):
-                _compile(cls)
+        for cls in reversed(contract.__mro__):  # the classes that it extends, too
+            is_of_node = cls.__module__.startswith("toolkit.embedded.")  # the framework, or of the seeded history
+            if "definition" in vars(cls) and not is_of_node and "move_compiled" not in vars(cls):
+                functions = {name: member for name, member in vars(cls).items() if inspect.isfunction(member)}
+                sources = {name: _source(inspect.unwrap(function)) for name, function in functions.items()}
+                check_contract(cls, sources)
+                for name, source in sources.items():
+                    setattr(cls, name, _method(cls, name, source))
+                cls.move_compiled = True
         contract.move_compiled = True
     return contract
 
 
-def _compile(cls: Any) -> None:
-    sources = {
-        name: _source(inspect.unwrap(member)) for name, member in vars(cls).items() if inspect.isfunction(member)
-    }
-    check_contract(cls, sources)
-    for name, source in sources.items():
-        setattr(cls, name, _method(cls, name, source))
-    cls.move_compiled = True  # of a class that is extended, too
-
-
 def compiled_script(function: Any) -> Any:
-    """Return the function of a script, checked and rewritten."""
+    """Return the function of a script, checked as a contract is and rewritten."""
     source = _source(function)
-    check_function(source)
+    problems = [] if source.tree is None else _Checker(source, None).problems
+    if problems:
+        raise ContractError("\n".join(text for _, text in _located(source, f"script {function.__name__}", problems)))
     return _rewritten(source, lambda _: None)
 
 
@@ -1074,20 +1034,17 @@ def _class_code(cls: type) -> list[Any]:
     for name, member in sorted(vars(cls).items()):
         value = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
         if isinstance(value, types.FunctionType):
-            found.append((name, _function_code(_source(inspect.unwrap(value)))))
+            source = _source(inspect.unwrap(value))
+            code, tree, scope = source.function.__code__, source.tree, source.scope()
+            # The syntax tree of the function, and the constants outside it that it uses.
+            names = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)} if tree else set(code.co_names)
+            used = [(name, repr(scope[name])) for name in sorted(names & scope.keys()) if _is_constant(scope[name])]
+            found.append((name, [_plain_code(code) if tree is None else _plain_tree(tree), used]))
         elif isinstance(value, type) and value.__qualname__.startswith(f"{cls.__qualname__}."):
             found.append((name, _class_code(value)))
         elif not name.startswith("__") and name not in _NOT_CODE and _is_constant(value):
             found.append((name, repr(value)))
     return found
-
-
-def _function_code(source: FunctionSource) -> list[Any]:
-    """Return the syntax tree of a function, and the constants outside it that it uses."""
-    code, tree, scope = source.function.__code__, source.tree, source.scope()
-    names = set(code.co_names) if tree is None else {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
-    used = [(name, repr(scope[name])) for name in sorted(names & scope.keys()) if _is_constant(scope[name])]
-    return [_plain_code(code) if tree is None else _plain_tree(tree), used]
 
 
 def _is_constant(value: object) -> bool:
@@ -1144,7 +1101,9 @@ def _conversion(module: Any, name: str) -> Callable[[Any, tuple[Any, ...], dict[
     parameters = list(inspect.signature(function).parameters)[1:]
     signers = [(index, one) for index, one in enumerate(parameters) if is_signer(hints.get(one))]
     returned = hints.get("return")
-    result = None if returned in {None, type(None)} else _result(returned)
+    result: Callable[[Any], Any] | None = None
+    if returned not in {None, type(None)}:
+        result = signer_of if is_signer(returned) else _take(returned, by_reference=False)
 
     def convert(method: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
         for index, one in signers:
@@ -1154,12 +1113,6 @@ def _conversion(module: Any, name: str) -> Callable[[Any, tuple[Any, ...], dict[
         return found if result is None else result(found)
 
     return convert
-
-
-def _result(kind: Any) -> Callable[[Any], Any] | None:
-    if is_signer(kind):
-        return signer_of
-    return _take(kind, by_reference=False)
 
 
 def _plain(value: Any) -> Any:

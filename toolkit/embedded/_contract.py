@@ -21,13 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from toolkit._present.messages import declared_at, running_at
-from toolkit.embedded._code import (
-    DeclaredStructs,
-    crossing_type,
-    struct_constraints,
-    wrong_argument,
-    wrong_field,
-)
+from toolkit.embedded._code import DeclaredStructs, crossing_type, struct_constraints, wrong_argument, wrong_field
 from toolkit.embedded._compiler import ContractRange, FrameworkModule, code_digest
 from toolkit.embedded._definitions import MAGIC, PRIVATE, Definition, Function, FunctionMark, modelled_bytecode
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from toolkit.embedded import teaching
@@ -78,45 +79,106 @@ class _RandomNumbers:
         return choices[self.below(len(choices))]
 
 
-class _Activity:
-    """Everyday transactions: names, payments, the vault, gold, prices and orders.
+class _History:
+    """Commits a history to a ledger: events, and between them names, payments, the vault, gold, prices and orders.
 
     Parameters
     ----------
     ledger : Ledger
-        The teaching contracts must be published.
-    random : _RandomNumbers
-        Decides what happens.
+        A new ledger.
+    seed : int
+        Decides what happens between the events.
     versions : int
         Length of the whole history.
     """
 
-    def __init__(self, ledger: Ledger, random: _RandomNumbers, versions: int) -> None:
+    def __init__(self, ledger: Ledger, seed: int, versions: int) -> None:
         self._ledger = ledger
-        self._random = random
+        self._random = _RandomNumbers(seed)
         self._versions = versions
         self._names: list[tuple[str, str]] = []  # (name, owner), in arbitrary order
-        self._named = self._newcomers = self._placed = 0
-        self.open_orders = 0
+        self._named = self._newcomers = self._placed = self._open_orders = 0
         self._depositors: list[str] = []
         self._miners: list[str] = []
 
-    def act(self) -> None:
+    def commit(self) -> None:
+        """Commit all versions."""
+        self._publish_contracts()
+        for share, kind, text, event in self._events():
+            self._everyday_blocks(until=int(self._versions * share))
+            with self._ledger.block():
+                self._mark(event(), kind, text.format(self._open_orders))
+        self._everyday_blocks(until=self._versions - 1)
+
+    # -- events --------------------------------------------------------------------------------------------
+
+    def _events(self) -> Iterator[tuple[float, MilestoneKind, str, Callable[[], CommittedTransaction]]]:
+        """Yield the events: the share of versions before each, its kind, its text, and its transaction."""
+        ledger, code, schedule = self._ledger, MilestoneKind.CODE, MilestoneKind.SCHEDULE
+        trial = partial(ledger.commit, "0x1::code::retract_module", parse_address("0xcafe"), "trial", sender="0x1")
+        yield 0.10, code, "0xcafe::trial deleted", trial
+        text = "gas schedule of v1.41.0: a release that adds parameters and changes no cost"
+        yield 0.25, schedule, text, lambda: ledger.set_gas_schedule("v1.41.0")
+        text = f"feature {COIN_TO_FUNGIBLE_ASSET} on: 0x1::coin also counts the fungible asset paired with a coin"
+        yield 0.35, MilestoneKind.CONFIG, text, lambda: ledger.set_features(enable=[COIN_TO_FUNGIBLE_ASSET])
+        text = "0xfa17::vault upgraded: share_price is cheaper, preview is new"
+        yield 0.45, code, text, lambda: ledger.publish(teaching.CheaperVault)
+        text = "0xfeed::price_feed upgraded: price is cheaper, and so is 0xde5c::desk::quote, which calls it"
+        yield 0.58, code, text, lambda: ledger.publish(teaching.CheaperPriceFeed)
+        text = "gas schedule of v1.41.1: every cost tenfold"
+        yield 0.70, schedule, text, lambda: ledger.set_gas_schedule("v1.41.1")
+        yield 0.85, MilestoneKind.STATE, "0xb00c::order_book closed its day: {} orders remain", self._close_day
+        text = (
+            "one governance script: 0x1::coin upgraded to stop checking a feature flag, and gas schedule of v1.45.1, "
+            "which adds parameters and changes no cost"
+        )
+        yield 0.93, MilestoneKind.MIXED, text, lambda: ledger.govern(UnflaggedCoin, schedule="v1.45.1")
+
+    def _close_day(self) -> CommittedTransaction:
+        """Drop the oldest orders of the book."""
+        self._open_orders //= _REMAINING_SHARE
+        return self._ledger.commit("0xb00c::order_book::close_day", self._open_orders, sender=parse_address("0xb00c"))
+
+    def _mark(self, done: CommittedTransaction, kind: MilestoneKind, text: str) -> None:
+        """Add a milestone to the ledger."""
+        self._ledger.chain.milestones.append(Milestone(done.version, kind, text))
+
+    def _publish_contracts(self) -> None:
+        """Publish the contracts and register the first names."""
+        first = (teaching.Registry, teaching.Trial, teaching.OrderBook, teaching.Vault, teaching.Gold)
+        for contract in (*first, teaching.PriceFeed, teaching.Desk):
+            with self._ledger.block(epilogue=False):
+                text = f"{contract.definition.wire_id} published"
+                self._mark(self._ledger.publish(contract), MilestoneKind.CODE, text)
+        with self._ledger.block():
+            for owner, name in ((ALICE, "alice"), (BOB, "bob")):
+                done = self._ledger.commit("0xcafe::registry::register", name, sender=owner)
+                self._mark(done, MilestoneKind.STATE, f"0xcafe::registry: {name} registered")
+            self._register_name(ALICE)
+            self._deposit(ALICE, 20 * OCTAS_PER_APT)
+
+    def _everyday_blocks(self, *, until: int) -> None:
+        """Commit blocks of everyday transactions; the last version is exactly `until`."""
+        while (left := until - self._ledger.head) >= _MIN_BLOCK_VERSIONS:
+            users = 1 + self._random.below(_VERSIONS_PER_BLOCK)
+            if left < users + 2 * _MIN_BLOCK_VERSIONS:  # the rest would be too short for another block
+                users = left - _MIN_BLOCK_VERSIONS
+            with self._ledger.block(epilogue=self._ledger.head > self._versions // 10):
+                for _ in range(users):
+                    self._act()
+
+    def _act(self) -> None:
         """Commit one transaction: an order if one is due, otherwise a random activity."""
         who = self._random.pick(_PEOPLE)
-        if self._placed < self._orders_due():
+        orders = min(_MAX_ORDERS, self._versions // _MIN_VERSIONS_PER_ORDER)
+        if self._placed < orders * self._ledger.head // self._versions:
             self._place(who)
         else:
             self._random.pick(self._ACTIVITIES)(self, who)
 
-    def close_day(self) -> CommittedTransaction:
-        """Drop the oldest orders of the book."""
-        self.open_orders //= _REMAINING_SHARE
-        return self._ledger.commit("0xb00c::order_book::close_day", self.open_orders, sender=parse_address("0xb00c"))
-
     # -- names ---------------------------------------------------------------------------------------------
 
-    def register_name(self, sender: str) -> None:
+    def _register_name(self, sender: str) -> None:
         """Register a new name."""
         self._named += 1
         name = f"{self._random.pick(_WORDS)}-{self._named}"
@@ -141,19 +203,14 @@ class _Activity:
         self._names.pop()
         self._ledger.commit("0xcafe::registry::release", name, sender=owner)
         if not self._names:
-            self.register_name(sender)
+            self._register_name(sender)
 
     # -- orders --------------------------------------------------------------------------------------------
-
-    def _orders_due(self) -> int:
-        """Return the number of orders due at the head."""
-        total = min(_MAX_ORDERS, self._versions // _MIN_VERSIONS_PER_ORDER)
-        return total * self._ledger.head // self._versions
 
     def _place(self, sender: str) -> None:
         """Place an order."""
         self._placed += 1
-        self.open_orders += 1
+        self._open_orders += 1
         is_bid, price = self._random.below(2) == 0, 900 + self._random.below(200)
         self._ledger.commit("0xb00c::order_book::place", is_bid, price, 1 + self._random.below(100), sender=sender)
 
@@ -189,7 +246,7 @@ class _Activity:
 
     # -- the vault, gold and its price ---------------------------------------------------------------------
 
-    def deposit(self, sender: str, amount: int | None = None) -> None:
+    def _deposit(self, sender: str, amount: int | None = None) -> None:
         """Deposit octas in the vault."""
         amount = amount or (1 + self._random.below(50)) * OCTAS_PER_APT // 10
         if self._ledger.commit("0xfa17::vault::deposit", amount, sender=sender).success:
@@ -198,16 +255,15 @@ class _Activity:
     def _withdraw(self, sender: str) -> None:
         """Withdraw all shares of one depositor."""
         if not self._depositors:
-            self.deposit(sender)
+            self._deposit(sender)
             return
         owner = self._random.pick(self._depositors)
         held = self._ledger.view("0xfa17::vault::balance_of", [owner])[0][0]
         self._ledger.commit("0xfa17::vault::withdraw", held, sender=owner)
         self._depositors.remove(owner)
 
-    def _harvest(self, sender: str) -> None:
+    def _harvest(self, _: str) -> None:
         """Record a gain of the vault: a small one, because its account must be able to pay it out."""
-        del sender
         gain = 1 + self._random.below(OCTAS_PER_APT // 100)
         self._ledger.commit("0xfa17::vault::harvest", self._random.below(8), gain, sender=parse_address("0xfa17"))
 
@@ -232,15 +288,14 @@ class _Activity:
             type_arguments=["0x1::fungible_asset::Metadata"],
         )
 
-    def _report_price(self, sender: str) -> None:
+    def _report_price(self, _: str) -> None:
         """Report a price of gold."""
-        del sender
         price = 900 + self._random.below(200)
         self._ledger.commit("0xfeed::price_feed::report", self._random.below(5), price, sender=parse_address("0xfeed"))
 
     # Each activity is repeated by its weight.
-    _ACTIVITIES: ClassVar[tuple[Callable[[_Activity, str], None], ...]] = (
-        *[register_name] * 28,
+    _ACTIVITIES: ClassVar[tuple[Callable[[_History, str], None], ...]] = (
+        *[_register_name] * 28,
         *[_register_taken_name] * 5,
         *[_transfer_name] * 8,
         *[_release_name] * 6,
@@ -249,7 +304,7 @@ class _Activity:
         *[_migrate] * 1,
         *[_pay_newcomer] * 2,
         *[_pay_too_much] * 3,
-        *[deposit] * 4,
+        *[_deposit] * 4,
         *[_withdraw] * 2,
         *[_harvest] * 3,
         *[_mint_gold] * 2,
@@ -277,74 +332,3 @@ def seeded_ledger(
     )
     _History(ledger, seed, versions).commit()
     return ledger
-
-
-class _History:
-    """Commits a history to a ledger, block by block."""
-
-    def __init__(self, ledger: Ledger, seed: int, versions: int) -> None:
-        self.ledger = ledger
-        self.versions = versions
-        self.random = _RandomNumbers(seed)
-        self.activity = _Activity(ledger, self.random, versions)
-
-    def commit(self) -> None:
-        """Commit all versions."""
-        self._publish_contracts()
-        for share, kind, text, event in self._events():
-            self._everyday_blocks(until=int(self.versions * share))
-            with self.ledger.block():
-                self._mark(event(), kind, text.format(self.activity.open_orders))
-        self._everyday_blocks(until=self.versions - 1)
-
-    def _events(self) -> Iterator[tuple[float, MilestoneKind, str, Callable[[], CommittedTransaction]]]:
-        """Yield the events: the share of versions before each, its kind, its text, and its transaction."""
-        ledger, code, schedule = self.ledger, MilestoneKind.CODE, MilestoneKind.SCHEDULE
-        yield 0.10, code, "0xcafe::trial deleted", self._delete_trial
-        text = "gas schedule of v1.41.0: a release that adds parameters and changes no cost"
-        yield 0.25, schedule, text, lambda: ledger.set_gas_schedule("v1.41.0")
-        text = f"feature {COIN_TO_FUNGIBLE_ASSET} on: 0x1::coin also counts the fungible asset paired with a coin"
-        yield 0.35, MilestoneKind.CONFIG, text, lambda: ledger.set_features(enable=[COIN_TO_FUNGIBLE_ASSET])
-        text = "0xfa17::vault upgraded: share_price is cheaper, preview is new"
-        yield 0.45, code, text, lambda: ledger.publish(teaching.CheaperVault)
-        text = "0xfeed::price_feed upgraded: price is cheaper, and so is 0xde5c::desk::quote, which calls it"
-        yield 0.58, code, text, lambda: ledger.publish(teaching.CheaperPriceFeed)
-        text = "gas schedule of v1.41.1: every cost tenfold"
-        yield 0.70, schedule, text, lambda: ledger.set_gas_schedule("v1.41.1")
-        yield 0.85, MilestoneKind.STATE, "0xb00c::order_book closed its day: {} orders remain", self.activity.close_day
-        text = (
-            "one governance script: 0x1::coin upgraded to stop checking a feature flag, and gas schedule of v1.45.1, "
-            "which adds parameters and changes no cost"
-        )
-        yield 0.93, MilestoneKind.MIXED, text, lambda: ledger.govern(UnflaggedCoin, schedule="v1.45.1")
-
-    def _mark(self, done: CommittedTransaction, kind: MilestoneKind, text: str) -> None:
-        """Add a milestone to the ledger."""
-        self.ledger.chain.milestones.append(Milestone(done.version, kind, text))
-
-    def _delete_trial(self) -> CommittedTransaction:
-        return self.ledger.commit("0x1::code::retract_module", parse_address("0xcafe"), "trial", sender="0x1")
-
-    def _publish_contracts(self) -> None:
-        """Publish the contracts and register the first names."""
-        first = (teaching.Registry, teaching.Trial, teaching.OrderBook, teaching.Vault, teaching.Gold)
-        for contract in (*first, teaching.PriceFeed, teaching.Desk):
-            with self.ledger.block(epilogue=False):
-                text = f"{contract.definition.wire_id} published"
-                self._mark(self.ledger.publish(contract), MilestoneKind.CODE, text)
-        with self.ledger.block():
-            for owner, name in ((ALICE, "alice"), (BOB, "bob")):
-                done = self.ledger.commit("0xcafe::registry::register", name, sender=owner)
-                self._mark(done, MilestoneKind.STATE, f"0xcafe::registry: {name} registered")
-            self.activity.register_name(ALICE)
-            self.activity.deposit(ALICE, 20 * OCTAS_PER_APT)
-
-    def _everyday_blocks(self, *, until: int) -> None:
-        """Commit blocks of everyday transactions; the last version is exactly `until`."""
-        while (left := until - self.ledger.head) >= _MIN_BLOCK_VERSIONS:
-            users = 1 + self.random.below(_VERSIONS_PER_BLOCK)
-            if left < users + 2 * _MIN_BLOCK_VERSIONS:  # the rest would be too short for another block
-                users = left - _MIN_BLOCK_VERSIONS
-            with self.ledger.block(epilogue=self.ledger.head > self.versions // 10):
-                for _ in range(users):
-                    self.activity.act()

@@ -1021,7 +1021,7 @@ class Ledger:
         secondary_signers: Sequence[str] = (),
         fee_payer: str | None = None,
         *,
-        gas: tuple[int | None, int | None],
+        gas: tuple[int | None, int | None] = (None, None),
     ) -> Transaction:
         """Return a transaction of `sender` with sequence number, expiration and placeholder signatures filled in.
 

@@ -10,7 +10,7 @@ from toolkit._present.messages import running_at
 from toolkit.embedded._code import decode_group, encode_group, read_resource
 from toolkit.embedded._compiler import compiled
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, whole_pages
-from toolkit.embedded._state import StateKey, group_key, resource_key, table_key, type_tag_size
+from toolkit.embedded._state import StateKey, group_key, resource_key, struct_tag_bytes, table_key
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S, TimeLimitReached
 from toolkit.embedded._values import READ_ONLY, Loan, created
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
@@ -81,7 +81,8 @@ class EmittedEvent(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes that are charged: type and data, and with a handle its key and the sequence number."""
-        return type_tag_size(self.type) + len(self.data) + (0 if self.key is None else _HANDLE_BYTES)
+        type_tag_bytes = 1 + len(struct_tag_bytes(self.type))
+        return type_tag_bytes + len(self.data) + (0 if self.key is None else _HANDLE_BYTES)
 
 
 def load_value(kind: MoveType, plain: Any, session: Session) -> Any:

@@ -85,26 +85,21 @@ def _access_path(key: StateKey) -> bytes:
     """Return the path of a module, a resource or a group under its address."""
     if key.kind == "module":
         return b"\0" + address_to_bytes(key.owner) + uleb128(len(key.item)) + key.item
-    # A struct tag is the type tag without its leading variant byte (7, struct).
-    return (b"\1" if key.kind == "resource" else b"\2") + _type_tag_bytes(key.item.decode())[1:]
+    return (b"\1" if key.kind == "resource" else b"\2") + struct_tag_bytes(key.item.decode())
 
 
 @lru_cache(maxsize=4096)
-def _type_tag_bytes(text: str) -> bytes:
+def struct_tag_bytes(text: str) -> bytes:
+    """Return the BCS of a struct tag: that of the type tag without its leading variant byte (7, struct)."""
     writer = Writer()
     write_type_tag(writer, parse_type_tag(text))
-    return writer.getvalue()
+    return writer.getvalue()[1:]
 
 
 @lru_cache(maxsize=16_384)
 def state_key_size(key: StateKey) -> int:
     """Return the size of a state key that is charged: address and path, or table handle and key."""
     return ADDRESS_LENGTH + len(key.item if key.kind == "table" else _access_path(key))
-
-
-def type_tag_size(text: str) -> int:
-    """Return the BCS size of a type tag."""
-    return len(_type_tag_bytes(text))
 
 
 @lru_cache(maxsize=16_384)

@@ -226,14 +226,8 @@ class Faults:
             message = f"Invalid transaction: Type: Validation Code: {_NO_BALANCE}"
             vm_error_code = VM_STATUS_CODES[_NO_BALANCE]
         headers = {"retry-after": str(self.retry_after_s)} if code == ErrorCode.RATE_LIMITED else {}
-        error = ApiError(
-            status,
-            code,
-            message,
-            vm_error_code=vm_error_code,
-            with_ledger=code not in _WITHOUT_LEDGER,
-            headers=headers,
-        )
+        has_ledger = code not in _WITHOUT_LEDGER
+        error = ApiError(status, code, message, vm_error_code=vm_error_code, with_ledger=has_ledger, headers=headers)
         return error.answer()
 
 

@@ -350,10 +350,11 @@ def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind
     kind : {"view", "entry"}
         Kind of the function, for messages.
     """
-    definition, found = code.find(function.address, function.module, function.name)
+    definition = code.modules.get((function.address, function.module))
     if definition is None:
         full = address_to_bytes(function.address).hex()
         invalid_input(f'Module ModuleId {{ address: {full}, name: Identifier("{function.module}") }} can\'t be found')
+    found = definition.functions.get(function.name)
     if found is None:
         invalid_input(f"could not find {kind} function by {function.wire}")
     if len(tags) != found.type_parameters:

@@ -234,11 +234,7 @@ def gas_estimate(node: EmbeddedNode) -> dict[str, int]:
         if (request := node.chain.transaction(version).request) is not None
     )
     market = max(lowest, prices[len(prices) // 2] if prices else lowest)
-    return {
-        "deprioritized_gas_estimate": lowest,
-        "gas_estimate": market,
-        "prioritized_gas_estimate": market * 3 // 2,
-    }
+    return {"deprioritized_gas_estimate": lowest, "gas_estimate": market, "prioritized_gas_estimate": market * 3 // 2}
 
 
 def gas_price(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
