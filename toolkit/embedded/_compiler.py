@@ -44,6 +44,7 @@ from toolkit.embedded.types import (
     integer_class,
     is_framework,
     is_signer,
+    is_struct,
     move_type,
     resolve_annotations,
     shown,
@@ -424,7 +425,7 @@ class _Checker:
         if name.startswith(("_", "move_")):
             self._problem(node, f"{text} is not a field: Move has no reflection")
         alias = alias_kind(kind)
-        if _is_struct(kind) and kind.move_declared() is kind and not issubclass(kind, Enum):
+        if is_struct(kind) and kind.move_declared() is kind and not issubclass(kind, Enum):
             fields = kind.move_fields()
             if name not in fields and not hasattr(kind, name):
                 otherwise = f"its fields are {', '.join(fields) or 'none'}"
@@ -445,11 +446,11 @@ class _Checker:
         static = self._static(function)
         if integer_class(static) is not None:
             return static
-        if isinstance(function, ast.Name) and not _is_struct(static):
+        if isinstance(function, ast.Name) and not is_struct(static):
             self._check_name(function)
             return u64 if function.id == "len" and "len" not in self._scope else _UNKNOWN
         self._type(function)
-        if _is_struct(static):
+        if is_struct(static):
             return self._construction(node, static)
         if not isinstance(function, ast.Attribute):
             return _UNKNOWN
@@ -486,7 +487,7 @@ class _Checker:
             case "borrow" | "borrow_mut" | "move_from" | "exists" if given:
                 resource = self._static(node.args[0])
                 self._check_abilities(node, name, resource, ("key",))
-                return bool if name == "exists" else resource if _is_struct(resource) else _UNKNOWN
+                return bool if name == "exists" else resource if is_struct(resource) else _UNKNOWN
             case "move_to" if given:
                 if (given[0] is not _UNKNOWN and not is_signer(given[0])) or isinstance(node.args[0], ast.Constant):
                     got = ast.unparse(node.args[0])
@@ -519,7 +520,7 @@ class _Checker:
         return _known(hints.get("return"))
 
     def _check_abilities(self, node: ast.Call, method: str, kind: Any, wanted: Iterable[str]) -> None:
-        lacks = [one for one in wanted if _is_struct(kind) and one not in kind.move_abilities]
+        lacks = [one for one in wanted if is_struct(kind) and one not in kind.move_abilities]
         if lacks:
             name, base = kind.__name__, "Resource" if lacks == ["key"] else "Event"
             self._problem(node, f"self.{method}: {name} lacks the ability {lacks[0]}: write class {name}({base})")
@@ -660,13 +661,9 @@ class _Checker:
 _NAME = ast.Name("x", ast.Load())
 
 
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Struct)
-
-
 def _known(annotation: Any) -> Any:
     """Return an annotation that is a Move type, `_UNKNOWN` for others, such as those of helpers."""
-    is_move = annotation in (bool, bytes) or _is_struct(annotation) or alias_kind(annotation) is not None
+    is_move = annotation in (bool, bytes) or is_struct(annotation) or alias_kind(annotation) is not None
     return annotation if is_move or typing.get_origin(annotation) is Table else _UNKNOWN
 
 
@@ -1012,7 +1009,7 @@ def _method(cls: Any, name: str, source: FunctionSource) -> Any:
 
 
 # Attributes of a contract class that its publishing sets: the digest must not depend on when it is computed.
-_NOT_CODE = {"blocks", "definition", "move_compiled", "replaced"}
+_NOT_CODE = {"_location", "blocks", "definition", "move_compiled", "replaced"}
 
 
 @functools.cache

@@ -37,6 +37,7 @@ from toolkit.embedded.types import (
     check_signer,
     is_framework,
     is_signer,
+    is_struct,
     move_type,
     parse_abilities,
     resolve_annotations,
@@ -198,13 +199,11 @@ def private(function: _F) -> _F:
 class Code:
     """What modules and scripts have in common: an execution, and the means to abort and to charge."""
 
+    _location: typing.ClassVar[str] = ""
+    """Module of an abort; empty for a script."""
+
     def __init__(self, session: Session) -> None:
         self.session = session
-
-    @property
-    def _location(self) -> str:
-        """Module of an abort, empty for a script."""
-        return ""
 
     def abort(self, code: AbortCode | int) -> NoReturn:
         """Abort the execution with `code`; its writes are discarded.
@@ -341,16 +340,13 @@ class Module(Code):
         super().__init_subclass__()
         cls.replaced = ()
         cls.definition = _define(cls, address, name, revision, code_bytes, uses, friends)
+        cls._location = cls.definition.wire_id
         cls.blocks = FRAMEWORK_BLOCKS if cls.definition.is_system else CONTRACT_BLOCKS
         if not cls.__module__.startswith("toolkit."):  # now, because a file can change after it was run
             code_digest(cls)  # type: ignore[arg-type]  # classes are hashable
 
     def __init__(self, session: Session) -> None:
         object.__setattr__(self, "session", session)
-
-    @property
-    def _location(self) -> str:
-        return self.definition.wire_id
 
     def _named(self, code: int) -> AbortCode:
         plain = super()._named(code)
@@ -465,7 +461,8 @@ class Module(Code):
 
     def _own(self, resource: type[_R]) -> type[_R]:
         """Return `resource`, or raise if another module defines it: only the defining module may access a resource."""
-        _check_class(resource)
+        if not is_struct(resource):
+            raise InputError(f"expected a resource class, got {resource!r:.80}{running_at()}")
         if resource.move_module != self.definition.wire_id:
             raise InputError(
                 f"{self.definition.wire_id} cannot access {resource.move_module}::{resource.__name__}: only the module "
@@ -477,15 +474,8 @@ class Module(Code):
 def _check_value(value: object) -> None:
     """Raise InputError unless a value is a struct with its fields."""
     if not isinstance(value, Struct):
-        name = value.__name__ if isinstance(value, type) else ""
-        hint = f"; write {name}(...) with its fields" if name else ""
+        hint = f"; write {value.__name__}(...) with its fields" if isinstance(value, type) else ""
         raise InputError(f"expected a struct value, got {value!r:.80}{hint}{running_at()}")
-
-
-def _check_class(value: object) -> None:
-    """Raise InputError unless a value is the class of a struct."""
-    if not (isinstance(value, type) and issubclass(value, Struct)):
-        raise InputError(f"expected a resource class, got {value!r:.80}{running_at()}")
 
 
 class _Used:
@@ -503,9 +493,8 @@ class _Used:
             mark: FunctionMark = getattr(value, "move_mark", PRIVATE)
             definition = self._module.definition
             caller = self._caller
-            is_friend = (
-                caller is not None and caller.address == definition.address and caller.name in definition.friends
-            )
+            friends = {(definition.address, name) for name in definition.friends}
+            is_friend = caller is not None and (caller.address, caller.name) in friends
             if mark.visibility == "private" or (mark.visibility == "friend" and not is_friend):
                 who = "a script" if caller is None else caller.wire_id
                 raise InputError(
@@ -592,9 +581,8 @@ def script(function: Callable[..., Any]) -> StandInScript:
     >>> Ledger().commit(pay_both, "0x1", "0xb0b", 5, sender="0xa11ce").output.vm_status
     'Executed successfully'
     """
-    signature = _function(
-        ScriptContext, function.__name__, function, FunctionMark("public", is_entry=True), DeclaredStructs(())
-    )
+    mark = FunctionMark("public", is_entry=True)
+    signature = _function(ScriptContext, function.__name__, function, mark, DeclaredStructs(()))
     if signature.returns:
         raise InputError(f"script {function.__name__}: a script must not return a value")
     signature = replace(signature, name="main")
@@ -645,18 +633,16 @@ def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
         if hasattr(function, "move_mark")
     }
     choose = next_revision.get()
-    if revision is not None or choose is None:
-        chosen_revision = revision or (before.revision if before is not None else 1)
-    else:
-        chosen_revision = choose(full_address, module_name)
+    if revision is None and choose is not None:
+        revision = choose(full_address, module_name)
+    revision = revision or (1 if before is None else before.revision)
     if friends is None:
         friends = () if before is None else before.friends
     if module_name in map(check_identifier, friends):
         raise InputError(f"friends must be other modules, got {module_name} itself")
+    used = frozenset() if before is None else before.uses
     if uses is not None:
         used = frozenset((one.definition.address, one.definition.name) for one in uses)
-    else:
-        used = frozenset() if before is None else before.uses
     abi_json = {
         "address": wire_address(full_address),
         "name": module_name,
@@ -672,10 +658,10 @@ def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
         name=module_name,
         functions=functions,
         structs=structs,
-        revision=chosen_revision,
+        revision=revision,
         abi=decode_module_abi(abi_json),
         abi_json=abi_json,
-        bytecode=modelled_bytecode(abi_json, chosen_revision, code_bytes, errors),
+        bytecode=modelled_bytecode(abi_json, revision, code_bytes, errors),
         uses=used,
         friends=tuple(friends),
         errors=errors,

@@ -157,21 +157,16 @@ def run_executable(session: Session, transaction: Transaction) -> None:
 
 
 def _lifted(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
-    """Convert decoded arguments to the values that contract code uses."""
+    """Convert decoded arguments to the values that contract code uses; abort if an object does not exist."""
     for kind, value in zip(function.parameter_kinds, plain, strict=True):
-        if kind.text.startswith(_OBJECT):
-            _check_object(session, kind.text.removeprefix(_OBJECT)[:-1], str(value))
+        if kind.text.startswith(_OBJECT):  # the constructor of an object argument checks the object and its resource
+            module = session.module(ObjectModule)
+            if session.committed_resource(str(value), _OBJECT_CORE) is None:
+                module.abort(module.EOBJECT_DOES_NOT_EXIST)
+            wanted = parse_type_tag(kind.text.removeprefix(_OBJECT)[:-1])
+            if not isinstance(wanted, StructTag) or session.committed_resource(str(value), wanted) is None:
+                module.abort(module.ERESOURCE_DOES_NOT_EXIST)
     return [load_value(kind, value, session) for kind, value in zip(function.parameter_kinds, plain, strict=True)]
-
-
-def _check_object(session: Session, resource: str, address: str) -> None:
-    """Abort like the constructor of an object argument, if the object or its resource does not exist."""
-    module = session.module(ObjectModule)
-    if session.committed_resource(address, _OBJECT_CORE) is None:
-        module.abort(module.EOBJECT_DOES_NOT_EXIST)
-    wanted = parse_type_tag(resource)
-    if not isinstance(wanted, StructTag) or session.committed_resource(address, wanted) is None:
-        module.abort(module.ERESOURCE_DOES_NOT_EXIST)
 
 
 def call_contract(  # noqa: C901 - one handler per kind of error
@@ -290,13 +285,14 @@ def _run_for_multisig(session: Session, transaction: Transaction, address: str) 
             reader.end()
         except SchemaError:
             raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT", "Failed to deserialize multisig payload") from None
-    checkpoint = session.checkpoint()
+    writes, events = dict(session.writes), len(session.events)
     try:
         _run(session, executable, (address,))
     except VmError as error:
         if error.status == "OUT_OF_GAS":
             raise
-        session.restore(checkpoint)
+        session.writes = writes
+        del session.events[events:]
         multisig.record_failure(executor, address, stored, error)
     else:
         multisig.record_success(executor, address, stored)

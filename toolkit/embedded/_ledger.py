@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit import wire
 from toolkit._present.tables import Listing
 from toolkit.embedded import _execution as execution
 from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Settings
@@ -33,15 +34,7 @@ from toolkit.errors import Aborted, InputError, SchemaError
 from toolkit.move import Bytes, FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._values import decode_argument, encode_argument
-from toolkit.wire import (
-    EntryFunction,
-    Multisig,
-    RawTransaction,
-    Script,
-    SignedTransaction,
-    SimulationRequest,
-    ViewFunction,
-)
+from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest, ViewFunction
 from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedPayloadV2, EncodedScript, encoded_payload
 
 if TYPE_CHECKING:
@@ -1032,7 +1025,7 @@ class Ledger:
         sequence_number = 0 if account is None else account["sequence_number"]
         orderless = isinstance(payload, EncodedPayloadV2) and payload.replay_protection_nonce is not None
         expires_after_s = _ORDERLESS_EXPIRES_AFTER_S if orderless else _EXPIRES_AFTER_S
-        raw = RawTransaction(
+        raw = wire.RawTransaction(
             sender=address,
             sequence_number=sequence_number,
             payload=payload,
@@ -1048,7 +1041,7 @@ class Ledger:
             others=[parse_address(signer) for signer in secondary_signers],
             fee_payer=None if fee_payer is None else parse_address(fee_payer),
         )
-        return Transaction(SignedTransaction(raw, signature))
+        return Transaction(wire.SignedTransaction(raw, signature))
 
     def profile(
         self,

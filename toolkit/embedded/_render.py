@@ -67,58 +67,37 @@ def changes_json(code: CodeSet, output: Output, tables: Mapping[str, TableTypes]
     changes = []
     for key, value in sorted(output.writes.items(), key=lambda item: state_key_bytes(item[0])):
         try:
-            if key.kind == "group" and value is not None:
-                changes += _group_json(code, key, value.data)
-            else:
-                changes.append(_change_json(code, key, None if value is None else value.data, tables))
+            changes += _change_json(code, key, None if value is None else value.data, tables.get(key.owner))
         except ToolkitError:
             continue
     return changes
 
 
-def _change_json(code: CodeSet, key: StateKey, data: bytes | None, tables: Mapping[str, TableTypes]) -> dict[str, Any]:
-    verb = "delete" if data is None else "write"
-    key_hash = state_key_hash(key)
+def _change_json(code: CodeSet, key: StateKey, data: bytes | None, table: TableTypes | None) -> list[dict[str, Any]]:
+    """Return the change of a value; a written group has one per member, all with the address and hash of the group."""
+    key_hash, name = state_key_hash(key), str(key.name)
     if key.kind == "table":
-        change: dict[str, Any] = {
-            "state_key_hash": key_hash,
-            "handle": f"0x{address_to_bytes(key.owner).hex()}",
-            "key": f"0x{key.item.hex()}",
-        }
-        if data is not None:
-            change["value"] = f"0x{data.hex()}"
-        types = tables.get(key.owner)
-        decoded = None if types is None else _item_json(code, types, key.item, data)
-        return change | {"data": decoded, "type": f"{verb}_table_item"}
-    change = {"address": wire_address(key.owner), "state_key_hash": key_hash}
-    name = str(key.name)
+        raw = {"handle": f"0x{address_to_bytes(key.owner).hex()}", "key": f"0x{key.item.hex()}"}
+        raw |= {} if data is None else {"value": f"0x{data.hex()}"}
+        decoded = None
+        if table is not None:
+            decoded = {"key": value_json(code, table.key, key.item), "key_type": table.key}
+            if data is not None:
+                decoded |= {"value": value_json(code, table.value, data), "value_type": table.value}
+        kind = "delete_table_item" if data is None else "write_table_item"
+        return [{"state_key_hash": key_hash, **raw, "data": decoded, "type": kind}]
+    shared = {"address": wire_address(key.owner), "state_key_hash": key_hash}
     if key.kind == "module":
         if data is None:
-            change["module"] = f"{wire_address(key.owner)}::{name}"
-        else:
-            change["data"] = {**(module_json(code, key.owner, name) or {}), "bytecode": f"0x{data.hex()}"}
-        return change | {"type": f"{verb}_module"}
+            return [shared | {"module": f"{wire_address(key.owner)}::{name}", "type": "delete_module"}]
+        found = module_json(code, key.owner, name) or {}
+        return [shared | {"data": {**found, "bytecode": f"0x{data.hex()}"}, "type": "write_module"}]
     if data is None:
-        change["resource"] = wire_type(parse_type_tag(name))
-    else:
-        change["data"] = resource_json(code, name, data)
-    return change | {"type": f"{verb}_resource"}
-
-
-def _item_json(code: CodeSet, types: TableTypes, key: bytes, data: bytes | None) -> dict[str, Any]:
-    """Return the decoded change of a table item; a deleted one has no value."""
-    decoded = {"key": value_json(code, types.key, key), "key_type": types.key}
-    if data is not None:
-        decoded |= {"value": value_json(code, types.value, data), "value_type": types.value}
-    return decoded
-
-
-def _group_json(code: CodeSet, key: StateKey, data: bytes) -> list[dict[str, Any]]:
-    """Return the changes of a written group: one per member, all with the address and hash of the group."""
-    shared = {"address": wire_address(key.owner), "state_key_hash": state_key_hash(key)}
+        return [shared | {"resource": wire_type(parse_type_tag(name)), "type": "delete_resource"}]
+    members = {name: data} if key.kind == "resource" else decode_group(data)
     return [
-        shared | {"data": resource_json(code, tag, member), "type": "write_resource"}
-        for tag, member in sorted(decode_group(data).items(), key=lambda item: _member_order(item[0]))
+        shared | {"data": resource_json(code, tag, members[tag]), "type": "write_resource"}
+        for tag in sorted(members, key=_member_order)
     ]
 
 
@@ -326,19 +305,21 @@ def simulation_bcs(request: Transaction, output: Output, *, state: VersionedStat
     """
     writer = Writer()
     writer.u64(version)
-    writer.uleb128(0)
-    writer.fixed(request.signed.to_bcs())
+    writer.fixed(b"\0" + request.signed.to_bcs())
     writer.uleb128(0)  # info, V0
     writer.u64(output.charges.total_charge_gas_units)
-    writer.fixed(output.execution_status)
-    writer.fixed(bytes.fromhex(request.hash[2:]))
-    writer.fixed(_NO_HASH)  # event root
-    writer.fixed(_NO_HASH)  # state change
-    writer.bool(False)  # no state checkpoint
-    writer.bool(False)  # no auxiliary info
+    writer.fixed(output.execution_status + bytes.fromhex(request.hash[2:]))
+    writer.fixed(_NO_HASH + _NO_HASH)  # event root, state change
+    writer.fixed(b"\0\0")  # neither a state checkpoint nor auxiliary info
     writer.uleb128(len(output.events))
     for event in output.events:
-        _write_event(writer, event)
+        writer.uleb128(0 if event.key is not None else 1)  # V1, of a handle, or V2
+        if event.key is not None:
+            writer.u64(event.key.creation_number)
+            writer.fixed(address_to_bytes(event.key.address))
+            writer.u64(event.sequence_number)
+        write_type_tag(writer, parse_type_tag(event.type))
+        writer.bytes(event.data)
     writer.fixed(_NO_HASH)  # accumulator root
     writer.uleb128(0)  # write set, V0: a map sorted by the bytes of its keys
     writer.uleb128(len(output.writes))
@@ -351,13 +332,3 @@ def simulation_bcs(request: Transaction, output: Output, *, state: VersionedStat
             writer.uleb128(_CREATION if state.read(key, version) is None else _MODIFICATION)
             writer.bytes(value.data)
     return writer.getvalue()
-
-
-def _write_event(writer: Writer, event: EmittedEvent) -> None:
-    writer.uleb128(0 if event.key is not None else 1)  # V1, of a handle, or V2
-    if event.key is not None:
-        writer.u64(event.key.creation_number)
-        writer.fixed(address_to_bytes(event.key.address))
-        writer.u64(event.sequence_number)
-    write_type_tag(writer, parse_type_tag(event.type))
-    writer.bytes(event.data)

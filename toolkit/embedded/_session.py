@@ -148,15 +148,6 @@ class Session:
         self._borrowed.clear()
         self.loan, self._borrows_mutably = None, False
 
-    def checkpoint(self) -> tuple[dict[StateKey, bytes | None], int]:
-        """Return the current writes and number of events, for `restore`."""
-        return dict(self.writes), len(self.events)
-
-    def restore(self, mark: tuple[dict[StateKey, bytes | None], int]) -> None:
-        """Discard all writes and events since a `checkpoint`."""
-        self.writes = dict(mark[0])
-        del self.events[mark[1] :]
-
     # -- modules -------------------------------------------------------------------------------------------
 
     def module(self, module: type[_M]) -> _M:

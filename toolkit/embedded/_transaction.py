@@ -20,13 +20,7 @@ from toolkit.move._bcs import Writer
 from toolkit.move._ids import wire_address
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import Ed25519Signature, FeePayerSignature, MultiAgentSignature
-from toolkit.wire._bcs_requests import (
-    MULTISIG_PAYLOAD,
-    EncodedModuleBundle,
-    EncodedMultisig,
-    EncodedPayloadV2,
-    EncodedScript,
-)
+from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedModuleBundle, EncodedMultisig, EncodedPayloadV2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +30,7 @@ if TYPE_CHECKING:
     from toolkit.embedded._session import EmittedEvent, TableTypes
     from toolkit.embedded._state import StateKey, StateValue
     from toolkit.wire import AccountSignature, SignedTransaction, TransactionSignature
-    from toolkit.wire._bcs_requests import EncodedEntryFunction
+    from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedScript
 
     Executable = EncodedEntryFunction | EncodedScript
 
@@ -117,10 +111,6 @@ class Transaction:
     def payer(self) -> str:
         """Address that pays the fee."""
         return self.fee_payer or self.raw.sender
-
-
-def _wire(tag: str) -> str:
-    return wire_type(parse_type_tag(tag))
 
 
 def encode_stored(executable: Executable) -> bytes:
@@ -284,13 +274,11 @@ class CommittedTransaction:
         at, name = wire_address(key.owner), str(key.name)
         if key.kind == "module":
             return [LedgerChange("module", at, name, None, None, data is None)]
-        members = decode_group(data) if key.kind == "group" and data is not None else {name: data}
-        return [
-            LedgerChange(
-                "resource", at, _wire(tag), None, None if one is None else self._decoded(tag, one), one is None
-            )
-            for tag, one in members.items()
-        ]
+        if data is None:
+            return [LedgerChange("resource", at, wire_type(parse_type_tag(name)), None, None, deleted=True)]
+        members = decode_group(data) if key.kind == "group" else {name: data}
+        values = {wire_type(parse_type_tag(tag)): self._decoded(tag, one) for tag, one in members.items()}
+        return [LedgerChange("resource", at, tag, None, value, deleted=False) for tag, value in values.items()]
 
     def _decoded(self, type_text: str, data: bytes) -> Any:
         if self.code is None:
@@ -342,15 +330,8 @@ def placeholder_signature(
             public_key=f"0x{digest('key', address).hex()}", signature=f"0x{signature.hex()}"
         )
 
+    agents: dict[str, Any]
+    agents = {"secondary_signer_addresses": tuple(others), "secondary_signers": tuple(map(sign, others))}
     if fee_payer is not None:
-        return FeePayerSignature(
-            sign(sender),
-            secondary_signer_addresses=tuple(others),
-            secondary_signers=tuple(sign(address) for address in others),
-            fee_payer_address=fee_payer,
-            fee_payer_signer=sign(fee_payer),
-        )
-    if others:
-        signers = tuple(sign(address) for address in others)
-        return MultiAgentSignature(sign(sender), secondary_signer_addresses=tuple(others), secondary_signers=signers)
-    return sign(sender)
+        return FeePayerSignature(sign(sender), **agents, fee_payer_address=fee_payer, fee_payer_signer=sign(fee_payer))
+    return MultiAgentSignature(sign(sender), **agents) if others else sign(sender)

@@ -590,7 +590,7 @@ def _table(key: MoveType, value: MoveType, *, checked: bool) -> MoveType:
     return MoveType(
         f"0x1::table::Table<{key.text}, {value.text}>",
         lambda session, plain: Table(plain["handle"]).bind(session, key, value),
-        _handle,
+        lambda table: {"handle": _take_table(table).handle},
         _take_table if checked else None,
     )
 
@@ -599,10 +599,6 @@ def _take_table(table: Any) -> Any:
     if not isinstance(table, Table):
         raise InputError(f"expected a table, got {table!r:.80}; write self.new_table(){running_at()}")
     return table
-
-
-def _handle(table: Any) -> dict[str, str]:
-    return {"handle": _take_table(table).handle}
 
 
 @dataclass_transform(kw_only_default=True)
@@ -1005,6 +1001,11 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
 
 
 _MAPS = frozenset({"Map", "HashMap", "SimpleMap", "OrderedMap", "BigOrderedMap", "SmartTable", "TableWithLength"})
+
+
+def is_struct(value: Any) -> bool:
+    """Return whether a value is the class of a struct."""
+    return isinstance(value, type) and issubclass(value, Struct)
 
 
 def is_framework(cls: type) -> bool:

@@ -372,7 +372,12 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     max_gas, price, prioritized = (bool(messages.query_value(call, f"estimate_{one}", Flag)) for one in _ESTIMATED)
     if messages.media_type(call, JSON, SIGNED_TRANSACTION_BCS) == JSON:
         request = messages.decoded(_SIMULATED, call.body)
-        _check_payload(request.payload)
+        payload = request.payload
+        if isinstance(payload, _Bundle):
+            messages.invalid_input(f"{_INVALID}: {_NO_BUNDLES}", with_ledger=False)
+        inner = payload.transaction_payload if isinstance(payload, _MultisigCall) else payload
+        if inner is not None:
+            messages.check_types(inner.type_arguments, _INVALID)
         signature = read_signature(request.signature, _INVALID)
         try:
             signed = SignedTransaction(_raw(node, request), signature)
@@ -453,15 +458,6 @@ def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     del node, call
     message = "Submit transaction is disabled on this endpoint: commit to the embedded ledger from Python"
     raise ApiError(403, "api_disabled", message, with_ledger=False)
-
-
-def _check_payload(payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> None:
-    """Check what a node checks before it reads the ledger."""
-    if isinstance(payload, _Bundle):
-        messages.invalid_input(f"{_INVALID}: {_NO_BUNDLES}", with_ledger=False)
-    call = payload.transaction_payload if isinstance(payload, _MultisigCall) else payload
-    if call is not None:
-        messages.check_types(call.type_arguments, _INVALID)
 
 
 def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> EncodedPayload:

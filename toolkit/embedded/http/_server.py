@@ -25,15 +25,7 @@ from urllib.parse import urlsplit
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from toolkit.embedded.http._dispatch import (
-    EmbeddedNode,
-    Limits,
-    Postponed,
-    body_bytes,
-    header_problem,
-    response,
-    routed,
-)
+from toolkit.embedded.http._dispatch import EmbeddedNode, Postponed, body_bytes, header_problem, response, routed
 from toolkit.embedded.http._faults import Faults
 from toolkit.embedded.http._messages import ApiError, framework_error
 from toolkit.errors import InputError
@@ -43,6 +35,7 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
     from toolkit.embedded._ledger import Ledger
+    from toolkit.embedded.http._dispatch import Limits
     from toolkit.embedded.http._messages import HttpAnswer
 
     Scope = MutableMapping[str, Any]
