@@ -216,13 +216,9 @@ class _Checker:
         self._locals: set[str | None] = set()
         for one in ast.walk(self.tree):
             match one:
-                case (
-                    ast.Name(id=name, ctx=ast.Store() | ast.Del())
-                    | ast.arg(arg=name)
-                    | ast.MatchAs(name=name)
-                    | ast.MatchStar(name=name)
-                    | ast.MatchMapping(rest=name)
-                ):
+                case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                    self._locals.add(name)
+                case ast.MatchAs(name=name) | ast.MatchStar(name=name) | ast.MatchMapping(rest=name):
                     self._locals.add(name)
         self._block(self.tree.body)
 
@@ -384,11 +380,8 @@ class _Checker:
             if name in _INSTEAD:
                 self._problem(node, f"Move has no {name}; {_INSTEAD[name]}")
                 return
-            known = [
-                *map(str, self._locals),
-                *ALLOWED_BUILTINS,
-                *(one for one in self._scope if not one.startswith("_")),
-            ]
+            outside = [one for one in self._scope if not one.startswith("_")]
+            known = [*map(str, self._locals), *ALLOWED_BUILTINS, *outside]
             self._missing(node, f"{name} is not defined", name, known, "declare it in the contract")
         elif not _is_allowed(value := self._scope[name]):
             if isinstance(value, types.ModuleType):
@@ -396,9 +389,8 @@ class _Checker:
             elif callable(value):
                 problem = f"{name} is not part of the contract: write it as a method without a decorator"
             else:
-                problem = (
-                    f"{name} is a {type(value).__name__}: a contract can read only constants; store it in a Resource"
-                )
+                kind = type(value).__name__
+                problem = f"{name} is a {kind}: a contract can read only constants; store it in a Resource"
             self._problem(node, problem)
 
     def _attribute(self, node: ast.Attribute) -> Any:  # noqa: C901 - one per kind of owner

@@ -55,8 +55,6 @@ _CANNOT_PAY = AbortCode(0x203ED, "", "PROLOGUE_ECANT_PAY_GAS_DEPOSIT")
 
 _OBJECT = "0x1::object::Object<"
 _OBJECT_CORE = StructTag("0x1", "object", "ObjectCore")
-_MICROSECONDS = 1_000_000
-_MAX_SEQUENCE_NUMBER = 2**63
 
 MAX_VIEW_GAS = 2_000_000
 """Gas units that a view may use (``max_gas_view_function`` of a node's configuration)."""
@@ -67,8 +65,8 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
 
     The VM checks signers and gas, then the framework's prologue checks time, chain, keys, replay and payment.
     """
-    raw, schedule = transaction.raw, snapshot.schedule
-    yield len(set(transaction.signers)) < len(transaction.signers), "SIGNERS_CONTAIN_DUPLICATES"
+    raw, schedule, signers = transaction.raw, snapshot.schedule, transaction.signers
+    yield len(set(signers)) < len(signers), "SIGNERS_CONTAIN_DUPLICATES"
     price, gas = raw.gas_unit_price, raw.max_gas_amount
     yield transaction.size > schedule["txn.max_transaction_size_in_bytes"], "EXCEEDED_MAX_TRANSACTION_SIZE"
     yield gas > schedule["txn.maximum_number_of_gas_units"], "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND"
@@ -76,7 +74,7 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
     yield too_little, "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
     yield price < schedule["txn.min_price_per_gas_unit"], "GAS_UNIT_PRICE_BELOW_MIN_BOUND"
     yield price > schedule["txn.max_price_per_gas_unit"], "GAS_UNIT_PRICE_ABOVE_MAX_BOUND"
-    now = snapshot.timestamp_us // _MICROSECONDS
+    now = snapshot.timestamp_us // 1_000_000
     yield raw.expiration_timestamp_secs <= now, "TRANSACTION_EXPIRED"
     yield raw.chain_id != snapshot.chain_id, "BAD_CHAIN_ID"
     sender, *others = transaction.authenticators()
@@ -89,15 +87,13 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
     else:
         account = find_account(snapshot, raw.sender)
         expected = 0 if account is None else int(account["sequence_number"])
-        yield raw.sequence_number >= _MAX_SEQUENCE_NUMBER, "SEQUENCE_NUMBER_TOO_BIG"
+        yield raw.sequence_number >= 2**63, "SEQUENCE_NUMBER_TOO_BIG"
         yield raw.sequence_number < expected, "SEQUENCE_NUMBER_TOO_OLD"
         yield raw.sequence_number > expected, "SEQUENCE_NUMBER_TOO_NEW"
     too_poor = transaction.payer != NO_PAYER and not _can_pay(snapshot, transaction.payer, gas * price)
     yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
     signature = transaction.signed.signature
-    unpaired = isinstance(signature, FeePayerSignature) and len(signature.secondary_signers) != len(
-        signature.secondary_signer_addresses
-    )
+    unpaired = isinstance(signature, FeePayerSignature) and len(signature.secondary_signers) != len(signers) - 1
     yield unpaired, "SECONDARY_KEYS_ADDRESSES_COUNT_MISMATCH"
     yield check_keys and _has_foreign_key(snapshot, others), "INVALID_AUTH_KEY"
     if transaction.multisig_address is not None:

@@ -481,17 +481,12 @@ class Ledger:
         for (address, name), definition in self.chain.code_at(head).modules.items():
             if address == "0x1":
                 continue
+            about = (definition.contract.__doc__ or "").strip().partition("\n")[0]
             marks = {function.name: function.mark for function in definition.functions.values()}
+            views = tuple(name for name, mark in marks.items() if mark.is_view)
+            entries = tuple(name for name, mark in marks.items() if mark.is_entry)
             version, _ = self.chain.state.read_stamped(module_key(address, name), head)
-            found.append(
-                PublishedContract(
-                    contract=definition.wire_id,
-                    about=(definition.contract.__doc__ or "").strip().partition("\n")[0],
-                    views=tuple(name for name, mark in marks.items() if mark.is_view),
-                    entries=tuple(name for name, mark in marks.items() if mark.is_entry),
-                    version=version,
-                )
-            )
+            found.append(PublishedContract(definition.wire_id, about, views, entries, version))
         return Listing(sorted(found, key=lambda one: one.contract))
 
     @property

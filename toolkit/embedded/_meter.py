@@ -54,6 +54,8 @@ from __future__ import annotations
 import csv
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.messages import shorten
@@ -166,20 +168,16 @@ def released_schedule(release: str) -> Schedule:
 def _releases() -> dict[str, Schedule]:
     """Return the schedule of every release, built from the table of changes."""
     text = (files("toolkit.embedded") / "data" / "gas_schedules.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     schedules: dict[str, Schedule] = {}
     entries: dict[str, int] = {}
-    release, feature_version = "", 0
-    for row in csv.DictReader(line for line in text.splitlines() if not line.startswith("#")):
-        if row["release"] != release and release:
-            schedules[release] = Schedule(feature_version, entries)
-        release, feature_version = row["release"], int(row["feature_version"])
-        if not row["parameter"]:  # a release that changed no parameter
-            continue
-        if row["value"]:
-            entries[row["parameter"]] = int(row["value"])
-        else:
-            entries.pop(row["parameter"], None)
-    schedules[release] = Schedule(feature_version, entries)
+    for release, changes in groupby(rows, itemgetter("release")):
+        for row in changes:
+            if row["value"]:
+                entries[row["parameter"]] = int(row["value"])
+            else:  # removed; the only row of a release that changed no parameter names none
+                entries.pop(row["parameter"], None)
+        schedules[release] = Schedule(int(row["feature_version"]), entries)
     return schedules
 
 

@@ -69,30 +69,27 @@ class Integer(int):
             raise VmError(_ARITHMETIC_ERROR, f"{value} is not a {cls.move_name} ({cls.low} to {cls.high})")
         return int.__new__(cls, value)
 
-    def _refuse(self, instead: str) -> NoReturn:
-        raise ContractError(instead)
-
-    def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
-        self._refuse("a condition must be a bool, got an integer: write x != 0")
+    def __bool__(self) -> bool:
+        raise ContractError("a condition must be a bool, got an integer: write x != 0")
 
     def __truediv__(self, _: Any) -> NoReturn:
-        self._refuse("Move has integer division only: write // instead of /")
+        raise ContractError("Move has integer division only: write // instead of /")
 
     __rtruediv__ = __truediv__
 
     def __invert__(self) -> NoReturn:
-        self._refuse("Move has no operator ~: write x ^ MASK")
+        raise ContractError("Move has no operator ~: write x ^ MASK")
 
     def __divmod__(self, _: Any) -> NoReturn:
-        self._refuse("Move has no divmod: write // and %")
+        raise ContractError("Move has no divmod: write // and %")
 
     __rdivmod__ = __divmod__
 
     def __float__(self) -> NoReturn:
-        self._refuse("Move has no fractions: use integers of a smaller unit")
+        raise ContractError("Move has no fractions: use integers of a smaller unit")
 
     def __round__(self, _: Any = None) -> NoReturn:
-        self._refuse("Move has no fractions: use // to divide")
+        raise ContractError("Move has no fractions: use // to divide")
 
     def __copy__(self) -> Self:
         return self
@@ -152,7 +149,6 @@ _ARITHMETIC: tuple[tuple[str, Callable[[Any, Any], int], str], ...] = (
     ("pow", _power, "Multiplication overflow"),
     *((name, getattr(int, f"__{name}__"), "") for name in ("and", "or", "xor")),  # always fit
 )
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def _arithmetic(cls: type[Integer], compute: Callable[[Any, Any], int], problem: str) -> tuple[Any, Any]:
@@ -195,7 +191,7 @@ def _shift(cls: type[Integer], symbol: str) -> tuple[Any, Any]:
     def operate(self: Any, other: Any) -> Any:
         if cls.low:
             if cls is not Integer:
-                self._refuse(f"Move shifts unsigned integers only, got {cls.move_name}")
+                raise ContractError(f"Move shifts unsigned integers only, got {cls.move_name}")
             return Integer(int.__lshift__(self, min(other, bits)) if is_left else int.__rshift__(self, other))
         amount = U8.of(other)
         if amount >= bits:
@@ -212,7 +208,7 @@ def _shift(cls: type[Integer], symbol: str) -> tuple[Any, Any]:
 def _negation(cls: type[Integer]) -> Any:
     def operate(self: Any) -> Any:
         if not cls.low:
-            self._refuse(f"{cls.move_name} has no negative values: -x")
+            raise ContractError(f"{cls.move_name} has no negative values: -x")
         if self == cls.low and cls is not Integer:
             raise VmError(_ARITHMETIC_ERROR, "Negation overflow")
         return int.__new__(cls, int.__neg__(self))
@@ -226,7 +222,7 @@ def _complete(cls: type[Integer]) -> None:
         operate, reflected = _arithmetic(cls, compute, problem)
         setattr(cls, f"__{name}__", operate)
         setattr(cls, f"__r{name}__", reflected)
-    for name in _COMPARISONS:
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
         setattr(cls, f"__{name}__", _comparison(cls, getattr(int, f"__{name}__")))
     for name, symbol in (("lshift", "<<"), ("rshift", ">>")):
         operate, reflected = _shift(cls, symbol)

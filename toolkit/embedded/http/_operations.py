@@ -203,7 +203,6 @@ _INVALID = "Simulated transaction invalid"
 _ESTIMATED = ("max_gas_amount", "gas_unit_price", "prioritized_gas_unit_price")
 _NO_BYTECODE = "Script payload bytecode must not be empty"
 _NO_BUNDLES = "Module bundle payload has been removed"
-_U64_MAX = 2**64 - 1
 _CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
 
 
@@ -437,7 +436,7 @@ def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
     encoded, nonce = _encoded(node, request.payload), request.replay_protection_nonce
     sequence_number = int(request.sequence_number)
     if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
-        sequence_number = _U64_MAX
+        sequence_number = 2**64 - 1
         if isinstance(encoded, payloads.EncodedMultisig):
             encoded = payloads.EncodedPayloadV2(encoded.payload, encoded.multisig_address, int(nonce))
         elif isinstance(encoded, EncodedEntryFunction | EncodedScript):

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from toolkit.move import TypeTag
 
 
-_MODEL_BUILD = "embedded-model-1"
 _DEFAULT_PAGE = 25
 _MAX_STATE_PAGE = 9_999
 _ESTIMATE_VERSIONS = 30
@@ -50,7 +49,7 @@ def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
             "node_role": "full_node",
             "oldest_block_height": str(state.oldest_block_height),
             "block_height": str(state.block_height),
-            "git_hash": _MODEL_BUILD,
+            "git_hash": "embedded-model-1",
         }
     )
 

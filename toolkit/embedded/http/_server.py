@@ -320,7 +320,6 @@ _LOOPBACK = "127.0.0.1"
 _START_TIMEOUT_S = 10.0
 _START_CHECK_S = 0.005
 _STOP_TIMEOUT_S = 5.0
-_BACKLOG = 2048
 
 
 class Server:
@@ -500,7 +499,7 @@ def serve(
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listener = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise InputError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
     listener.set_inheritable(False)
