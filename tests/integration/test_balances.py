@@ -15,7 +15,7 @@ import toolkit
 from tests.conformance.plain_values import address
 from toolkit import embedded
 from toolkit.embedded.framework._coin import PAIRED_APT
-from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET
+from toolkit.embedded.framework._configuration import Features
 from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework._object import ObjectModule, derived_object_address, named_object_address
 
@@ -130,7 +130,7 @@ def test_balances_of_accounts_with_coins_and_assets():
     people = [hex(0x5E00 + number) for number in range(6)]
     for who in people:
         ledger.fund(who, 10**11)
-    ledger.set_features(enable=[COIN_TO_FUNGIBLE_ASSET])
+    ledger.set_features(enable=[Features.COIN_TO_FUNGIBLE_ASSET])
     for who in ("0xb0b", *people[:2]):
         assert ledger.commit(migrate, sender=who, type_arguments=[APT]).success
     safes: list[tuple[str, str]] = []
@@ -176,7 +176,7 @@ def test_balances_of_accounts_with_coins_and_assets():
 def test_a_simulated_migration_moves_nothing_but_the_fee():
     """The coins end, the asset begins, and their sum changes by the fee; without the state before it is not known."""
     ledger = embedded.Ledger(features=())
-    ledger.set_features(enable=[COIN_TO_FUNGIBLE_ASSET])
+    ledger.set_features(enable=[Features.COIN_TO_FUNGIBLE_ASSET])
     node = toolkit.connect(ledger)
     call = toolkit.EntryFunction("0x1::coin::migrate_to_fungible_store", type_arguments=[APT])
     held = node.view("0x1::coin::balance", ["0xb0b"], type_arguments=[APT]).value

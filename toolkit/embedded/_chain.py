@@ -268,9 +268,8 @@ class Chain:
         window = self.settings.window
         if window is None:
             return
-        outside = bisect_left(
-            self.blocks, self.head - window + 1, hi=len(self.blocks) - 1, key=lambda block: block.first_version
-        )
+        first = self.head - window + 1
+        outside = bisect_left(self.blocks, first, hi=len(self.blocks) - 1, key=lambda block: block.first_version)
         oldest = self.blocks[outside].first_version
         for dropped in self.transactions[: oldest - self.oldest_version]:
             self.by_hash.pop(dropped.hash, None)

@@ -208,9 +208,8 @@ def _inside(annotation: Any) -> Iterator[Any]:
 def struct_constraints(struct: type[Struct]) -> tuple[tuple[str, ...], ...]:
     """Return the abilities that each type argument of a struct must have."""
     declared = struct.move_declared()
-    return tuple(
-        declared.move_constraints.get(parameter.__name__, ()) for parameter in getattr(declared, "__parameters__", ())
-    )
+    parameters = getattr(declared, "__parameters__", ())
+    return tuple(declared.move_constraints.get(parameter.__name__, ()) for parameter in parameters)
 
 
 def wrong_argument(code: CodeSet | DeclaredStructs, tag: TypeTag, constraints: Sequence[Sequence[str]]) -> str | None:

@@ -878,9 +878,8 @@ def _rewritten(source: FunctionSource, typed: Callable[[ast.expr], Any]) -> Any:
         made_code = next(one for one in outer.co_consts if isinstance(one, types.CodeType) and one.co_name == _BODY)
         code = made_code.replace(co_name=code.co_name, co_qualname=code.co_qualname)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    made = types.FunctionType(
-        code, scope, function.__name__, function.__defaults__, tuple(cells[name] for name in code.co_freevars)
-    )
+    closure = tuple(cells[name] for name in code.co_freevars)
+    made = types.FunctionType(code, scope, function.__name__, function.__defaults__, closure)
     return functools.update_wrapper(made, function)
 
 
@@ -1051,10 +1050,8 @@ def _plain_tree(node: Any) -> Any:
     fields = {name: value for name, value in ast.iter_fields(node) if name not in {"ctx", "kind", "type_comment"}}
     if isinstance(node, ast.FunctionDef) and ast.get_docstring(node, clean=False) is not None:
         fields["body"] = node.body[1:]
-    return [
-        type(node).__name__,
-        [(name, _plain_tree(value)) for name, value in fields.items() if value not in (None, [])],
-    ]
+    plain = [(name, _plain_tree(value)) for name, value in fields.items() if value not in (None, [])]
+    return [type(node).__name__, plain]
 
 
 def _plain_code(code: types.CodeType) -> Any:

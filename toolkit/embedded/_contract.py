@@ -353,8 +353,7 @@ class Module(Code):
         declared = self.definition.errors.get(_reason(plain.code))
         return plain if declared is None else replace(declared, code=plain.code)
 
-    def __setattr__(self, name: str, value: object) -> None:
-        del value
+    def __setattr__(self, name: str, _: object) -> None:
         raise InputError(
             f"self.{name} cannot be set: a contract has no state of its own; store it in a Resource{running_at()}"
         )

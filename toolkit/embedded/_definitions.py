@@ -52,8 +52,7 @@ def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
         value.u64(reason)
         value.string(error.name)
         value.string(error.description)
-    value.uleb128(0)
-    value.uleb128(0)
+    value.fixed(b"\0\0")
     table.bytes(_METADATA_KEY)
     table.bytes(value.getvalue())
     for number in (1, _METADATA_TABLE, 0, len(table.getvalue())):  # one table: its kind, offset and size

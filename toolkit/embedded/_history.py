@@ -19,7 +19,7 @@ from toolkit.embedded import teaching
 from toolkit.embedded._chain import Milestone, MilestoneKind
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
 from toolkit.embedded.framework._coin import OCTAS_PER_APT, UnflaggedCoin
-from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET
+from toolkit.embedded.framework._configuration import Features
 from toolkit.errors import InputError
 from toolkit.move import parse_address
 
@@ -119,8 +119,10 @@ class _History:
         yield 0.10, code, "0xcafe::trial deleted", trial
         text = "gas schedule of v1.41.0: a release that adds parameters and changes no cost"
         yield 0.25, schedule, text, lambda: ledger.set_gas_schedule("v1.41.0")
-        text = f"feature {COIN_TO_FUNGIBLE_ASSET} on: 0x1::coin also counts the fungible asset paired with a coin"
-        yield 0.35, MilestoneKind.CONFIG, text, lambda: ledger.set_features(enable=[COIN_TO_FUNGIBLE_ASSET])
+        text = (
+            f"feature {Features.COIN_TO_FUNGIBLE_ASSET} on: 0x1::coin also counts the fungible asset paired with a coin"
+        )
+        yield 0.35, MilestoneKind.CONFIG, text, lambda: ledger.set_features(enable=[Features.COIN_TO_FUNGIBLE_ASSET])
         text = "0xfa17::vault upgraded: share_price is cheaper, preview is new"
         yield 0.45, code, text, lambda: ledger.publish(teaching.CheaperVault)
         text = "0xfeed::price_feed upgraded: price is cheaper, and so is 0xde5c::desk::quote, which calls it"
@@ -279,14 +281,9 @@ class _History:
             self._mint_gold(receiver)
             return
         (metadata,), _ = self._ledger.view("0x901d::gold::metadata")
-        self._ledger.commit(
-            "0x1::primary_fungible_store::transfer",
-            metadata,
-            receiver,
-            1,
-            sender=self._random.pick(self._miners),
-            type_arguments=["0x1::fungible_asset::Metadata"],
-        )
+        owner, kinds = self._random.pick(self._miners), ["0x1::fungible_asset::Metadata"]
+        transfer = "0x1::primary_fungible_store::transfer"
+        self._ledger.commit(transfer, metadata, receiver, 1, sender=owner, type_arguments=kinds)
 
     def _report_price(self, _: str) -> None:
         """Report a price of gold."""

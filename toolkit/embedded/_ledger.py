@@ -220,9 +220,8 @@ class ContractPackage(NamedTuple):
         arguments = (encode_bcs(Bytes(), encode_bcs(metadata.layout, described)), blobs)
         return EncodedEntryFunction(FunctionId("0x1", "code", "publish_package_txn"), (), arguments)
 
-    def run(self, session: Session, transaction: Transaction) -> None:
+    def run(self, session: Session, _: Transaction) -> None:
         """Write the code, register the package, and run ``init_module`` of new modules."""
-        del transaction
         modules = (*self.unchanged, *self.definitions)
         registry = session.module(Code)
         registry.publish_package(self.owner, self.name, modules, written=self.definitions, deps=self.deps)

@@ -473,11 +473,9 @@ def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
     if name not in {"T0", "T1"}:
         raise InputError(f"type variable {name} cannot be used: generic parameters must be T0 or T1")
     index = int(name[1:])
-    return (
-        arguments[index]
-        if index < len(arguments)
-        else MoveType(name, lower=lambda value: int(value) if isinstance(value, Integer) else value)
-    )
+    if index < len(arguments):
+        return arguments[index]
+    return MoveType(name, lower=lambda value: int(value) if isinstance(value, Integer) else value)
 
 
 def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit import embedded
-from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET
+from toolkit.embedded.framework._configuration import Features
 from toolkit.errors import InputError
 
 APT = ["0x1::aptos_coin::AptosCoin"]
@@ -18,7 +18,7 @@ TRANSFER = "0x1::aptos_account::transfer"
 @pytest.fixture
 def ledger():
     """Return a ledger on which coins are paired with the asset, and accounts still hold coins."""
-    return embedded.Ledger(features=(COIN_TO_FUNGIBLE_ASSET,))
+    return embedded.Ledger(features=(Features.COIN_TO_FUNGIBLE_ASSET,))
 
 
 def _held(ledger, account):
@@ -167,9 +167,9 @@ def test_without_the_feature_there_is_no_pair():
     assert ledger.view("0x1::coin::paired_metadata", [], APT)[0] == [None]
     refused = ledger.commit(MIGRATE, sender="0xa11ce", type_arguments=APT)
     assert "EPAIRED_FUNGIBLE_ASSET_NOT_FOUND" in refused.vm_status
-    ledger.set_features(enable=[COIN_TO_FUNGIBLE_ASSET])
+    ledger.set_features(enable=[Features.COIN_TO_FUNGIBLE_ASSET])
     assert ledger.view("0x1::coin::paired_metadata", [], APT)[0] == ["0xa"]
-    ledger.set_features(disable=[COIN_TO_FUNGIBLE_ASSET])
+    ledger.set_features(disable=[Features.COIN_TO_FUNGIBLE_ASSET])
     assert ledger.view("0x1::coin::paired_metadata", [], APT)[0] == [None]
 
 

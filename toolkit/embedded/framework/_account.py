@@ -6,7 +6,7 @@ from typing import Any, Generic
 
 from toolkit.embedded._contract import Module, public, view
 from toolkit.embedded._vm_status import AbortCode, already_exists
-from toolkit.embedded.framework._configuration import DEFAULT_ACCOUNT_RESOURCE, Features
+from toolkit.embedded.framework._configuration import Features
 from toolkit.embedded.framework._values import EventHandle, EventModule, event_handle
 from toolkit.embedded.types import *
 from toolkit.move._ids import address_to_bytes
@@ -59,7 +59,7 @@ class Account(Module, address="0x1"):
     @view
     def exists_at(self, addr: address) -> bool:
         """Return True if an account exists; with `DEFAULT_ACCOUNT_RESOURCE` on, every address is an account."""
-        return self.use(Features).is_enabled(DEFAULT_ACCOUNT_RESOURCE) or self.exists(Account.Account, addr)
+        return self.use(Features).is_enabled(Features.DEFAULT_ACCOUNT_RESOURCE) or self.exists(Account.Account, addr)
 
     @view
     def get_sequence_number(self, addr: address) -> u64:

@@ -10,12 +10,7 @@ from typing import Any, Generic
 from toolkit.embedded._contract import Module, entry, public, view
 from toolkit.embedded._vm_status import already_exists, invalid_argument, invalid_state, not_found, permission_denied
 from toolkit.embedded.framework._account import Account
-from toolkit.embedded.framework._configuration import (
-    COIN_TO_FUNGIBLE_ASSET,
-    NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE,
-    OPERATIONS_DEFAULT_TO_FA_APT_STORE,
-    Features,
-)
+from toolkit.embedded.framework._configuration import Features
 from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework._object import OBJECT_GROUP, derived_object_address
 from toolkit.embedded.framework._values import EventModule, OptionalAggregator, TypeInfoModule, event_handle
@@ -140,7 +135,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         """Return the fungible asset paired with a coin, or None if there is none or the feature is off."""
         if not self.exists(Coin.CoinConversionMap, "0x1"):
             return None
-        if not self.use(Features).is_enabled(COIN_TO_FUNGIBLE_ASSET):
+        if not self.use(Features).is_enabled(Features.COIN_TO_FUNGIBLE_ASSET):
             return None
         return self._pair(coin_type)
 
@@ -306,7 +301,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         """Return True if an account without a coin store receives a coin as its paired asset."""
         if paired is None:
             return False
-        if paired == PAIRED_APT and self.use(Features).is_enabled(NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE):
+        if paired == PAIRED_APT and self.use(Features).is_enabled(Features.NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE):
             return True
         return self.use(PrimaryFungibleStore).primary_store_exists(METADATA, owner, paired)
 
@@ -406,7 +401,6 @@ class AptosAccount(Module, address="0x1"):
     @view
     def can_receive_direct_coin_transfers(self, account: address) -> bool:
         """Return whether an account accepts coins that it has not registered; always True on the embedded ledger."""
-        del account
         return True
 
     @public
@@ -421,7 +415,7 @@ class AptosAccount(Module, address="0x1"):
 
     def _transfer_gas_coin(self, source: str, to: str, amount: int) -> None:
         """Transfer the gas coin, as its fungible asset only if the feature is on."""
-        if self.use(Features).is_enabled(OPERATIONS_DEFAULT_TO_FA_APT_STORE):
+        if self.use(Features).is_enabled(Features.OPERATIONS_DEFAULT_TO_FA_APT_STORE):
             self.use(PrimaryFungibleStore).move(PAIRED_APT, source, to, amount)
         else:
             self._transfer(APTOS_COIN, source, to, amount)

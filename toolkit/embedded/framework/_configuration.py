@@ -87,7 +87,6 @@ class Stake(Module, address="0x1"):
     @view
     def get_validator_state(self, pool_address: address) -> u64:
         """Return the state of a pool's validator: 4, inactive."""
-        del pool_address
         return self.VALIDATOR_STATUS_INACTIVE
 
 
@@ -190,29 +189,6 @@ class Block(Module, address="0x1"):
         self.emit(started)
 
 
-COIN_TO_FUNGIBLE_ASSET = 60
-"""Number of the feature that pairs coins with fungible assets, as on public networks."""
-
-NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE = 64
-"""Number of the feature by which an account without a coin store receives the gas coin as its fungible asset."""
-
-OPERATIONS_DEFAULT_TO_FA_APT_STORE = 65
-"""Number of the feature by which ``aptos_account::transfer`` moves the fungible asset only."""
-
-PERMISSIONED_SIGNER = 84
-"""Number of the feature that restricts what a signer may do; without effect on the embedded ledger, but looked up."""
-
-DEFAULT_ACCOUNT_RESOURCE = 91
-"""Number of the feature by which every address is an account; its first transaction creates the resource."""
-
-CURRENT_FEATURES = (
-    COIN_TO_FUNGIBLE_ASSET,
-    NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE,
-    OPERATIONS_DEFAULT_TO_FA_APT_STORE,
-    DEFAULT_ACCOUNT_RESOURCE,
-)
-"""The features that have an effect on the embedded ledger, all of which are on in public networks."""
-
 _FEATURES = 1024
 
 # Size of a compressed manifest, in whose place a package stores a digest of its name.
@@ -261,6 +237,17 @@ class GasSchedule(Module, address="0x1"):
 class Features(Module, address="0x1"):
     """Feature flags of the framework; only `CURRENT_FEATURES` have an effect on the embedded ledger."""
 
+    # Numbers of features, as on public networks. The first one pairs coins with fungible assets.
+    COIN_TO_FUNGIBLE_ASSET = 60
+    # An account without a coin store receives the gas coin as its fungible asset.
+    NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE = 64
+    # ``aptos_account::transfer`` moves the fungible asset only.
+    OPERATIONS_DEFAULT_TO_FA_APT_STORE = 65
+    # Restricts what a signer may do: without effect on the embedded ledger, but looked up.
+    PERMISSIONED_SIGNER = 84
+    # Every address is an account, and its first transaction creates the resource.
+    DEFAULT_ACCOUNT_RESOURCE = 91
+
     class Features(Resource):
         """One bit per feature, the least significant bit of each byte first."""
 
@@ -299,6 +286,15 @@ class Features(Module, address="0x1"):
         """Set the first features."""
         self.move_to("0x1", Features.Features(features=b""))
         self.change_feature_flags("0x1", list(enabled), [])
+
+
+CURRENT_FEATURES = (
+    Features.COIN_TO_FUNGIBLE_ASSET,
+    Features.NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE,
+    Features.OPERATIONS_DEFAULT_TO_FA_APT_STORE,
+    Features.DEFAULT_ACCOUNT_RESOURCE,
+)
+"""The features that have an effect on the embedded ledger, all of which are on in public networks."""
 
 
 class TransactionFee(Module, address="0x1"):
@@ -374,7 +370,6 @@ class Code(Module, address="0x1"):
     @entry
     def publish_package_txn(self, owner: signer, metadata_serialized: bytes, code: vector[bytes]) -> None:
         """Abort: the embedded ledger cannot read bytecode; `Ledger.publish` calls `publish_package` instead."""
-        del owner, metadata_serialized, code
         self.abort(permission_denied(7, "This ledger's contracts are Python classes: use Ledger.publish"))
 
     def publish_package(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolkit.embedded._contract import Module, entry, view
 from toolkit.embedded._vm_status import invalid_argument, not_found
-from toolkit.embedded.framework._configuration import PERMISSIONED_SIGNER, Features
+from toolkit.embedded.framework._configuration import Features
 from toolkit.embedded.framework._object import OBJECT_GROUP, ObjectModule, derived_object_address, named_object_address
 from toolkit.embedded.framework._values import ResourceType  # noqa: TC001 - annotations are evaluated
 from toolkit.embedded.types import *
@@ -55,31 +55,26 @@ class FungibleAsset(Module, address="0x1"):
     @view
     def name(self, kind: ResourceType, metadata: Object[T0]) -> String:
         """Return an asset's name."""
-        del kind
         return self.borrow(FungibleAsset.Metadata, metadata).name
 
     @view
     def symbol(self, kind: ResourceType, metadata: Object[T0]) -> String:
         """Return an asset's symbol."""
-        del kind
         return self.borrow(FungibleAsset.Metadata, metadata).symbol
 
     @view
     def decimals(self, kind: ResourceType, metadata: Object[T0]) -> u8:
         """Return the number of decimals of an asset."""
-        del kind
         return self.borrow(FungibleAsset.Metadata, metadata).decimals
 
     @view
     def supply(self, kind: ResourceType, metadata: Object[T0]) -> Option[u128]:
         """Return the supply of an asset."""
-        del kind
         return self.borrow(FungibleAsset.Supply, metadata).current
 
     @view
     def balance(self, kind: ResourceType, store: Object[T0]) -> u64:
         """Return the balance of a store, 0 if it does not exist."""
-        del kind
         return self.borrow(FungibleAsset.FungibleStore, store).balance if self.store_exists(store) else 0
 
     @view
@@ -111,7 +106,7 @@ class FungibleAsset(Module, address="0x1"):
 
     def withdraw(self, store: address, amount: u64, *, silent: bool = False) -> None:
         """Withdraw an amount from a store; `silent` emits no event, as for fees."""
-        self.use(Features).is_enabled(PERMISSIONED_SIGNER)
+        self.use(Features).is_enabled(Features.PERMISSIONED_SIGNER)
         self.require(self.store_exists(store), self.EINSUFFICIENT_BALANCE)
         with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
             self.require(held.balance >= amount, self.EINSUFFICIENT_BALANCE)
@@ -153,13 +148,11 @@ class PrimaryFungibleStore(Module, address="0x1"):
     @view
     def primary_store_address(self, kind: ResourceType, owner: address, metadata: Object[T0]) -> address:
         """Return the address of an owner's primary store of an asset."""
-        del kind
         return derived_object_address(owner, metadata)
 
     @view
     def primary_store_exists(self, kind: ResourceType, account: address, metadata: Object[T0]) -> bool:
         """Return True if an owner has a primary store of an asset."""
-        del kind
         return self.use(FungibleAsset).store_exists(derived_object_address(account, metadata))
 
     @view
@@ -177,7 +170,6 @@ class PrimaryFungibleStore(Module, address="0x1"):
         self, kind: ResourceType, sender: signer, metadata: Object[T0], recipient: address, amount: u64
     ) -> None:
         """Transfer an amount of an asset; create the recipient's store if it does not exist."""
-        del kind
         assets, objects = self.use(FungibleAsset), self.use(ObjectModule)
         source = derived_object_address(sender, metadata)
         self.require(assets.store_exists(source), assets.EINSUFFICIENT_BALANCE)

@@ -101,7 +101,6 @@ class MultisigAccount(Module, address="0x1"):
         metadata_values: vector[bytes],
     ) -> None:
         """Create a multisig account of the signer and other owners; the metadata is ignored."""
-        del metadata_keys, metadata_values
         owners = [owner, *additional_owners]
         self.require(len(set(owners)) == len(owners), self.EDUPLICATE_OWNER)
         self.require(0 < num_signatures_required <= len(owners), self.EINVALID_SIGNATURES_REQUIRED)

@@ -76,7 +76,6 @@ class ObjectModule(Module, address="0x1", name="object"):
     @view
     def owner(self, kind: ResourceType, object: Object[T0]) -> address:  # noqa: A002 - the name in the ABI
         """Return the owner of an object."""
-        del kind
         self.require(self.exists(ObjectModule.ObjectCore, object), self.EOBJECT_DOES_NOT_EXIST)
         return self.borrow(ObjectModule.ObjectCore, object).owner
 
@@ -88,7 +87,6 @@ class ObjectModule(Module, address="0x1", name="object"):
     @entry
     def transfer(self, kind: ResourceType, owner: signer, object: Object[T0], to: address) -> None:  # noqa: A002 - as above
         """Transfer an object to another account."""
-        del kind
         self.require(self.exists(ObjectModule.ObjectCore, object), self.EOBJECT_DOES_NOT_EXIST)
         with self.borrow_mut(ObjectModule.ObjectCore, object) as core:
             self.require(core.owner == owner, self.ENOT_OBJECT_OWNER)

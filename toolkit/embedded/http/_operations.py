@@ -452,9 +452,8 @@ def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
     )
 
 
-def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+def refuse_submission(_node: EmbeddedNode, _call: HttpCall) -> HttpAnswer:
     """``POST /v1/transactions`` and ``/batch``: refused as on a node that does not accept transactions."""
-    del node, call
     message = "Submit transaction is disabled on this endpoint: commit to the embedded ledger from Python"
     raise ApiError(403, "api_disabled", message, with_ledger=False)
 

@@ -35,9 +35,8 @@ _ESTIMATE_VERSIONS = 30
 _EVENT_HANDLE = "0x1::event::EventHandle"
 
 
-def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+def index(node: EmbeddedNode, _: HttpCall) -> HttpAnswer:
     """``GET /v1``; ``git_hash`` says that gas comes from a model."""
-    del call
     state = node.chain.ledger_state()
     return _json(
         {
@@ -236,9 +235,8 @@ def gas_estimate(node: EmbeddedNode) -> dict[str, int]:
     return {"deprioritized_gas_estimate": lowest, "gas_estimate": market, "prioritized_gas_estimate": market * 3 // 2}
 
 
-def gas_price(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+def gas_price(node: EmbeddedNode, _: HttpCall) -> HttpAnswer:
     """``GET /v1/estimate_gas_price``: the prices are numbers, not strings."""
-    del call
     return _json(gas_estimate(node))
 
 
