@@ -36,7 +36,7 @@ _PREPARED = """
 import gc, sys
 gc.disable()  # a tenth of the time: what is imported stays
 import ipykernel.kernelapp, toolkit
-toolkit.widgets.Workbench
+toolkit.widgets.Workbench, toolkit.widgets.SimulationBuilder
 if sys.argv[1] == "embedded":
     toolkit.client._http.embedded_ledger()
 gc.freeze()

@@ -17,8 +17,6 @@ from toolkit.errors import InputError, NodeError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from toolkit.client._accounts import Account
-
 
 ArgumentsArgument = Annotated[
     Texts, Argument(help="Arguments, as JSON or plain text. Write a String of digits as '\"5\"'.")
@@ -77,8 +75,7 @@ def probe(
     ledger-toolkit probe https://api.mainnet.aptoslabs.com/v1
     """
     with console.connected(where) as reached:
-        found = reached.probe()
-    console.print_facts(found.facts(), as_json=as_json)
+        console.print_facts(reached.probe().facts(), as_json=as_json)
 
 
 def module(
@@ -127,11 +124,21 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
     if address is None:
         if where != "embedded" or out is not None:
             raise InputError("account requires an ADDRESS: a node cannot list its accounts, except the embedded one")
-        _print_listings(as_json=as_json)
+        from toolkit.client._http import embedded_ledger
+
+        ledger = embedded_ledger()
+        if as_json:
+            contracts = [asdict(one) for one in ledger.contracts]
+            console.print_json({"accounts": [asdict(one) for one in ledger.accounts], "contracts": contracts})
+        else:
+            print(f"{ledger.contracts!r}\n\n{ledger.accounts!r}")
         return
     with console.connected(where) as reached:
         found = reached.account(address, assets=asset or (), ledger_version=ledger_version)
-        frames = {what.value: _listed(found, what) for what in Listed}
+        frames: dict[str, pd.DataFrame | None] = dict.fromkeys(Listed)
+        for what in Listed:
+            with suppress(NodeError):  # the node does not list it: the account's notes say so
+                frames[what.value] = getattr(found, what.value)
     facts = {"node": reached.name, "address": found.address, "kind": found.kind.value}
     facts |= _facts(found, "ledger_version sequence_number authentication_key")
     if out is not None:
@@ -140,18 +147,17 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
         console.print_rows(rows, out, as_json=as_json)
         return
     if as_json:
-        parts = {what: None if listed is None else console.records(listed) for what, listed in frames.items()}
+        parts = {name: None if listed is None else console.records(listed) for name, listed in frames.items()}
         console.print_json({**facts, **parts, "notes": list(found.notes)})
         return
     from toolkit.frames._display import show
 
-    console.print_facts(
-        facts | {f"not read ({place})": note for place, note in enumerate(found.notes, 1)}, as_json=False
-    )
-    for what, columns in _ACCOUNT_COLUMNS.items():
-        listed = frames[what]
+    notes = {f"not read ({place})": note for place, note in enumerate(found.notes, 1)}
+    console.print_facts(facts | notes, as_json=False)
+    for name, columns in _ACCOUNT_COLUMNS.items():
+        listed = frames[name]
         if listed is not None and len(listed):
-            print(f"\n{what}\n{show(listed, rows=_MAX_LISTED, columns=columns)}")
+            print(f"\n{name}\n{show(listed, rows=_MAX_LISTED, columns=columns)}")
 
 
 _MAX_LISTED = 200
@@ -160,27 +166,6 @@ _ACCOUNT_COLUMNS = {
     "modules": ["name", "package", "entry_functions", "view_functions", "structs", "size_bytes"],
     "resources": ["resource_type", "json_bytes"],
 }
-
-
-def _listed(found: Account, what: Listed) -> pd.DataFrame | None:
-    """Return a frame of an account; None if the node does not list it, which is in the account's notes."""
-    with suppress(NodeError):
-        return getattr(found, what.value)  # type: ignore[no-any-return]
-    return None
-
-
-def _print_listings(*, as_json: bool) -> None:
-    """Print the accounts and contracts of the embedded node."""
-    from toolkit.client._http import embedded_ledger
-
-    ledger = embedded_ledger()
-    accounts, contracts = ledger.accounts, ledger.contracts
-    if as_json:
-        console.print_json(
-            {"accounts": [asdict(one) for one in accounts], "contracts": [asdict(one) for one in contracts]}
-        )
-        return
-    print(f"{contracts!r}\n\n{accounts!r}")
 
 
 def view(  # noqa: PLR0917 - typer makes options of parameters
@@ -499,8 +484,8 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
         state = store(node, out, versions, **options).state()
     if as_json:
         console.print_json({"out": str(out), "tables": console.records(state)})
-    else:
-        console.print_frame(state, as_json=False)
+        return
+    console.print_frame(state, as_json=False)
 
 
 def sql(

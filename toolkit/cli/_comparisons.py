@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
-    from toolkit.gas._study import Run
 
 REGRESSED = 1  # exit code of a gate that found a regression; no other command returns it
 NOT_JUDGED = 6  # exit code of a gate without a regression that could not judge every call, or judged none
@@ -70,8 +69,9 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     """
     from toolkit.gas._compare import compare as compare_and_warn
     from toolkit.gas._compare import compared
+    from toolkit.gas._gate import rules_of
     from toolkit.gas._study import Study
-    from toolkit.gas._study_file import label_lines
+    from toolkit.gas._study_file import label_lines, read_waiver_file
 
     rows = out is not None and form is None and not as_json and out.suffix.lower() in _ROWS
     form = Format.TEXT if rows else _format(form, out, as_json=as_json)
@@ -79,17 +79,23 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     rules = Study.load(study) if study else None
     # A printed comparison includes its warnings.
     comparison = (compared if out is None else compare_and_warn)(before, after, source=pair)
-    gate = _judged(comparison, fail_over, rules or comparison.study, waivers)
-    if junit is not None and gate is None:
+    excused = None if waivers is None else read_waiver_file(waivers)
+    rules = rules or comparison.study
+    gate = None
+    limits = rules_of(fail_over or None, rules, excused)
+    if limits.threshold is not None or limits.own:
+        gate = comparison.gate(fail_over or None, study=rules, waivers=excused)
+    elif junit is not None:
         raise InputError("--junit requires limits to judge by: give --fail-over, or a study with thresholds")
     lines = label_lines(study) if study is not None and form is Format.GITHUB else {}
+    written = "" if rows else _written(form, comparison, gate, study, lines)
     if out is None:
-        print(_written(form, comparison, gate, study, lines), end="")
+        print(written, end="")
     else:
         if rows:
             console.write_frame(comparison.calls, out)
         else:
-            console.write_text(_written(form, comparison, gate, study, lines), out)
+            console.write_text(written, out)
         verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
         print(f"Comparison: {out}{verdict}")
     _end(comparison, gate, junit)
@@ -144,6 +150,7 @@ def snapshot(
     ledger-toolkit snapshot study.toml --check
     """
     from toolkit.gas import _snapshot as snapshots
+    from toolkit.gas._study import Run
     from toolkit.gas._study_file import read_waiver_file
 
     if check and diff:
@@ -153,7 +160,12 @@ def snapshot(
     form = _format(form, None, as_json=as_json)
     before = snapshots.read_snapshot(out) if check or diff else None
     excused = None if waivers is None else read_waiver_file(waivers)
-    run = _run_of(study, nodes, use_api_key=use_api_key, quiet=quiet)
+    if not (is_run := Path(study).is_dir()):
+        run = console.loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
+    elif nodes:
+        raise InputError(f"--node: {study} is a run, which has been read already; give the study file")
+    else:
+        run = Run.load(study)
     if before is None:
         made = snapshots.taken(run)
         console.write_text(snapshots.snapshot_text(made), out)
@@ -161,24 +173,13 @@ def snapshot(
         console.print_done(f"Snapshot: {out} ({count} calls)", as_json=as_json, snapshot=str(out), calls=count)
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))
-    limit = timedelta(days=max_age) if Path(study).is_dir() else None  # a study was read just now
+    limit = timedelta(days=max_age) if is_run else None  # a study was read just now
     gate = snapshots.check_snapshot(comparison, excused, max_age=limit) if check else None
     print(_written(form, comparison, gate, out, before.places), end="")
     changed = len(comparison.unchanged) < len(comparison.calls)
     if form is Format.TEXT and gate is not None and gate.passed and changed:
         print(f"The gate passes, but gas differs from {out}; write the snapshot again to keep it up to date.")
     _end(comparison, gate, junit)
-
-
-def _run_of(study: str, nodes: list[str] | None, *, use_api_key: bool, quiet: bool) -> Run:
-    """Open the run in a folder, or run a study in a temporary folder."""
-    from toolkit.gas._study import Run
-
-    if Path(study).is_dir():
-        if nodes:
-            raise InputError(f"--node: {study} is a run, which has been read already; give the study file")
-        return Run.load(study)
-    return console.loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
 
 
 def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:
@@ -191,19 +192,6 @@ def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:
             f"--out {out}: expected a name that ends in {', '.join([*_BY_ENDING, *sorted(_ROWS)])}, or --format"
         )
     return found
-
-
-def _judged(comparison: Comparison, fail_over: list[str] | None, study: Any, waivers: Path | None) -> Gate | None:
-    """Return the verdict of a gate by the given limits; None if nothing sets a limit."""
-    from toolkit.gas._gate import rules_of
-    from toolkit.gas._study_file import read_waiver_file
-
-    excused = None if waivers is None else read_waiver_file(waivers)
-    threshold = fail_over or None
-    rules = rules_of(threshold, study, excused)
-    if rules.threshold is None and not rules.own:
-        return None
-    return comparison.gate(threshold, study=study, waivers=excused)
 
 
 def schedule(

@@ -106,12 +106,12 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    for line in text_table([(name, visible(_fact(value), _MAX_FACT)) for name, value in facts.items()]):
-        print(line)
-
-
-def _fact(value: Any) -> Any:
-    return json.dumps(json_value(value), ensure_ascii=False) if isinstance(value, list | dict) else json_value(value)
+    rows = []
+    for name, value in facts.items():
+        fact = json_value(value)
+        fact = json.dumps(fact, ensure_ascii=False) if isinstance(value, list | dict) else fact
+        rows.append((name, visible(fact, _MAX_FACT)))
+    print("\n".join(text_table(rows)))
 
 
 def print_done(text: str, *, as_json: bool, **facts: Any) -> None:

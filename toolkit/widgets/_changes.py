@@ -380,7 +380,8 @@ def _change(
     if layout is None and row["handle"] is not None and isinstance(old, str):
         # Compared with the decoded new value, these bytes would look like a change of the value.
         unread, old = paragraph(f"Before, as BCS of an unknown type: {old}"), _EQUAL
-    mark = _mark_of(old, new)
+    compared = Mark.CREATED if old is None else Mark.SAME if old == new else Mark.CHANGED
+    mark = Mark.DELETED if new is None else Mark.WRITTEN if old is _EQUAL else compared
     if row["module"] is not None:
         mark, body = (Mark.DELETED if row["type"] == "delete_module" else Mark.WRITTEN), paragraph("The module's code.")
     elif mark is Mark.CHANGED:
@@ -399,16 +400,6 @@ def _change(
     body = Html(f"{body}{unread}")
     amount = f' <b class="ltk-delta">{tree.amounts[0]}</b>' if tree.amounts else ""
     return mark, head + amount, body
-
-
-def _mark_of(old: Any, new: Any) -> Mark:
-    if new is None:
-        return Mark.DELETED
-    if old is _EQUAL:
-        return Mark.WRITTEN
-    if old is None:
-        return Mark.CREATED
-    return Mark.SAME if old == new else Mark.CHANGED
 
 
 def _slot(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -35,6 +35,7 @@ _MAX_PARTS = 400  # a field with more parts is one JSON text; the deepest struct
 _GROUPED = 7  # integers of this many digits are also shown with separators
 _INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))")
 _MAX_DIGITS = 100  # more than any integer of Move has, few enough for int()
+# What comes before the sentence of an error: words of pydantic, and the name of the class that raised it.
 _OF_A_MODEL = re.compile(r"^(?:Value error, )?(?:[A-Z]\w+(?:\.\w+)*: )?")
 U64 = move.UInt(64)
 
@@ -97,18 +98,13 @@ def validated(
         # models of requests raise InputError with pydantic's error as its context: its places are needed here
         cause = error if isinstance(error, ValidationError) else error.__context__
         if not isinstance(cause, ValidationError):
-            found.errors[at] = words_of(error)
+            found.errors[at] = _OF_A_MODEL.sub("", str(error))
             return None
         for detail in cause.errors(include_url=False):
             name, place = map(str, (*detail["loc"], "", "")[:2])
             path = (fields or {}).get(name, at)
             found.errors.setdefault(path + place * path.endswith("."), _OF_A_MODEL.sub("", detail["msg"]))
         return None
-
-
-def words_of(error: Exception) -> str:
-    """Return the message of an error without the name of the class that raised it."""
-    return _OF_A_MODEL.sub("", str(error))
 
 
 # what the browser draws ----------------------------------------------------------------------------------------------
@@ -130,7 +126,7 @@ def field(layout: move.Layout, label: str) -> Part:  # noqa: PLR0911  # one case
         case move.String():
             return Text(label, hint="may be empty", type=kind)
         case move.OptionOf(element):
-            inner = _when(field(element, "Value"), "some", value=True)
+            inner = structs.replace(field(element, "Value"), when=("some", (True,)))
             return Group(label, fields=(("some", Switch("has a value")), ("value", inner)), type=kind)
         case move.VectorOf(element):
             item = field(element, "Item")
@@ -138,10 +134,6 @@ def field(layout: move.Layout, label: str) -> Part:  # noqa: PLR0911  # one case
         case move.StructOf(_, fields):
             return Group(label, fields=tuple((name, field(inner, name)) for name, inner in fields), type=kind)
     return Text(label, rows=2, mono=True, hint="JSON", type=kind)
-
-
-def _when(part: Part, key: str, *, value: Any) -> Part:
-    return structs.replace(part, when=(key, (value,)))
 
 
 def blank(layout: move.Layout) -> Any:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anywidget
 import msgspec
 import traitlets
-from msgspec import Struct
 from msgspec.structs import replace
 from traitlets import Bool, Dict, Int, Unicode, observe, validate
 
@@ -23,44 +22,13 @@ from toolkit.client._accounts import known_names
 from toolkit.client._http import served_ledger
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets._fields import Findings
-from toolkit.widgets._html import code, in_python, pairs, paragraph, safe
+from toolkit.widgets._html import Html, code, pairs, paragraph, safe
 from toolkit.widgets._messages import About, Found, Group, Hits, Message, Progress, Status, message_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from toolkit.client._node import Node
-
-
-class Shown(Struct, frozen=True):
-    """A result and its request; it remains while a later run is refused, cancelled or in progress.
-
-    Attributes
-    ----------
-    result : object or None
-    asked : object
-        What the form asked for to get it.
-    unfinished : bool
-        Whether a later run has not ended with a result.
-    origin : str
-        Where the result is from, in words: the node, the ledger version and its time.
-    """
-
-    result: Any = None
-    asked: Any = None
-    unfinished: bool = False
-    origin: str = ""
-
-    def stale(self, wanted: Any, *, good: bool) -> str:
-        """Return why the result does not match the entries; empty if it is.
-
-        `wanted` is what the entries ask for if they are good.
-        """
-        if self.result is None:
-            return ""
-        if not good or self.asked != wanted:
-            return "From before your last change"
-        return "From an earlier run" if self.unfinished else ""
 
 
 _NOTE = "This is a picture of the form with its last result. Run the cell to use the form."
@@ -221,7 +189,7 @@ class Background:
                     self._copy = self._shared
             return self._copy
 
-    def start(self, name: str, job: Callable[[], None], *, again: bool = False) -> None:
+    def start(self, name: str, job: Callable[[], object], *, again: bool = False) -> None:
         """Run a job once the jobs before it have ended; it replaces one of the same name that is waiting.
 
         Parameters
@@ -316,7 +284,7 @@ class Form(Pictured):
     """A form whose controls are in ``form.js``. A builder says what its fields are and what its buttons do.
 
     A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`, `_check`,
-    `_result_pages` and `_python_of`; each button has a method ``_do_<name>(message)``.
+    `_result_pages` and `_programs_of`; each button has a method ``_do_<name>(message)``.
 
     Two threads may use a form: that of the kernel, and the one of `_start`, which runs what a button asks the node for.
     Whatever reads and then changes the form's state does so in ``with self._state()``, without asking the node there.
@@ -338,7 +306,6 @@ class Form(Pictured):
     _result_name: ClassVar[str] = "result"  # the trait that has the last result
     _in_python: ClassVar[dict[str, str]] = {}  # what follows the result in Python to get a page's content, by title
     _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
-    _completed: ClassVar[bool] = False  # whether `_look` completes the entries, as by the types of a table
     _holder: Any = None  # the workbench that shows the form
 
     request: Any = traitlets.Any(allow_none=True)
@@ -368,7 +335,8 @@ class Form(Pictured):
         self._at_work: list[threading.Thread] = []
         self._setting = True
         self._strict = False
-        self._shown = Shown()
+        self._answered_for: Any = None  # what the form asked for to get its result
+        self._unfinished = False  # whether a later run has not ended with a result
         self._recent: list[tuple[Any, dict[str, Any]]] = []  # drafts that had a result, and what it is compared by
         self._blamed: dict[str, str] = {}
         self._look_errors: dict[str, str] = {}  # what the node says about the entries, until the next look-up
@@ -468,7 +436,7 @@ class Form(Pictured):
     def _check(self, *, again: bool = False) -> bool:
         """Check the entries by the code at the head, if it is not known or `again`; what is wrong is in `errors`."""
         good = self._read_strictly()
-        if self._completed or (good and (again or not self._is_known())):
+        if self._needs_look(good=good, again=again):
             self._look()
             with self._state():
                 if self.errors:
@@ -476,29 +444,24 @@ class Form(Pictured):
                 return not self.errors
         return good
 
-    def _is_known(self) -> bool:
-        """Return whether what the node knows about the entries was read: the node itself judges them in the end."""
-        return False
+    def _needs_look(self, *, good: bool, again: bool) -> bool:
+        """Return whether a check asks the node about entries, which are `good` or not."""
+        raise NotImplementedError
 
     def _checked_words(self) -> str:
         """Return what to say after a check."""
         raise NotImplementedError
 
-    def _python_of(self, request: Any) -> str:
-        """Return a Python program that sends the request."""
+    def _programs_of(self, request: Any) -> dict[str, str]:
+        """Return programs that send the request, by name; ``Python`` is one."""
         raise NotImplementedError
 
-    def _programs_of(self, request: Any) -> dict[str, str]:
-        """Return programs by name."""
-        return {"Python": self._python_of(request)}
-
-    def _result_pages(self, result: Any, **about: Any) -> dict[str, str]:
+    def _result_pages(self, result: Any, /, **about: Any) -> dict[str, str]:
         """Return the pages of a result by title."""
         raise NotImplementedError
 
-    def _compared(self, result: Any) -> dict[str, Any]:
+    def _compared(self, _result: Any) -> dict[str, Any]:
         """Return the key by which a result is compared with earlier results; empty if it is not compared."""
-        del result
         return {}
 
     def _origin_of(self, result: Any) -> str:
@@ -524,11 +487,6 @@ class Form(Pictured):
     def _trait_of(self, name: str, draft: Any) -> Any:
         """Return the value of a trait of `_mirrored` by the draft."""
         return getattr(draft, name)
-
-    def _mirror(self, draft: Any) -> None:
-        """Set the traits of `_mirrored` from the draft."""
-        for name in self._mirrored:
-            setattr(self, name, self._trait_of(name, draft))
 
     def _start_over(self) -> None:
         """Forget what was said about the last draft, for a new request."""
@@ -602,7 +560,8 @@ class Form(Pictured):
             try:
                 draft, request = self._read_draft(draft, found, typed=typed)
                 spec = self._fields(draft)
-                self._mirror(draft)
+                for name in self._mirrored:
+                    setattr(self, name, self._trait_of(name, draft))
             except GivenUpError:
                 raise
             except Exception as error:  # noqa: BLE001  # the form must read the next edit, whatever was typed
@@ -614,7 +573,9 @@ class Form(Pictured):
             if request is not None:
                 self.request = request
             self._show_findings()
-            self._show_programs()
+            made = {} if self.request is None else self._programs_of(self.request)
+            self._programs = tuple(made.items())
+            self.set_trait("python", "" if self._outdated else made.get("Python", ""))
         if self._holder is not None:
             self._holder._write_link()  # noqa: SLF001 - the widget that this form is a part of
 
@@ -633,13 +594,6 @@ class Form(Pictured):
         with self._state():
             self._start_over()
             self._edit(draft)
-
-    def _show_programs(self) -> None:
-        """Show the programs of the request; if the form is not a valid request, mark them and empty `python`."""
-        request = self.request
-        self.set_trait("python", "" if request is None or self._outdated else self._python_of(request))
-        made = {} if request is None else self._programs_of(request)
-        self._programs = tuple(made.items())
 
     @property
     def _outdated(self) -> bool:
@@ -681,10 +635,6 @@ class Form(Pictured):
         """The node as this thread asks it: a job asks over connections that `cancel` closes."""
         thread = threading.current_thread()
         return thread.background.node if isinstance(thread, _Worker) else self.node
-
-    def _start(self, name: str, job: Callable[[], object], *, again: bool = False) -> None:
-        """Run a method that asks the node in the background; `again` also if it is running already."""
-        self._background.start(name, lambda: (job(), None)[1], again=again)
 
     @property
     def _idle(self) -> bool:
@@ -770,10 +720,10 @@ class Form(Pictured):
             with self._busy_while(""):
                 self._look()
 
-        self._start("look", look, again=True)
+        self._background.start("look", look, again=True)
 
     def _do_check(self, _message: Message) -> None:
-        self._start("check", self.check)
+        self._background.start("check", self.check)
 
     def _do_stop(self, _message: Message) -> None:
         self.cancel()
@@ -844,10 +794,10 @@ class Form(Pictured):
     def _show_result(self, result: Any, asked: Any = None) -> None:
         """Set and show the result of what was asked for; None removes the current one."""
         with self._state():
-            self._shown = Shown(result, asked, origin="" if result is None else self._origin_of(result))
+            self._answered_for, self._unfinished = asked, False
             if facts := {} if result is None else self._compared(result):
                 self._recent = [*self._recent, (self._taken, facts)][-_MAX_RECENT:]
-            self._origin = self._shown.origin
+            self._origin = "" if result is None else self._origin_of(result)
             self._serial += 1
             self.set_trait(self._result_name, result)
             self._show_pages()
@@ -856,7 +806,7 @@ class Form(Pictured):
     def _await_result(self) -> None:
         """Mark the current result as out of date: a new one has been requested."""
         with self._state():
-            self._shown = replace(self._shown, unfinished=True)
+            self._unfinished = True
             self._show_stale()
 
     def _show_pages(self, **about: Any) -> None:
@@ -871,7 +821,12 @@ class Form(Pictured):
             from toolkit.widgets._results import recent_page  # here: a form opens sooner without pandas
 
             made |= {f"Recent ({len(self._recent)})": recent_page([facts for _, facts in self._recent])}
-        self._pages = tuple((title, self._with_hint(title, html)) for title, html in made.items())
+        pages = []
+        for title, html in made.items():
+            rest = self._in_python.get(title.partition(" (")[0])  # after the result: what has the same content
+            note = Html(f"In Python: <code>.{self._result_name}{rest}</code> of this form")
+            pages.append((title, str(html) if rest is None else html + paragraph(note)))
+        self._pages = tuple(pages)
         self._paint()
 
     def _do_again(self, message: Message) -> None:
@@ -880,13 +835,11 @@ class Form(Pictured):
             self._edited()
             self._edit(self._recent[message.place][0])
 
-    def _with_hint(self, title: str, html: str) -> str:
-        """Return a page that names the form attribute with the same content in Python."""
-        rest = self._in_python.get(title.partition(" (")[0])
-        return str(html) if rest is None else html + in_python(f".{self._result_name}{rest}")
-
     def _show_stale(self) -> None:
-        self._stale = self._shown.stale(self._wanted(), good=self._found.good)
+        stale = "From an earlier run" if self._unfinished else ""
+        if not self._found.good or self._answered_for != self._wanted():
+            stale = "From before your last change"
+        self._stale = "" if getattr(self, self._result_name) is None else stale
 
     def _paint(self) -> None:
         super()._paint()

@@ -10,7 +10,7 @@ import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct, structs
@@ -86,14 +86,9 @@ class ResolvedFunction:
         pairs = zip(self.names, self.abi.params, strict=True)
         return [name for name, kind in pairs if not is_signer(parse_type_tag(kind, abi=True))]
 
-    @property
-    def constraints(self) -> list[str]:
-        """The abilities that each type argument must have, in words."""
-        return [", ".join(param.constraints) for param in self.abi.generic_type_params]
-
     def modules_of(self, type_arguments: Sequence[str]) -> list[Callable[[], object]]:
-        """Return what looks up the modules of the types of the parameters, one each."""
-        tags = [*self.abi.parameters, *map(parse_type_tag, type_arguments)]
+        """Return what looks up the modules of the types of the parameters, one each; empty type arguments have none."""
+        tags = [*self.abi.parameters, *map(parse_type_tag, filter(None, type_arguments))]
         wanted = {(struct.address, struct.module) for tag in tags for struct in structs_of(tag)}
         return [partial(self.abis.known, *module) for module in sorted(wanted)]
 
@@ -105,7 +100,8 @@ class ResolvedFunction:
         NodeError, NodeUnreachable
             If a module of a type cannot be looked up.
         """
-        kinds = tuple(substitute(tag, _tags(type_arguments)) for tag in self.abi.parameters)
+        types = [parse_type_tag(text) if text else TypeParameter(place) for place, text in enumerate(type_arguments)]
+        kinds = tuple(substitute(tag, types) for tag in self.abi.parameters)
         return ResolvedCall(self, tuple(type_arguments), kinds, tuple(self.abis.layout(kind) for kind in kinds))
 
     def wrong_types(self, type_arguments: Sequence[str]) -> dict[int, str]:
@@ -170,11 +166,6 @@ class ResolvedCall:
             raise InputError(f"expected {len(self.layouts)} ({words}), got {len(arguments)}")
         abi = self.function.abi
         return encode_arguments(abi, self.type_arguments, arguments, self.function.abis, where=abi.name)
-
-
-def _tags(type_arguments: Sequence[str]) -> list[TypeTag]:
-    """Return types; an empty one is the type parameter itself."""
-    return [parse_type_tag(text) if text else TypeParameter(place) for place, text in enumerate(type_arguments)]
 
 
 def given_types(drafts: Sequence[str], function: ResolvedFunction) -> tuple[str, ...] | None:
@@ -301,18 +292,6 @@ def address_of(query: str) -> str | None:
         return None
 
 
-def listed_modules(node: Node, address: str) -> list[ModuleAbi]:
-    """Read the ABIs of all modules of an account at the node's head. The answers contain the bytecode too.
-
-    Raises
-    ------
-    NodeError, NodeUnreachable, SchemaError
-        If the node does not list modules, or does not answer.
-    """
-    listed = account_pages(node, address, "modules", node.ledger().version)
-    return [module.abi for module in listed if module.abi is not None]
-
-
 def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind) -> tuple[list[Hit], int]:
     """Return the functions that a query may mean, the best first, and how many there are.
 
@@ -403,6 +382,16 @@ class FunctionDraft(ValuesDraft, frozen=True):
     function: str = ""
     type_arguments: tuple[str, ...] = ()
 
+    @property
+    def kind(self) -> FunctionKind:
+        """Which functions can be called."""
+        return "entry"
+
+    @property
+    def calls_function(self) -> bool:
+        """Whether a function is called at all."""
+        return True
+
 
 def function_fields(
     function: ResolvedFunction | None,
@@ -436,7 +425,8 @@ def function_fields(
     item = Text("Type", mono=True, placeholder="0x1::aptos_coin::AptosCoin")
     types = Rows("Type arguments", item=item, when=unknown)
     if function is not None:
-        hints = tuple(f"must have {one}" if one else "any type" for one in function.constraints)
+        abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]
+        hints = tuple(f"must have {one}" if one else "any type" for one in abilities)
         types = structs.replace(types, when=when, exactly=len(hints), hints=hints)
     fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
     if call is None:
@@ -633,8 +623,6 @@ class FunctionForm(Form):
         If both `function` and `request` are given, or `function` is not a function that the form takes.
     """
 
-    _kind: ClassVar[FunctionKind] = "entry"  # which functions are found
-
     function = Unicode()
     type_arguments = Unicode()
     arguments = Unicode()
@@ -642,9 +630,7 @@ class FunctionForm(Form):
     def __init__(self, node: Node, function: str | ContractFunction | None = None, *, request: Any = None) -> None:
         if function is not None and request is not None:
             raise InputError("expected either a function or a request, got both; a request names its function")
-        name = (
-            None if function is None else checked_name(function, self._kind_of(self._blank), form=type(self).__name__)
-        )
+        name = None if function is None else checked_name(function, self._blank.kind, form=type(self).__name__)
         self._function: ResolvedFunction | None = None
         self._call: ResolvedCall | None = None
         self._functions: dict[str, ResolvedFunction | None] = {}
@@ -656,14 +642,6 @@ class FunctionForm(Form):
         super().__init__(node, request=request)
         if name is not None:
             self.function = name
-
-    def _kind_of(self, _draft: Any) -> FunctionKind:
-        """Return which functions the draft can call."""
-        return self._kind
-
-    def _calls_function(self, _draft: Any) -> bool:
-        """Return whether the draft calls a function at all."""
-        return True
 
     def _start_over(self) -> None:
         super()._start_over()
@@ -705,7 +683,7 @@ class FunctionForm(Form):
         )
         self._units = self._amounts(draft, found)
         if self._function is not None:
-            wanted, got = len(self._function.constraints), len(draft.type_arguments)
+            wanted, got = len(self._function.abi.generic_type_params), len(draft.type_arguments)
             draft = replace(draft, type_arguments=(*draft.type_arguments, *[""] * (wanted - got)))
             if got > wanted:
                 words = f"{self._function.name} takes {plural(wanted, 'type argument')}, got {got}"
@@ -743,7 +721,7 @@ class FunctionForm(Form):
 
     def _known(self, draft: Any) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
         """Return the function and call of a draft, if their ABIs have been read."""
-        if not self._calls_function(draft):
+        if not draft.calls_function:
             return None, None
         try:
             name = str(FunctionId.parse(draft.function.strip()))
@@ -760,17 +738,17 @@ class FunctionForm(Form):
             return f"Matches {self._call.signature} at version {self._call.ledger_version:,}"
         return "The node returns no ABI of this module: the arguments were not checked."
 
-    def _is_known(self) -> bool:
-        call = self._call
-        return not self._look_errors and call is not None and all(call.type_arguments)
+    def _needs_look(self, *, good: bool, again: bool) -> bool:
+        known = not self._look_errors and self._call is not None and all(self._call.type_arguments)
+        return good and (again or not known)  # without the ABI, the node itself judges the entries
 
     def _look(self) -> None:
-        """Read the ABI of the function, then the layouts of its parameters."""
-        if not self._calls_function(self._draft):
+        """Read the ABI of the function, the layouts of its parameters, and the asset of the one that is an amount."""
+        if not self._draft.calls_function:
             return
         with self._state():
             self._look_errors = {}
-            typed, kind = self._draft.function, self._kind_of(self._draft)
+            typed, kind = self._draft.function, self._draft.kind
         place = "function"
         try:
             name = str(FunctionId.parse(typed.strip()))
@@ -782,7 +760,7 @@ class FunctionForm(Form):
                 types = None if function is None else given_types(self._draft.type_arguments, function)
             place = "type_arguments"
             if function is not None and types is not None:
-                self._together(function.modules_of([kind for kind in types if kind]))
+                self._together(function.modules_of(types))
                 call, wrong = function.with_types(types), function.wrong_types(types)
                 unbound = function.with_types([""] * len(types))  # its fields stay while a type is typed
                 with self._state():
@@ -791,7 +769,10 @@ class FunctionForm(Form):
                         self._look_errors |= {f"type_arguments.{at}": words for at, words in wrong.items()}
                     if self._calls.get((name, types)) != call:
                         self._calls[name, types] = call
-                self._look_units(call)
+                amount = amount_of(self._draft, call)
+                if amount is not None and amount[1] not in self._assets:
+                    with suppress(ToolkitError):
+                        self._assets = {**self._assets, amount[1]: self._asked.asset(amount[1])}
         except (InputError, SchemaError) as error:
             with self._state():
                 if typed == self._draft.function:
@@ -800,13 +781,6 @@ class FunctionForm(Form):
             self._blame("node", str(error))
         with self._state():
             self._take(self._draft)
-
-    def _look_units(self, call: ResolvedCall) -> None:
-        """Read the asset of the argument that is an amount."""
-        amount = amount_of(self._draft, call)
-        if amount is not None and amount[1] not in self._assets:
-            with suppress(ToolkitError):
-                self._assets = {**self._assets, amount[1]: self._asked.asset(amount[1])}
 
     def _amounts(self, draft: FunctionDraft, found: Findings) -> dict[int, str]:
         """Return the unit of the argument that is an amount, by its place, and note what is typed in whole coins."""
@@ -838,7 +812,7 @@ class FunctionForm(Form):
 
     def _do_look(self, message: Message) -> None:
         super()._do_look(message)
-        self._start("names", lambda: self._searches.start("names", self._look_names, again=True))
+        self._background.start("names", lambda: self._searches.start("names", self._look_names, again=True))
 
     def _remember(self) -> None:
         """Put the function in front of those that were used."""
@@ -850,16 +824,17 @@ class FunctionForm(Form):
     def _search(self, query: str) -> None:
         """Find functions that match the entry; for an empty entry, the most recently used functions."""
         owner, words = address_of(query) or _FRAMEWORK, query.strip().lower()
-        kind = self._kind_of(self._draft)
+        kind = self._draft.kind
         used = [hit for hit, abi in _RECENT.get(self.node, []) if is_of(kind, abi)]
         found = [hit for hit in used if words in hit.name.lower()]
         error, total = "", 0
         if not words:
             found += _PLACES
-        if words:
+        else:
             try:
                 if owner not in self._modules:
-                    self._modules[owner] = listed_modules(self._asked, owner)
+                    pages = account_pages(self._asked, owner, "modules", self._asked.ledger().version)
+                    self._modules[owner] = [module.abi for module in pages if module.abi is not None]
                 modules = [module for listed in self._modules.values() for module in listed]
                 names = {hit.name for hit in found}
                 hits, total = matching(modules, query, kind)

@@ -83,10 +83,10 @@ class StudyDraft(FunctionDraft, frozen=True):
     plan: Literal["search", "these"] = "search"
     span: str = "0:-1"
 
-    def with_call(self, call: Call) -> StudyDraft:
-        """Return the draft with another document of the chosen call."""
-        place = int(self.chosen)
-        return replace(self, calls=(*self.calls[:place], _document(call), *self.calls[place + 1 :]))
+    @property
+    def kind(self) -> FunctionKind:
+        """Which functions can be called."""
+        return "view" if self.source == "view" else "entry"
 
     def choosing(self, place: int) -> StudyDraft:
         """Return the draft with the fields of another call."""
@@ -152,22 +152,17 @@ def _study_as_python(study: Study, node: Node) -> str:
     """Return a Python program that creates the same study, runs it and prints the findings."""
     document = study.document()
     versions = repr(study.versions.plan) if study.versions.search is None else f"toolkit.{study.versions.search!r}"
-    fields = [
-        "node=node",
-        f"title={study.title!r}",
-        f"versions={versions}",
-        f"calls=[{', '.join(map(_call_as_python, study.calls))}]",
-    ]
+    calls = []
+    for call in study.calls:
+        written = repr(call.model_dump(mode="json", exclude_defaults=True))
+        if isinstance(call.request, ViewFunction) and not call.label and call.thresholds is None:
+            written = call.request.to_python().replace(repr(call.request.function), repr(_typed(call)["function"]))
+        calls.append(written)
+    fields = ["node=node", f"title={study.title!r}", f"versions={versions}", f"calls=[{', '.join(calls)}]"]
     kept = zip(_KEPT, ("requests_per_second", "thresholds", "waiver"), strict=True)
     fields += [f"{name}={document[key]!r}" for name, key in kept if key in document]
     made = format_expression(f"toolkit.Study({', '.join(fields)})")
     return f"import toolkit\n\n{connect_line(node)}\nstudy = {made}\nrun = study.run()\nprint(run.explain())"
-
-
-def _call_as_python(call: Call) -> str:
-    if isinstance(call.request, ViewFunction) and not call.label and call.thresholds is None:
-        return call.request.to_python().replace(repr(call.request.function), repr(_typed(call)["function"]))
-    return repr(call.model_dump(mode="json", exclude_defaults=True))
 
 
 # the form ------------------------------------------------------------------------------------------------------------
@@ -287,11 +282,13 @@ class GasExplorer(FunctionForm):
 
     def _read_draft(self, draft: StudyDraft, found: Findings, *, typed: bool) -> tuple[StudyDraft, Study | None]:
         if typed and draft.chosen != self._taken.chosen:
-            place = draft.chosen if self._is_complete() else self._taken.chosen
-            draft = draft.choosing(int(place)) if place == draft.chosen else replace(draft, chosen=place)
+            complete = self._is_complete()
+            draft = draft.choosing(int(draft.chosen)) if complete else replace(draft, chosen=self._taken.chosen)
         draft = self._read_function(draft, found, typed=typed)
         call = _read_call(draft, found, self._leading(draft))
-        draft = draft if call is None else draft.with_call(call)
+        if call is not None:
+            place = int(draft.chosen)
+            draft = replace(draft, calls=(*draft.calls[:place], _document(call), *draft.calls[place + 1 :]))
         versions = self._read_versions(draft, found)
         if call is None or versions is None or not found.good:
             return draft, None
@@ -326,9 +323,6 @@ class GasExplorer(FunctionForm):
         bounds: dict[str, Any] = {} if last is None else {"initial": last.initial, "max_requests": last.max_requests}
         return validated(partial(VersionChoice, find_steps=typed, **bounds), found, "span")
 
-    def _kind_of(self, draft: StudyDraft) -> FunctionKind:
-        return "view" if draft.source == "view" else "entry"
-
     def _known(self, draft: StudyDraft) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
         function, call = super()._known(draft)
         return function, call if draft.source in _CALLED else None
@@ -361,11 +355,8 @@ class GasExplorer(FunctionForm):
             *([("", parts.Group(_HIDDEN, plain=True))] if self._given is not None else []),
         )
 
-    def _python_of(self, request: Study) -> str:
-        return _study_as_python(request, self.node)
-
     def _programs_of(self, request: Study) -> dict[str, str]:
-        return {"Python": self._python_of(request), "Study": request.to_toml()}
+        return {"Python": _study_as_python(request, self.node), "Study": request.to_toml()}
 
     def _origin_of(self, result: Run) -> str:
         versions = result.observations["ledger_version"]
@@ -482,7 +473,14 @@ class GasExplorer(FunctionForm):
         if run is not None:
             self._show_result(run, study.digest)
         if run is not None and run.complete:
-            self._say(*_outcome(run))
+            count, errors = plural(len(run.observations), "reading"), run.observations["error_code"].dropna()
+            found = f"{plural(len(step_groups(run.steps)), 'step')} found in {count}"
+            if errors.empty:
+                self._say("good", f"{found}.")
+            elif len(errors) < len(run.observations):
+                self._say("good", f"{found}; {len(errors):,} failed.")
+            else:  # a reading with an error is not an answer
+                self._say("bad", f"No answer in {count}: {visible(errors.mode().iloc[0], 80)}.")
             self._remember()
         elif isinstance(failure, ToolkitError) and not stopping.is_set():
             self._blame_study(failure)
@@ -535,15 +533,5 @@ class GasExplorer(FunctionForm):
         left = (*self._draft.calls[:place], *self._draft.calls[place + 1 :]) or ("",)
         self._edit(replace(self._draft, calls=left).choosing(place - 1))
 
-    def _result_pages(self, result: Run, **_about: Any) -> dict[str, str]:
+    def _result_pages(self, result: Run, /, **_about: Any) -> dict[str, str]:
         return dict(run_pages(result))
-
-
-def _outcome(run: Run) -> tuple[str, str]:
-    """Return the kind and the words of a complete run's outcome; a reading with an error is not an answer."""
-    errors = run.observations["error_code"].dropna()
-    count, failed = plural(len(run.observations), "reading"), len(errors)
-    if failed and failed == len(run.observations):
-        return "bad", f"No answer in {count}: {visible(errors.mode().iloc[0], 80)}."
-    more = f"; {failed:,} failed" if failed else ""
-    return "good", f"{plural(len(step_groups(run.steps)), 'step')} found in {count}{more}."

@@ -98,11 +98,6 @@ def page(*parts: str) -> Html:
     return Html(f'<div class="ltk-page">{"".join(parts)}</div>')
 
 
-def in_python(attribute: str) -> Html:
-    """Return a line that names the form attribute with the content of a page."""
-    return paragraph(Html(f"In Python: <code>{safe(attribute)}</code> of this form"))
-
-
 def has_model_gas(node: Node) -> bool:
     """Return whether a node's gas comes from the embedded node's model."""
     return node.name == "embedded" or served_ledger(node.url) is not None

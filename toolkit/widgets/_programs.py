@@ -74,23 +74,22 @@ def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | 
     arguments : sequence, optional
         Arguments as the ABI encodes them; by default as the request holds them.
     """
-    body = _body(request, arguments)
-    return {
-        "Python": request_as_python(request, node),
-        "curl": _simulation_as_curl(request, node, body),
-        "JSON": json.dumps(body | {name: f"<{words}>" for name, words in _sources(request).items()}, indent=2),
-        "Study": request_as_study(request),
-    }
-
-
-def request_as_python(request: SimulationRequest, node: Node) -> str:
-    """Return a Python program that sends a simulation to the node."""
     written = request.to_python().replace(repr(request.sender), repr(wire_address(request.sender)))
     payload = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
     if isinstance(payload, EntryFunction):
         written = written.replace(repr(payload.function), repr(FunctionId.parse(payload.function).wire))
     made = format_expression(written)
-    return f"import toolkit\n\n{connect_line(node)}\nrequest = {made}\nsimulation = node.simulate(request)"
+    # Zeros stand for the numbers that the request leaves open.
+    body = request.body(sequence_number=0, max_gas_amount=0, gas_unit_price=0, expiration_timestamp_secs=0)
+    if arguments is not None:
+        inner = body["payload"].get("transaction_payload") or body["payload"]
+        inner["arguments"] = list(arguments)
+    return {
+        "Python": f"import toolkit\n\n{connect_line(node)}\nrequest = {made}\nsimulation = node.simulate(request)",
+        "curl": _simulation_as_curl(request, node, body),
+        "JSON": json.dumps(body | {name: f"<{words}>" for name, words in _sources(request).items()}, indent=2),
+        "Study": request_as_study(request),
+    }
 
 
 def _margin_s(request: SimulationRequest) -> int:
@@ -108,17 +107,6 @@ def _sources(request: SimulationRequest) -> dict[str, str]:
         "expiration_timestamp_secs": f"ledger time + {_margin_s(request)} s",
     }
     return {name: words for name, words in sources.items() if getattr(request, name) is None}
-
-
-def _body(request: SimulationRequest, arguments: Sequence[Any] | None) -> dict[str, Any]:
-    """Return the JSON body, zeros for the numbers that the request leaves open."""
-    body = request.body(sequence_number=0, max_gas_amount=0, gas_unit_price=0, expiration_timestamp_secs=0)
-    if arguments is not None:
-        payload = body["payload"]
-        inner = payload.get("transaction_payload")
-        encoded = {"arguments": list(arguments)}
-        body["payload"] = payload | ({"transaction_payload": inner | encoded} if inner else encoded)
-    return body
 
 
 def _simulation_as_curl(request: SimulationRequest, node: Node, body: dict[str, Any]) -> str:

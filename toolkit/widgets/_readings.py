@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import ViewResult
     from toolkit.client._node import Node
+    from toolkit.widgets._functions import FunctionKind
 
 
 READ_ACTIONS = (("read", "Read"), ("check", "Check"))
@@ -71,6 +72,11 @@ class ViewDraft(FunctionDraft, frozen=True):
     version: str = ""
     plan: str = ""
 
+    @property
+    def kind(self) -> FunctionKind:
+        """Which functions can be called."""
+        return "view"
+
 
 def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | None:
     """Return the versions of a draft: None for the head, an int for one version, or a version plan.
@@ -83,20 +89,17 @@ def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | N
     """
     if draft.at == "head":
         return None
-    read, typed, expected = (
-        (_one_version, draft.version, _ONE) if draft.at == "version" else (parse_plan, draft.plan, _MANY)
-    )
-    if not typed.strip():
-        found.missing[draft.at] = expected
+    typed = (draft.version if draft.at == "version" else draft.plan).strip()
+    if not typed:
+        found.missing[draft.at] = _ONE if draft.at == "version" else _MANY
         return None
-    return validated(partial(read, typed.strip()), found, draft.at)
-
-
-def _one_version(typed: str) -> int:
+    if draft.at == "plan":
+        return validated(partial(parse_plan, typed), found, "plan")
     plain = typed.replace("_", "").replace(",", "")
     if not re.fullmatch(r"-?\d{1,20}", plain):
-        raise InputError(f"{_ONE}, got {visible(typed, 40)!r}")
-    return as_version(int(plain), least=_LEAST)
+        found.errors["version"] = f"{_ONE}, got {visible(typed, 40)!r}"
+        return None
+    return validated(partial(as_version, int(plain), least=_LEAST), found, "version")
 
 
 def parse_plan(typed: str) -> Versions:
@@ -280,8 +283,10 @@ class ReadForm(Form):
         """Show a failure at the field that caused it; `path` is the field of an error in the entries."""
         words = str(error)
         if isinstance(error, NodeError) and error.error_code in {"version_not_found", "version_pruned"}:
-            path, words = self._draft.at, _unreadable(error)
-            path = "node" if path == "head" else path
+            path = "node" if self._draft.at == "head" else self._draft.at
+            if error.ledger is not None:
+                why = "does not exist yet" if error.error_code == "version_not_found" else "is pruned"
+                words = f"this version {why}: the node has {error.ledger.oldest_version} to {error.ledger.version}"
         elif path != "plan" or not isinstance(error, InputError):
             path = self._cause_of(error)
             if isinstance(error, NodeError) and path != "node":
@@ -300,8 +305,7 @@ class ReadForm(Form):
         """Read the versions of a draft."""
         mine = Findings()
         versions = read_versions(draft, mine)
-        if mine.good:
-            self._versions = versions
+        self._versions = versions if mine.good else self._versions
         found.add(mine)
 
     def _entered(self, draft: Any, name: str, value: Any) -> Any:
@@ -325,41 +329,26 @@ class ReadForm(Form):
         head = " (the head)" if ledger is not None and ledger.version == result.ledger_version else ""
         return origin(self.node, f"version {result.ledger_version:,}{head}", time)
 
-    def _result_pages(self, result: Any, **about: Any) -> dict[str, str]:
-        del result, about
+    def _result_pages(self, _result: Any, /, **_about: Any) -> dict[str, str]:
         reading = self._reading
-        if reading is None:
-            return {}
-        if reading.wanted.single:
-            return self._one_pages(reading)
+        if reading is None or reading.wanted.single:
+            return {} if reading is None else self._one_pages(reading)
         what, model = self._subject() or "value", has_model_gas(self.node)
         return dict(frame_pages(reading.result, what=what, notes=reading.notes, model=model))
 
     def _do_read(self, _message: Message) -> None:
-        self._start("read", self.read)
-
-
-def _unreadable(error: NodeError) -> str:
-    """Return why a version cannot be read, with the versions that the node has."""
-    ledger = error.ledger
-    if ledger is None:
-        return str(error)
-    why = "does not exist yet" if error.error_code == "version_not_found" else "is pruned"
-    return f"this version {why}: the node has {ledger.oldest_version} to {ledger.version}"
+        self._background.start("read", self.read)
 
 
 def _time_of(node: Node, result: Any) -> datetime | None:
     """Return the time of the version that was read, None if it is not known, as without an item."""
     if isinstance(result, pd.DataFrame):
         return None
-    version, ledger = getattr(result, "ledger_version", None), getattr(result, "ledger", None)
-    time: datetime | None = None
-    if version is not None and ledger is not None and ledger.version == version:
-        time = ledger.timestamp
-    elif version is not None:
-        with suppress(ToolkitError):
-            time = block_times(node, [version], show=False).get(version)
-    return time
+    if result.ledger is not None and result.ledger.version == result.ledger_version:
+        return result.ledger.timestamp  # type: ignore[no-any-return]
+    with suppress(ToolkitError):
+        return block_times(node, [result.ledger_version], show=False).get(result.ledger_version)
+    return None
 
 
 _BLANK_CALL = {name: getattr(ViewDraft(), name) for name in FunctionDraft.__struct_fields__}
@@ -447,7 +436,6 @@ class ViewBuilder(FunctionForm, ReadForm):
     )
     _blank = ViewDraft()
     _mirrored = ("function", "type_arguments", "arguments", "versions")
-    _kind = "view"
 
     request = Instance(ViewFunction, allow_none=True)
 
@@ -491,12 +479,11 @@ class ViewBuilder(FunctionForm, ReadForm):
         draft: ViewDraft = replace(self._draft, **(_BLANK_CALL | typed))
         return draft
 
-    def _fields(self, draft: ViewDraft) -> Group:
-        del draft
+    def _fields(self, _draft: ViewDraft) -> Group:
         function = function_fields(self._function, self._call, placeholder="0x1::coin::supply", units=self._units)
         return Group(fields=(*function, *VERSION_FIELDS))
 
-    def _python_of(self, request: ViewFunction) -> str:
+    def _programs_of(self, request: ViewFunction) -> dict[str, str]:
         expression = request.to_python().replace(repr(request.function), repr(self._subject()))
         call = f"call = {format_expression(expression)}"
         if self._versions is None:
@@ -506,15 +493,12 @@ class ViewBuilder(FunctionForm, ReadForm):
         else:
             many = format_expression(f"toolkit.fetch_views(node, call, {self._versions!r}, flatten=True)")
             read = f"frame = {many}"
-        return f"import toolkit\n\n{connect_line(self.node)}\n{call}\n{read}"
-
-    def _programs_of(self, request: ViewFunction) -> dict[str, str]:
         body = request.to_wire() | {"function": FunctionId.parse(request.function).wire}
         body["type_arguments"] = [wire_type(parse_type_tag(name)) for name in request.type_arguments]
         if (encoded := self._encoded(request.arguments)) is not None:
             body["arguments"] = list(encoded)
         return {
-            "Python": self._python_of(request),
+            "Python": f"import toolkit\n\n{connect_line(self.node)}\n{call}\n{read}",
             "curl": curl_lines(self.node, "view", body, self._versions),
             "JSON": json.dumps(body, indent=2, ensure_ascii=False),
             "Study": request_as_study(request).replace(request.function, str(self._subject())),

@@ -73,11 +73,12 @@ def simulation_pages(
     links : bool, default False
         Whether table items can be opened in another form.
     """
-    balances = simulation.balance_changes
+    balances, split = simulation.balance_changes, simulation.gas
     raw = json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
     return {
         "Outcome": _outcome_page(simulation, known, failure),
-        "Gas": _gas_page(simulation, known, model=model),
+        # A transaction that was discarded before it ran has no FeeStatement.
+        "Gas": html.page(html.paragraph(_DISCARDED)) if split is None else _gas_page(split, known, model=model),
         f"Balances ({len(balances)})": _balances_page(balances, known),
         f"Changes ({len(simulation.changes)})": changes_page(simulation, known, diff, links=links),
         f"Events ({len(simulation.events)})": events_page(simulation, known),
@@ -144,10 +145,15 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
     head = f'<strong class="ltk-title">{called}</strong>' if simulation.success else failure
     balances = simulation.balance_changes
     moved = [(owner, change) for owner, _, change, *_ in balance_rows(balances, known, _MAX_BALANCES)]
-    more = len(balances) - len(moved)
+    more, gas = len(balances) - len(moved), simulation.gas
+    cost = html.safe("nothing: it was discarded before it ran")
+    if gas is not None:
+        units = f"{plural(gas.total_charge_gas_units, 'gas unit')} at {gas.gas_unit_price:,} octas"
+        refund = " less a storage refund" if gas.storage_fee_refund_octas else ""
+        cost = Html(f"{known.amount(gas.net_octas, APT_METADATA)} ({units}{refund})")
     facts = [
         *([] if simulation.success else [("Call", called)]),
-        ("Cost", _cost(simulation, known)),
+        ("Cost", cost),
         *moved,
         *([("Others", plural(more, "balance"))] if more > 0 else []),
         ("Writes", f"{plural(len(simulation.changes), 'state item')}, {plural(len(simulation.events), 'event')}"),
@@ -156,15 +162,6 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
         f'<p><span class="ltk-badge ltk-{kind}">{word}</span> {head}</p>',
         html.pairs(facts, "What it does"),
     )
-
-
-def _cost(simulation: Simulation, known: Known) -> Html:
-    gas = simulation.gas
-    if gas is None:
-        return html.safe("nothing: it was discarded before it ran")
-    units = f"{plural(gas.total_charge_gas_units, 'gas unit')} at {gas.gas_unit_price:,} octas"
-    refund = " less a storage refund" if gas.storage_fee_refund_octas else ""
-    return Html(f"{known.amount(gas.net_octas, APT_METADATA)} ({units}{refund})")
 
 
 def _balances_page(frame: pd.DataFrame, known: Known) -> Html:
@@ -176,12 +173,11 @@ def _balances_page(frame: pd.DataFrame, known: Known) -> Html:
     return html.page(listed, html.paragraph(f"{note}The fee is part of the change."))
 
 
-def _gas_page(simulation: Simulation, known: Known, *, model: bool) -> Html:
+_DISCARDED = "No gas was charged: the transaction was discarded before it ran, so there is no FeeStatement."
+
+
+def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
     """Return the gas split and the fee."""
-    split = simulation.gas
-    if split is None:
-        text = "No gas was charged: the transaction was discarded before it ran, so there is no FeeStatement."
-        return html.page(html.paragraph(text))
     price = split.gas_unit_price
     fee = (
         ("Gas unit price", html.number(price, "octas per gas unit")),
@@ -296,19 +292,16 @@ def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: 
     figure = _history_figure(frame, what)
     drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))
     gas = html.model_note() if model and drawn and "gas_used" in frame else ""
-    made = {
-        "Figure" if drawn else "Outcome": html.page(drawn, f"<ul>{lines}</ul>", gas),
-        f"Rows ({len(frame):,})": html.page(_rows_html(frame)),
-    }
-    failed = failures(frame)
-    return made | ({f"Failed ({len(failed):,})": html.page(_failures_html(failed))} if len(failed) else {})
-
-
-def _rows_html(frame: pd.DataFrame) -> Html:
-    """Return the first and last rows of a frame."""
     shown = show(frame, rows=_ROWS)
     columns = {name: "number" if place in shown.numbers else "" for place, name in enumerate(shown.columns)}
-    return Html(f"{html.table(columns, shown.rows, 'Rows of the frame')}{html.paragraph(shown.note)}")
+    made = {
+        "Figure" if drawn else "Outcome": html.page(drawn, f"<ul>{lines}</ul>", gas),
+        f"Rows ({len(frame):,})": html.page(
+            html.table(columns, shown.rows, "Rows of the frame"), html.paragraph(shown.note)
+        ),
+    }
+    failed = failures(frame)
+    return made | ({f"Failed ({len(failed):,})": _failures_page(failed)} if len(failed) else {})
 
 
 def failures(frame: pd.DataFrame) -> pd.DataFrame:
@@ -317,7 +310,7 @@ def failures(frame: pd.DataFrame) -> pd.DataFrame:
     return failed[failed["presence"].isna() | (failed["presence"] == "pruned")] if "presence" in frame else failed
 
 
-def _failures_html(failed: pd.DataFrame) -> Html:
+def _failures_page(failed: pd.DataFrame) -> Html:
     rows = []
     kinds = failed.groupby(["error_code", "error_message"], sort=False, dropna=False)["ledger_version"]
     for (kind, message), versions in list(kinds)[:_MAX_FAILURES]:
@@ -326,7 +319,7 @@ def _failures_html(failed: pd.DataFrame) -> Html:
         rows.append((html.number(len(versions)), at, Html(f"<code>{html.safe(kind)}</code>"), message))
     columns = {"Reads": "number", "Versions": "brief", "Error": "brief", "Message": ""}
     hint = "Reads that failed are rows of the frame, with null values and their error_code."
-    return Html(f"{html.table(columns, rows, 'Reads that failed')}{html.paragraph(hint)}")
+    return html.page(html.table(columns, rows, "Reads that failed"), html.paragraph(hint))
 
 
 def frame_words(frame: pd.DataFrame) -> list[str]:
@@ -425,12 +418,10 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
 def run_pages(run: Run) -> dict[str, Html]:
     """Return the pages of a run by title."""
     groups = step_groups(run.steps)
-    shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
-    explained = html.code(run.explain(), "What was found, in words")
     return {
         "Figure": _figure_page(run),
-        f"Steps ({len(groups)})": _steps_page(run, shown, len(groups)),
-        "Explain": explained,
+        f"Steps ({len(groups)})": _steps_page(run, groups),
+        "Explain": html.code(run.explain(), "What was found, in words"),
     }
 
 
@@ -450,14 +441,15 @@ def _figure_page(run: Run) -> Html:
     axes = gas_by_version(observations, ax=figure.subplots(), steps=run.steps, title="", **levels)
     for text in [text for text in axes.texts if text.get_gid() == "note"]:
         text.remove()
-    words = "For the causes of the steps, see Steps."
-    words = words if run.complete else "The run was stopped before it looked for causes."
+    stopped = "The run was stopped before it looked for causes."
+    words = "For the causes of the steps, see Steps." if run.complete else stopped
     drawn = html.figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
     return Html(f"{drawn}{html.paragraph(words)}{html.model_note() if is_model(observations) else ''}")
 
 
-def _steps_page(run: Run, groups: Sequence[StepGroup], count: int) -> Html:
+def _steps_page(run: Run, groups: Sequence[StepGroup]) -> Html:
     """Return a list of the steps, each of which opens to its cause, and what else is known."""
+    shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
     committed = run.record.committed_series if run.complete else ()
     notes = [
         *map(html.safe, sentences.not_located_sentences(run.steps)),
@@ -468,9 +460,9 @@ def _steps_page(run: Run, groups: Sequence[StepGroup], count: int) -> Html:
     ]
     items = "".join(
         f'<details class="ltk-fold ltk-step"><summary>{_step_title(group)}</summary>{_step_details(group)}</details>'
-        for group in groups
+        for group in shown
     )
-    rest = html.paragraph(f"The {len(groups)} largest of {count:,} steps.") if count > len(groups) else ""
+    rest = html.paragraph(f"The {len(shown)} largest of {len(groups):,} steps.") if len(groups) > len(shown) else ""
     said = "".join(f"<p>{note}</p>" for note in notes)
     return Html(f"{items or html.paragraph('No step was found.')}{said}{rest}")
 
@@ -507,10 +499,9 @@ def _step_details(group: StepGroup) -> str:
     ]
     place = sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
-    facts: list[tuple[str, Any]] = []
-    if group.time is not None:
-        facts.append(("Time", f"{group.time:%Y-%m-%d %H:%M:%S} UTC"))
-    if group.transaction_hash is not None:
-        facts.append(("Transaction", html.short_id(group.transaction_hash)))
+    facts = [
+        *([] if group.time is None else [("Time", f"{group.time:%Y-%m-%d %H:%M:%S} UTC")]),
+        *([] if group.transaction_hash is None else [("Transaction", html.short_id(group.transaction_hash))]),
+    ]
     about = html.pairs(facts, "The transaction") if facts else ""
     return f"<p>{place[:1].upper()}{place[1:]}.</p>{about}{html.table(columns, rows, 'Gas before and after')}"

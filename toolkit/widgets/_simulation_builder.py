@@ -27,7 +27,7 @@ from toolkit.widgets._changes import Known, read_known, records, with_layouts
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, FunctionForm, function_fields, raw_field, read_call, write_call
 from toolkit.widgets._html import Html, has_model_gas, origin, paragraph, safe
-from toolkit.widgets._programs import programs, request_as_python
+from toolkit.widgets._programs import programs
 from toolkit.wire import EntryFunction, Multisig, NoAccountSignature, SimulationRequest, TableItemRequest
 from toolkit.wire._gas import APT, APT_METADATA
 from toolkit.wire._requests import with_estimates
@@ -674,9 +674,6 @@ class SimulationBuilder(FunctionForm):
 
     # what the form is about ------------------------------------------------------------------------------
 
-    def _calls_function(self, draft: SimulationDraft) -> bool:
-        return draft.calls_function
-
     def _read_draft(
         self, draft: SimulationDraft, found: Findings, *, typed: bool
     ) -> tuple[SimulationDraft, SimulationRequest | None]:
@@ -712,33 +709,24 @@ class SimulationBuilder(FunctionForm):
             *([("secondary", replace(_FURTHER, exactly=signers))] if signers else []),
         )
         further = _SIGNERS if signers else replace(_SIGNERS, fields=(*_SIGNERS.fields, ("secondary", _FURTHER)))
-        folds = [replace(part, filled=self._fills(part)) for part in (_GAS, further)]
+        filled, blank = self._filled, self._blank
+        given = {key for key in blank.__struct_fields__ if getattr(filled, key) != getattr(blank, key)}
+        folds = [replace(part, filled=not given.isdisjoint(key for key, _ in part.fields)) for part in (_GAS, further)]
         return parts.Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
-
-    def _fills(self, part: parts.Group) -> bool:
-        """Return whether the request that the form was filled with has something in a folded part."""
-        keys = [str(key) for key, _ in part.fields if key]
-        return any(getattr(self._filled, key) != getattr(self._blank, key) for key in keys)
 
     def _further_signers(self, draft: SimulationDraft) -> int:
         """Return how many signers the function takes beside the sender."""
         known = self._function is not None and draft.calls_function and draft.signature == "keys"
         return max(self._function.abi.signers - 1, 0) if known and self._function is not None else 0
 
-    def _python_of(self, request: SimulationRequest) -> str:
-        return request_as_python(request, self.node)
-
     def _programs_of(self, request: SimulationRequest) -> dict[str, str]:
         payload: Any = request.payload
         payload = payload.transaction_payload if isinstance(payload, Multisig) else payload
-        same = (
-            isinstance(payload, EntryFunction)
-            and self._call is not None
-            and payload.function == self._call.function.name
-        )
+        called = "" if self._call is None else self._call.function.name
+        same = isinstance(payload, EntryFunction) and payload.function == called
         return programs(request, self.node, self._encoded(payload.arguments) if same else None)
 
-    def _result_pages(self, result: Simulation, **about: Any) -> dict[str, str]:
+    def _result_pages(self, result: Simulation, /, **about: Any) -> dict[str, str]:
         from toolkit.widgets._results import simulation_pages  # here: a form opens sooner without pandas
 
         failure, links = "" if self._failure is None else self._failure.to_html(), self._holder is not None
@@ -768,18 +756,18 @@ class SimulationBuilder(FunctionForm):
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_simulate(self, _message: parts.Message) -> None:
-        self._start("simulate", self.simulate)
+        self._background.start("simulate", self.simulate)
 
     def _do_load(self, _message: parts.Message) -> None:
         typed = self._draft.committed
-        self._start("load", lambda: self._load(typed))
+        self._background.start("load", lambda: self._load(typed))
 
     def _do_page(self, _message: parts.Message) -> None:
-        self._start("page", self._complete_changes, again=True)
+        self._background.start("page", self._complete_changes, again=True)
 
     def _do_item(self, message: parts.Message) -> None:
         """Open a table item that the simulation writes in the workbench's form of items."""
-        self._start("item", lambda: self._open_item(message.place))
+        self._background.start("item", lambda: self._open_item(message.place))
 
     def _open_item(self, place: int) -> None:
         simulation = self.simulation

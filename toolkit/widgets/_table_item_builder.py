@@ -134,7 +134,6 @@ class TableItemBuilder(ReadForm):
         look=("owner", "table", "key_type", "value_type"),
     )
     _blank = TableItemDraft()
-    _completed = True
     _mirrored = ("owner", "handle", "key_type", "value_type", "key", "key_range", "versions")
 
     owner = Unicode()
@@ -192,12 +191,9 @@ class TableItemBuilder(ReadForm):
         if not isinstance(error, InputError | InvalidRequest):
             return "node"
         about = str(error)
-        return next((name for name in (*_TYPES, "handle") if name in about), self._key_path())
-
-    def _key_path(self) -> str:
-        """Return the path of the field of the key."""
         shown = self._draft.arguments
-        return "arguments.0" if shown and isinstance(shown[0], str) else "raw"
+        key = "arguments.0" if shown and isinstance(shown[0], str) else "raw"
+        return next((name for name in (*_TYPES, "handle") if name in about), key)
 
     def list_keys(self) -> None:
         """Read the transactions of `key_range` and list the keys of the table that they changed; sets `found_keys`.
@@ -235,6 +231,9 @@ class TableItemBuilder(ReadForm):
                     self._say("good" if len(keys) else "hint", f"{found} changed in {among}: {more}.")
 
     # what is asked of the node ---------------------------------------------------------------------------
+
+    def _needs_look(self, **_about: bool) -> bool:
+        return True  # the tables of the owner complete the entries
 
     def _look(self) -> None:
         """Read the tables of the owner, then the layouts of the types."""
@@ -312,13 +311,15 @@ class TableItemBuilder(ReadForm):
             found.notes["owner"] = "its resources hold no table"
         if owner != _canonical(before.owner) and before.table:  # its types belong to the owner before
             draft = replace(draft, table="", handle="", key_type="", value_type="")
-        known = {table.handle: str(place) for place, (_, table) in enumerate(tables)}
-        chosen, named = draft.table, _handle_of(draft.handle)
+        named, known = "", {table.handle: str(place) for place, (_, table) in enumerate(tables)}
+        chosen = draft.table
+        with suppress(InputError):
+            named = known.get(parse_table_handle(draft.handle.strip()), "")
         if tables and owner != self._chosen_for:
             self._chosen_for = owner
-            chosen = known.get(named, "") if named else "0"
+            chosen = named if draft.handle.strip() else "0"
         elif not chosen and draft.handle != before.handle:
-            chosen = known.get(named, "")
+            chosen = named
         if not chosen or int(chosen) >= len(tables):
             return replace(draft, table="")
         table = tables[int(chosen)][1]
@@ -405,7 +406,11 @@ class TableItemBuilder(ReadForm):
         """Return the part that lists the keys that transactions changed."""
         hint = "nodes cannot list the keys of a table; the changes of these transactions are searched instead"
         keys = [] if self.found_keys is None else self.found_keys.head(_MAX_KEYS).itertuples()
-        buttons = [parts.Button(_key_label(row), place) for place, row in enumerate(keys)]
+        buttons = []
+        for place, row in enumerate(keys):
+            ended = f"{'deleted' if row.deleted else 'changed'} at {row.last_version:,}"
+            key = visible(short_addresses(_key_text(row.key)), _MAX_KEY)
+            buttons.append(parts.Button(f"{key} ({ended})", place))
         note = f"the first {_MAX_KEYS}; all are in found_keys" if len(buttons) == _MAX_KEYS else ""
         listed = parts.Actions("Keys, last changed first", do="pick", buttons=tuple(buttons), hint=note)
         return parts.group(
@@ -418,7 +423,7 @@ class TableItemBuilder(ReadForm):
 
     # display ---------------------------------------------------------------------------------------------
 
-    def _python_of(self, request: TableItemRequest) -> str:
+    def _programs_of(self, request: TableItemRequest) -> dict[str, str]:
         options = f"key_type={_short(request.key_type)!r}, value_type={_short(request.value_type)!r}"
         if self._versions is None or isinstance(self._versions, int):
             reader = "node" if self._versions is None else f"node.at({self._versions})"
@@ -428,18 +433,14 @@ class TableItemBuilder(ReadForm):
             more = f"versions={self._versions!r}, flatten=True"
             read = f"toolkit.fetch_table_items(node, {self._handle!r}, [{request.key!r}], {options}, {more})"
             line = f"frame = {format_expression(read)}"
-        return f"import toolkit\n\n{connect_line(self.node)}\n{line}"
-
-    def _programs_of(self, request: TableItemRequest) -> dict[str, str]:
-        layout = self._layout(request.key_type)
-        key = _encoded(layout, request.key)
+        key = _encoded(self._layout(request.key_type), request.key)
         body = {
             "key_type": _short(request.key_type),
             "value_type": _short(request.value_type),
             "key": wire_argument(request.key) if key is None else key,
         }
         return {
-            "Python": self._python_of(request),
+            "Python": f"import toolkit\n\n{connect_line(self.node)}\n{line}",
             "curl": curl_lines(self.node, f"tables/{self._handle}/item", body, self._versions),
             "JSON": json.dumps(body, indent=2, ensure_ascii=False),
         }
@@ -476,14 +477,13 @@ class TableItemBuilder(ReadForm):
         if isinstance(result, pd.DataFrame):
             return {}
         table = short_addresses(result.handle)
-        return {"Table": table, "Key": brief(result.key), "Value": brief(result.value)} | {
-            "Version": f"{result.ledger_version:,}"
-        }
+        facts = {"Table": table, "Key": brief(result.key), "Value": brief(result.value)}
+        return facts | {"Version": f"{result.ledger_version:,}"}
 
     # messages of the browser -----------------------------------------------------------------------------
 
     def _do_keys(self, _message: parts.Message) -> None:
-        self._start("keys", self.list_keys)
+        self._background.start("keys", self.list_keys)
 
     def _do_pick(self, message: parts.Message) -> None:
         if self.found_keys is not None and 0 <= message.place < len(self.found_keys):
@@ -518,13 +518,6 @@ def _canonical(typed: str) -> str | None:
     return None
 
 
-def _handle_of(typed: str) -> str:
-    """Return the canonical handle of a text; text that is not a handle is unchanged."""
-    with suppress(InputError):
-        return parse_table_handle(typed.strip())
-    return typed.strip()
-
-
 def _encoded(layout: Layout | None, value: Any) -> Any:
     """Return a key as the node reads it from JSON; None if its type is not known or it does not fit."""
     if layout is None:
@@ -542,12 +535,6 @@ def _key_text(key: Any) -> str:
             return json.dumps(key, ensure_ascii=False)
         return key if key.strip() == key and key else json.dumps(key, ensure_ascii=False)
     return json.dumps(wire_argument(key), ensure_ascii=False)
-
-
-def _key_label(row: Any) -> str:
-    """Return a row of `found_keys` in a few words."""
-    ended = "deleted" if row.deleted else "changed"
-    return f"{visible(short_addresses(_key_text(row.key)), _MAX_KEY)} ({ended} at {row.last_version:,})"
 
 
 def _table_name(kind: str, table: DeclaredTable) -> str:

@@ -19,13 +19,12 @@ from toolkit.errors import InputError, ToolkitError
 from toolkit.move import FunctionId
 from toolkit.widgets._form import Background, Form, Pictured, is_given_up, packed, picture, source_of
 from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
-from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.wire import NodeInfo, TableItemRequest
 
 if TYPE_CHECKING:
-    from toolkit.gas._calls import Call
     from toolkit.widgets._gas_explorer import GasExplorer
     from toolkit.widgets._readings import ViewBuilder
+    from toolkit.widgets._simulation_builder import SimulationBuilder
     from toolkit.widgets._table_item_builder import TableItemBuilder
 
 _MAX_CHARACTERS = 100_000  # of a link's fragment; browsers keep about as many
@@ -240,7 +239,19 @@ class Workbench(Pictured):
         """
         if self.selected not in _STUDIED:
             raise InputError("expected the tab Simulation or View to be open")
-        call = _studied(self._builder(self.selected))
+        from toolkit.gas._calls import Call
+        from toolkit.widgets._gas_explorer import SAMPLE
+
+        builder = self._builder(self.selected)
+        found, draft = builder._found, builder._draft  # noqa: SLF001 - a part of the same widget
+        if not builder.function.strip() or not draft.calls_function:
+            raise InputError("the form has no function yet: fill it in first")
+        if self.selected == "simulation":
+            call = Call(committed=str(FunctionId.parse(builder.function.strip())), versions=SAMPLE)
+        elif builder.request is None or not found.good:
+            raise InputError(f"the view is not complete: {found.wrong}")
+        else:
+            call = Call.of(builder.request)
         if self.gas_explorer.busy:
             raise InputError("the Gas tab is busy: wait for it to finish, or stop it")
         self.gas_explorer._open_call(call)  # noqa: SLF001 - a part of the same widget
@@ -422,21 +433,6 @@ class Workbench(Pictured):
                 self.cancel()
             case Message(do="open") as message if message.tab in _BUILDERS and self.node is not None:
                 self._builder(message.tab)
-
-
-def _studied(builder: SimulationBuilder | ViewBuilder) -> Call:
-    """Return the call of a study about the entries of a form: a view, or committed transactions of its function."""
-    from toolkit.gas._calls import Call
-    from toolkit.widgets._gas_explorer import SAMPLE
-
-    found, draft = builder._found, builder._draft  # noqa: SLF001 - a part of the same widget
-    if not builder.function.strip() or not builder._calls_function(draft):  # noqa: SLF001
-        raise InputError("the form has no function yet: fill it in first")
-    if isinstance(builder, SimulationBuilder):
-        return Call(committed=str(FunctionId.parse(builder.function.strip())), versions=SAMPLE)
-    if builder.request is None or not found.good:
-        raise InputError(f"the view is not complete: {found.wrong}")
-    return Call.of(builder.request)
 
 
 def _target_of(node: Node) -> str:

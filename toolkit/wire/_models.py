@@ -86,7 +86,7 @@ class WireModel(BaseModel):
 
     def to_python(self) -> str:
         """Return a Python expression that builds an equal object; fields with their default are omitted."""
-        first, given = next(iter(type(self).model_fields)), self.__repr_args__()
+        first, given = next(iter(type(self).model_fields), ""), self.__repr_args__()
         parts = [("" if name == first else f"{name}=") + _python_value(value) for name, value in given]
         return f"{self._package}.{type(self).__name__}({', '.join(parts)})"
 

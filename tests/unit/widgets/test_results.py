@@ -12,7 +12,7 @@ import toolkit
 from toolkit.widgets import _results
 from toolkit.widgets._changes import Known
 from toolkit.widgets._html import Html, pairs, safe, short_id, table
-from toolkit.widgets._programs import format_expression, programs, request_as_python
+from toolkit.widgets._programs import format_expression, programs
 from toolkit.widgets._simulation_builder import Failure
 
 HOSTILE = "<img src=x onerror=alert(1)>'\"&</td>\u202e\x1b[0m"
@@ -175,7 +175,7 @@ def test_the_python_names_a_node_without_its_password(node):
     """Credentials of a URL never reach the snippet."""
     node.name, node.url = "mine", "https://user:secret@node.example/v1"
     call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
-    text = request_as_python(toolkit.SimulationRequest(call, sender="0x1"), node)
+    text = programs(toolkit.SimulationRequest(call, sender="0x1"), node)["Python"]
     assert "toolkit.connect('https://node.example/v1')" in text
     assert "secret" not in text
 
