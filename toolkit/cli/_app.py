@@ -98,7 +98,7 @@ def _prepared_kernels(where: str) -> Iterator[None]:
     def launched(command: list[str], *given: Any, **options: Any) -> Any:
         kernel = ready.pop() if ready else None
         if kernel is None or kernel.poll() is not None or kernel.stdin is None:
-            return launch(command, *given, **options)
+            return launch([*command, "--log-level=ERROR"], *given, **options)
         with kernel.stdin as file:
             file.write(f"{command[command.index('-f') + 1]}\n")
         waiting.append(threading.Timer(_NEXT_S, prepare))
@@ -145,11 +145,6 @@ def _server(voila: Any, port: int) -> Any:
 
         def _kernel_dirs_default(self) -> list[str]:
             return []
-
-        def get_kernel_spec(self, kernel_name: str) -> Any:
-            spec = super().get_kernel_spec(kernel_name)
-            spec.argv = [*spec.argv, "--log-level=ERROR"]
-            return spec
 
     own = f"{_HOST}:{port}"
     content = f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' ws://{own}"

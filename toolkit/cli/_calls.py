@@ -25,22 +25,9 @@ _RECENT = "-100:"
 RangeOption = Annotated[str, Option("--versions", help="Version plan, such as 0:-1.")]
 
 
-class Listed(StrEnum):
-    """The frames of an account, by attribute."""
-
-    balances = "balances"
-    modules = "modules"
-    resources = "resources"
-
-
-class Rows(StrEnum):
-    """The frames of transactions, simulated or committed, by attribute."""
-
-    transactions = "transactions"
-    changes = "changes"
-    events = "events"
-    balance_changes = "balance_changes"
-    failures = "failures"
+# The frames of an account, and of transactions that are simulated or committed, by attribute.
+Listed = StrEnum("Listed", ["balances", "modules", "resources"])
+Rows = StrEnum("Rows", ["transactions", "changes", "events", "balance_changes", "failures"])
 
 
 def info(where: console.NodeOption = "embedded", as_json: console.JsonOption = False) -> None:

@@ -25,15 +25,8 @@ REGRESSED = 1  # exit code of a gate that found a regression; no other command r
 NOT_JUDGED = 6  # exit code of a gate without a regression that could not judge every call, or judged none
 
 
-class Format(StrEnum):
-    """The formats of a comparison."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"
-    GITHUB = "github"
-
-
+# The formats of a comparison; a value is the name in lower case.
+Format = StrEnum("Format", ["TEXT", "MARKDOWN", "JSON", "GITHUB"])
 _ROWS = {".csv", ".parquet", ".jsonl", ".xlsx"}  # endings of files that have the calls as rows
 _BY_ENDING = {".md": Format.MARKDOWN, ".json": Format.JSON, ".txt": Format.TEXT}
 WaiversOption = Annotated[Path | None, Option(help="TOML file of [[waiver]] entries, instead of the study's.")]

@@ -92,7 +92,7 @@ class Known:
         return Html(f"{short_id(text)}{f' {safe(name)}' if name else ''}")
 
     def asset_of(self, kind: str, value: Any, address: str | None) -> str | None:
-        """Return the asset that the amounts of a struct are of, by its type, its value and where it is stored."""
+        """Return the asset of the amounts in a struct, from its type, its value and its address."""
         if match := _COIN.fullmatch(kind):
             return str(parse_type_tag(match[1]))
         with suppress(ToolkitError, KeyError, TypeError):
@@ -204,7 +204,7 @@ MAX_CHANGES = 1_000  # more make the page slow, and the frame has them
 _MAX_OPEN = 12  # changes that are open at the beginning: a screen
 _MAX_ITEMS = 100  # of a vector
 _MAX_KEY = 120  # characters of a struct that is a key
-_EQUAL: Any = object()  # in the place of the value before: there is nothing to compare with
+_EQUAL: Any = object()  # stands for an earlier value that is not compared
 
 
 class Mark(StrEnum):
@@ -226,7 +226,7 @@ class _Tree:
         self.amounts: list[Html] = []
 
     def whole(self, kind: str, old: Any, new: Any, layout: Layout | None) -> Html:
-        """Return the lines of a resource, an item or an event; of `_EQUAL` before only what it has."""
+        """Return the lines of a resource, an item or an event, compared with `old` unless that is `_EQUAL`."""
         asset = self.known.asset_of(kind, new if isinstance(new, dict) else {}, self.address)
         if isinstance(new, dict) and (old is _EQUAL or isinstance(old, dict)):
             return _lines(self._parts(old, new, layout, asset))
@@ -299,7 +299,7 @@ def _inner(layout: Layout | None, name: Any) -> Layout | None:
 
 
 def _unwrapped(old: Any, new: Any, layout: Layout | None, name: str) -> tuple[Any, Any, Layout | None, str]:
-    """Follow structs of one field, and Options; not into a coin, whose amount is of the asset that its type names."""
+    """Follow structs of one field, and Options, but not a coin: its type names the asset of the amount."""
     sides = [new] if old is _EQUAL else [old, new]
     while (
         isinstance(new, dict)

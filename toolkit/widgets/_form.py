@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 _NOTE = "This is a picture of the form with its last result. Run the cell to use the form."
-# Of the output with the widget itself, which places without the kernel skip: the output after it has the picture.
+# The text of the output that holds the widget. Viewers without a kernel skip it: the next output has the picture.
 _LIVE = "<!-- the form -->"
 
 
 class Pictured(anywidget.AnyWidget):
-    """A widget that notebooks store as a picture, too, which changes with the last result.
+    """A widget that notebooks also store as a picture; the picture changes with the last result.
 
     JupyterLab draws a widget or says that its model is not found; it does not fall back to another form of the same
     output. So the picture is an output of its own, which the style sheet hides while the widget is there.
@@ -45,9 +45,6 @@ class Pictured(anywidget.AnyWidget):
 
     _key = Unicode().tag(sync=True)  # of the picture: the browser hides it
     _displayed = False
-
-    def _write_link(self) -> None:
-        """Record that the entries have changed."""
 
     def _picture(self) -> str:
         """Return the widget as HTML that needs neither the kernel nor a script."""
@@ -87,9 +84,9 @@ def picture(
     program : str
         The request as Python.
     parts : iterable of str
-        Pages of results, or pictures of forms, whose note is said once.
+        Pages of results, or pictures of forms; their note appears once.
     caption : str, default "Entries"
-        Of the facts: sites that remove style sheets show it.
+        Caption of the facts, which is visible on sites that remove style sheets.
     """
     shown, note = "".join(parts), paragraph(_NOTE)
     text = code(program, "The request as Python") if program else ""
@@ -286,7 +283,7 @@ class Form(Pictured):
     A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`, `_check`,
     `_result_pages` and `_programs_of`; each button has a method ``_do_<name>(message)``.
 
-    Two threads may use a form: that of the kernel, and the one of `_start`, which runs what a button asks the node for.
+    Two threads may use a form: the kernel's, and the one of `_background`, which runs the requests of a button.
     Whatever reads and then changes the form's state does so in ``with self._state()``, without asking the node there.
     A job asks `_asked`, whose requests `cancel` gives up; after that it cannot change the form.
 
@@ -417,7 +414,7 @@ class Form(Pictured):
         raise NotImplementedError
 
     def _write_draft(self, request: Any) -> Any:
-        """Return the draft of a request; of None the empty one."""
+        """Return the draft of a request; the empty draft for None."""
         raise NotImplementedError
 
     def _fields(self, draft: Any) -> Group:
@@ -481,11 +478,11 @@ class Form(Pictured):
         return self.request
 
     def _entered(self, draft: Any, name: str, value: Any) -> Any:
-        """Return a draft with what setting a trait of `_mirrored` changes in it."""
+        """Return the draft after a trait of `_mirrored` was set."""
         return replace(draft, **{name: value})
 
     def _trait_of(self, name: str, draft: Any) -> Any:
-        """Return the value of a trait of `_mirrored` by the draft."""
+        """Return the value that a draft gives to a trait of `_mirrored`."""
         return getattr(draft, name)
 
     def _start_over(self) -> None:
@@ -497,7 +494,7 @@ class Form(Pictured):
     # the draft -------------------------------------------------------------------------------------------
 
     def _typed(self, content: object) -> Any:
-        """Return the draft that a browser sends; that of the form, and an error, if it is not one of this form."""
+        """Return the draft that a browser sent; show an error and return the form's draft if it does not fit."""
         try:
             return msgspec.convert(content, type(self._blank))
         except msgspec.ValidationError as error:

@@ -143,16 +143,6 @@ class ResolvedCall:
     kinds: tuple[TypeTag, ...]
     layouts: tuple[Layout, ...]
 
-    @property
-    def ledger_version(self) -> int:
-        """Ledger version of the ABI."""
-        return self.function.abis.version
-
-    @property
-    def signature(self) -> str:
-        """Name and parameter types: ``transfer(address, u64)``."""
-        return f"{self.function.abi.name}({', '.join(map(str, self.kinds))})"
-
     def encode(self, arguments: Sequence[Any]) -> list[Any]:
         """Return the arguments as the node reads them from JSON.
 
@@ -161,9 +151,6 @@ class ResolvedCall:
         InputError, SchemaError
             If the number of arguments is wrong, or one does not fit its type.
         """
-        if len(arguments) != len(self.layouts):
-            words = ", ".join(map(str, self.kinds)) or "none"
-            raise InputError(f"expected {len(self.layouts)} ({words}), got {len(arguments)}")
         abi = self.function.abi
         return encode_arguments(abi, self.type_arguments, arguments, self.function.abis, where=abi.name)
 
@@ -346,7 +333,7 @@ _AMOUNTS: dict[str, tuple[int, str]] = {
 
 
 def amount_of(draft: FunctionDraft, call: ResolvedCall | None) -> tuple[int, str] | None:
-    """Return which argument of a call is an amount, and the asset that it is of, if that is typed already."""
+    """Return which argument is an amount, and its asset; None without an amount, or if the asset is not typed yet."""
     name = "" if call is None else FunctionId.parse(call.function.name).wire
     if call is None or name not in _AMOUNTS:
         return None
@@ -691,7 +678,7 @@ class FunctionForm(Form):
         return draft
 
     def _leading(self, draft: FunctionDraft) -> ResolvedCall | None:
-        """Return the call that the JSON is to be checked by, if its fields do not lead."""
+        """Return the call that checks the JSON; None if the fields lead."""
         return self._call if draft.lead == "raw" else None
 
     def _entered(self, draft: Any, name: str, value: Any) -> Any:
@@ -735,7 +722,8 @@ class FunctionForm(Form):
 
     def _checked_words(self) -> str:
         if self._call is not None:
-            return f"Matches {self._call.signature} at version {self._call.ledger_version:,}"
+            called, types = self._call.function, ", ".join(map(str, self._call.kinds))
+            return f"Matches {called.abi.name}({types}) at version {called.abis.version:,}"
         return "The node returns no ABI of this module: the arguments were not checked."
 
     def _needs_look(self, *, good: bool, again: bool) -> bool:
@@ -815,7 +803,7 @@ class FunctionForm(Form):
         self._background.start("names", lambda: self._searches.start("names", self._look_names, again=True))
 
     def _remember(self) -> None:
-        """Put the function in front of those that were used."""
+        """Put the function first among the recently used ones."""
         if self._function is not None:
             hit = Hit(FunctionId.parse(self._function.name).wire, signature(self._function.abi))
             others = [used for used in _RECENT.get(self.node, []) if used[0].name != hit.name]

@@ -115,5 +115,5 @@ def figure_html(figure: Figure, words: str) -> Html:
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=150, transparent=True)
     encoded = base64.b64encode(data.getvalue()).decode()
-    width = round(100 * figure.get_figwidth())  # of sites that remove style sheets
+    width = round(100 * figure.get_figwidth())  # for sites that remove style sheets
     return Html(f'<img class="ltk-plot" width="{width}" alt="{safe(words)}" src="data:image/png;base64,{encoded}">')

@@ -16,7 +16,7 @@ from traitlets import Instance
 
 from toolkit._present.text import visible
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
-from toolkit.client._versions import FindSteps, ResolvedPlan, VersionPlan, Versions, as_version, resolve_versions
+from toolkit.client._versions import FindSteps, VersionPlan, Versions, as_version, resolve_versions
 from toolkit.client._warnings import collected_warnings
 from toolkit.errors import FailedReadsWarning, InputError, InvalidRequest, NodeError, ToolkitError
 from toolkit.move import FunctionId, parse_address, parse_type_tag
@@ -245,11 +245,20 @@ class ReadForm(Form):
             if wanted is None or wanted.request is None:
                 return
             self._await_result()
-            path = "plan"
+            node, path = self._asked, "plan"
             try:
-                plan = None if wanted.single else resolved_plan(self._asked, wanted.versions)[0]
+                plan = None if wanted.single else resolved_plan(node, wanted.versions)[0]
                 path = "function"
-                reading = self._answered(self._asked, wanted, plan)
+                with collected_warnings() as said:
+                    if plan is None:
+                        at = wanted.versions
+                        version = node.at(at).ledger_version if isinstance(at, int) else None
+                        result = self._read_one(node, wanted, version)
+                    else:
+                        result = self._read_many(node, wanted, plan.versions)
+                    time = _time_of(node, result)
+                notes = dict.fromkeys(text for kind, text in said if not issubclass(kind, FailedReadsWarning))
+                reading = Reading(wanted, result, time, () if plan is None else (*plan.notes, *notes))
             except ToolkitError as error:
                 with self._state():
                     self._fail(error, path)
@@ -258,17 +267,6 @@ class ReadForm(Form):
                 self._reading = reading
                 self._show_result(reading.result, wanted)
                 self._after(reading)
-
-    def _answered(self, node: Node, wanted: Wanted, plan: ResolvedPlan | None) -> Reading:
-        """Read at the versions of a plan, or at a single version. Touches no trait."""
-        with collected_warnings() as said:
-            if plan is None:
-                at = wanted.versions
-                result = self._read_one(node, wanted, node.at(at).ledger_version if isinstance(at, int) else None)
-                return Reading(wanted, result, _time_of(node, result))
-            frame = self._read_many(node, wanted, plan.versions)
-        notes = dict.fromkeys(text for category, text in said if not issubclass(category, FailedReadsWarning))
-        return Reading(wanted, frame, None, (*plan.notes, *notes))
 
     def _after(self, reading: Reading) -> None:
         """Describe the answer."""
@@ -455,8 +453,9 @@ class ViewBuilder(FunctionForm, ReadForm):
         if "borrow global" in error.message:  # the message ends in the address that has no such resource
             there = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
             for place, typed in enumerate(drafts):
-                if isinstance(typed, str) and _canonical(typed) in there:
-                    return f"arguments.{place}"
+                with suppress(InputError):
+                    if isinstance(typed, str) and parse_address(typed.strip()) in there:
+                        return f"arguments.{place}"
             return "type_arguments.0" if self._draft.type_arguments else "function"
         only = len(drafts) == 1 and isinstance(drafts[0], str)
         return "arguments.0" if only and "abort" in error.message else "function"
@@ -529,11 +528,3 @@ class ViewBuilder(FunctionForm, ReadForm):
             return {}
         facts = {"Function": self._subject(), "Arguments": brief(call.arguments), "Value": brief(result.values)}
         return facts | {"Gas used": result.gas_used, "Version": f"{result.ledger_version:,}"}
-
-
-def _canonical(typed: str) -> str:
-    """Return an address in canonical form; any other text unchanged."""
-    try:
-        return parse_address(typed.strip())
-    except InputError:
-        return typed

@@ -177,7 +177,7 @@ _DISCARDED = "No gas was charged: the transaction was discarded before it ran, s
 
 
 def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
-    """Return the gas split and the fee."""
+    """Return the gas by part, as a bar that follows the theme of the page and as a table, and the fee."""
     price = split.gas_unit_price
     fee = (
         ("Gas unit price", html.number(price, "octas per gas unit")),
@@ -189,12 +189,6 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
     note = html.paragraph("The parts do not add up to the total charged.", "error")
     if split.reconciles:
         note = html.paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")
-    return html.page(_gas_parts(split), html.pairs(fee, "Fee"), html.model_note() if model else "", note)
-
-
-def _gas_parts(split: GasBreakdown) -> Html:
-    """Return the gas units by part as a stacked bar, drawn by the page so that it follows the theme, and as a table."""
-    price = split.gas_unit_price
     parts = {
         "Execution": float(split.execution_gas_units),
         "Reads and writes": float(split.io_gas_units),
@@ -210,7 +204,8 @@ def _gas_parts(split: GasBreakdown) -> Html:
     rows.append((Html("<b>Charged</b>"), Html(f"<b>{html.safe(html.number(split.total_charge_gas_units))}</b>"), ""))
     listed = html.table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
     label = f"Gas: {', '.join(words)}"
-    return Html(f'<div class="ltk-stack" role="img" aria-label="{html.safe(label)}">{bar}</div>{listed}')
+    stacked = f'<div class="ltk-stack" role="img" aria-label="{html.safe(label)}">{bar}</div>'
+    return html.page(stacked, listed, html.pairs(fee, "Fee"), html.model_note() if model else "", note)
 
 
 # reads at one version ------------------------------------------------------------------------------------------------
@@ -333,7 +328,17 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
         words += ["; ".join(absent)] if absent else []
     columns = _numeric_columns(frame)
     for column in [*columns[:_MAX_PANELS], *(["gas_used"] if "gas_used" in frame else [])]:
-        words += _column_words(frame, column)
+        known = frame[frame[column].notna()].sort_values("ledger_version")
+        if known.empty:
+            continue
+        values = [int(one) for one in known[column]]
+        name, unit = ("gas", " gas units") if column == "gas_used" else (column, "")
+        if len(set(values)) == 1:
+            words.append(f"{name}: {values[0]:,}{unit} at every version")
+            continue
+        first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
+        ends = f"{values[0]:,} at version {first}, {values[-1]:,}{unit} at version {last}"
+        words.append(f"{name}: {ends}; {len(set(values)):,} different values from {min(values):,} to {max(values):,}")
     if not columns and frame["error_code"].isna().any():
         words.append("the value is not a number: see the rows")
     elif len(columns) > _MAX_PANELS:
@@ -345,19 +350,6 @@ def version_words(versions: pd.Series) -> str:
     """Return the first and the last of versions in words."""
     first, last = versions.min(), versions.max()
     return f"version {first:,}" if first == last else f"versions {first:,} to {last:,}"
-
-
-def _column_words(frame: pd.DataFrame, column: str) -> list[str]:
-    known = frame[frame[column].notna()].sort_values("ledger_version")
-    if known.empty:
-        return []
-    values = [int(one) for one in known[column]]
-    name, unit = ("gas", " gas units") if column == "gas_used" else (column, "")
-    if len(set(values)) == 1:
-        return [f"{name}: {values[0]:,}{unit} at every version"]
-    first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
-    ends = f"{values[0]:,} at version {first}, {values[-1]:,}{unit} at version {last}"
-    return [f"{name}: {ends}; {len(set(values)):,} different values from {min(values):,} to {max(values):,}"]
 
 
 def _numeric_columns(frame: pd.DataFrame) -> list[str]:

@@ -109,17 +109,6 @@ class SimulationDraft(FunctionDraft, frozen=True):
         """Whether an entry function is called, alone or by a multisig account."""
         return self.payload in _ENTRIES
 
-    def shows(self, path: str) -> bool:
-        """Return whether a field is shown."""
-        match path:
-            case "sequence_number":
-                return self.replay == "number"
-            case "replay_protection_nonce":
-                return self.replay == "nonce"
-            case "max_gas_amount" | "gas_unit_price":
-                return not getattr(self, f"estimate_{path}")
-        return path != "function" or self.calls_function
-
 
 # fields --------------------------------------------------------------------------------------------------------------
 
@@ -452,7 +441,9 @@ def failure_of(
     status = simulation.vm_status
     sentence, aborted = abort_parts(status)
     cause = next((paths for words, paths in _CAUSES.items() if words in status), ())
-    path = next((path for path in cause if draft.shows(path)), "")
+    shown_when = {key: part.when for key, part in _GAS.fields} | {"function": ("payload", _ENTRIES)}
+    conditions = ((path, shown_when.get(path)) for path in cause)
+    path = next((path for path, when in conditions if when is None or getattr(draft, when[0]) in when[1]), "")
     if any(words in status for words in _CANNOT_PAY):
         return _cannot_pay(simulation, draft, known, node, path)
     if sentence:
@@ -759,8 +750,7 @@ class SimulationBuilder(FunctionForm):
         self._background.start("simulate", self.simulate)
 
     def _do_load(self, _message: parts.Message) -> None:
-        typed = self._draft.committed
-        self._background.start("load", lambda: self._load(typed))
+        self._background.start("load", partial(self._load, self._draft.committed))
 
     def _do_page(self, _message: parts.Message) -> None:
         self._background.start("page", self._complete_changes, again=True)

@@ -55,7 +55,7 @@ def read_link(fragment: str) -> Link:
     Raises
     ------
     InputError
-        If it is not one that `write_link` wrote.
+        If `write_link` did not write it.
     """
     try:
         link = msgspec.json.decode(unquote(fragment[:_MAX_CHARACTERS]), type=Link)
@@ -278,7 +278,7 @@ class Workbench(Pictured):
             self._link = write_link(self.selected, _target_of(self.node), builder._draft)  # noqa: SLF001
 
     def _open_link(self, fragment: str) -> None:
-        """Fill the forms as a link says; of its nodes only networks are connected to that the choice names."""
+        """Fill the forms as a link says, and connect to its node if that is one of the networks to choose from."""
         try:
             link = read_link(fragment)
             self._builder(link.tab)._restore(link.draft)  # noqa: SLF001 - a part of the same widget
@@ -337,8 +337,7 @@ class Workbench(Pictured):
         with self._lock:
             wanted = not is_given_up() and self.node is held
             if wanted and info is not None:
-                self._arrived = node
-                self.node = node
+                self._arrived = self.node = node
                 self._own = self._own if node is held else node
                 self._show(info)
             elif node is not held:

@@ -212,7 +212,7 @@ def test_simulate_with_a_bad_entry_sends_nothing(memory, filled):
         ({"function": "0x1::aptos_account::exists_at"}, "function", "not an entry function but a view function"),
         ({"type_arguments": "u8"}, "type_arguments", "takes 0 type arguments, got 1"),
         ({"function": "0x1::aptos_account::transfer_coins"}, "type_arguments.0", "expected a Move type"),
-        ({"arguments": '["0xb0b"]'}, "arguments", "expected 2 (address, u64), got 1"),
+        ({"arguments": '["0xb0b"]'}, "arguments", "expected 2 arguments (address, u64), got 1"),
         ({"arguments": '["0xb0b", -1]'}, "arguments", "outside 0..18446744073709551615"),
         ({"arguments": '["bob", 1]'}, "arguments", "arguments[0]"),
     ],
@@ -801,7 +801,7 @@ def test_cleared_json_clears_the_arguments(filled):
     assert filled.check()
     filled.arguments = ""
     assert (filled.arguments, filled._draft.arguments) == ("", ("", ""))
-    assert "expected 2 (address, u64), got 0" in filled.errors["arguments"]
+    assert "expected 2 arguments (address, u64), got 0" in filled.errors["arguments"]
     type_in(filled, raw='["0xca7", 5]')
     type_in(filled, raw="")
     assert (filled.arguments, filled._draft.raw, filled._draft.arguments) == ("", "", ("", ""))
