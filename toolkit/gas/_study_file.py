@@ -179,7 +179,7 @@ def toml_of(text: str, source: str | Path, what: str) -> dict[str, Any]:
     if _LONG_KEY.search(text):  # the time of tomllib is quadratic in the parts of a key
         raise StudyError(f"{what} {source}: a key must have at most 64 parts")
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix("\ufeff"))  # editors of Windows may write a byte order mark
     except RecursionError:
         raise StudyError(f"{what} {source}: nested too deeply to be a {what}") from None
     except ValueError as error:  # also for an integer with thousands of digits

@@ -32,6 +32,11 @@ def load(tmp_path):
     return write_and_load
 
 
+def test_a_file_with_a_byte_order_mark_is_read(load):
+    """Editors of Windows write one."""
+    assert load(VIEW.encode("utf-8-sig")) == load(VIEW)
+
+
 @pytest.mark.parametrize(
     "content",
     [
