@@ -1,7 +1,7 @@
 """The embedded ledger: versioned state, contracts written in Python, a gas model, and a node that serves it over HTTP.
 
-`Ledger` stores transactions and state in memory, `serve` and `start` answer the REST API for it on loopback. Contracts
-are subclasses of `Module`; everything needed to write them can be imported from here: the decorators `entry`, `view`,
+`Ledger` stores transactions and state in memory; `serve` and `start` serve its REST API on loopback. Contracts are
+subclasses of `Module`. Everything needed to write them can be imported from here: the decorators `entry`, `view`,
 `public`, `friend` and `private`, the base classes `Struct`, `Resource`, `Event` and `Enum`, the Move types of
 annotations (also in `toolkit.embedded.types`), abort codes, and the framework modules that contracts call most.
 Resources are read and written with methods of `Module`: `exists`, `borrow`, `borrow_mut`, `move_to`, `move_from`.

@@ -48,7 +48,7 @@ Nonnegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Settings(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a chain is started with; the start of the content of a saved ledger.
+    """The settings of a chain, which are also the first fields of a saved ledger.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class Settings(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     genesis_time_us, epoch_us : int
         Time of genesis and length of an epoch, microseconds.
     window : int, optional
-        Number of versions that are not pruned; all by default.
+        Number of latest versions that are kept; all by default.
     decoded_tables : bool
-        Whether changes of tables are shown decoded.
+        Whether changes to table items are shown with decoded keys and values.
     enum_variants : bool
         Whether ABIs list the variants of enums.
     """

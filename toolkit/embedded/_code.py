@@ -2,8 +2,8 @@
 
 A `CodeSet` is immutable: publishing creates a new one, so its caches are never invalidated.
 
-A struct has the abilities that it declares, as far as its type arguments have them too; a phantom parameter does not
-count. The contracts do not mark phantom parameters: a parameter is phantom if no field holds a value of it.
+A struct has the abilities that it declares and that its type arguments have too; phantom parameters do not count.
+Contracts do not mark phantom parameters: a parameter is phantom if no field holds a value of its type.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _IN_TABLES = (("copy", "drop"), ("store",))
 
 
 class DeclaredStructs:
-    """Structs and those that their fields name: what abilities depend on before modules are published.
+    """Structs and the structs that their fields name, which determine abilities before modules are published.
 
     Parameters
     ----------
@@ -110,8 +110,8 @@ def abilities_of(
 
     Parameters
     ----------
-    code : StructSource
-        Finds the structs.
+    code : CodeSet or DeclaredStructs
+        Finds the classes of structs.
     tag : TypeTag
         The type.
     parameters : sequence of frozenset of str, optional
@@ -147,7 +147,7 @@ def _lacks(
 
 
 def wrong_field(code: CodeSet | DeclaredStructs, struct: type[Struct]) -> tuple[str, str] | None:
-    """Return the first field of a struct that lacks an ability, and what is wrong with it and can be done; or None."""
+    """Return the first field of a struct whose type lacks an ability, with the problem and its remedy; or None."""
     name, had = struct.__name__, struct.move_abilities
     for field, tag in _fields(struct):
         allowed = [one for one in had if _lacks(code, [_needed_inside(one)], tag) is None]
@@ -170,12 +170,12 @@ def wrong_field(code: CodeSet | DeclaredStructs, struct: type[Struct]) -> tuple[
 
 
 def crossing_type(kind: Any, *, by: str, checked: bool = True) -> MoveType:
-    """Return the Move type of a value that callers of a node pass or get; `by` is ``a transaction cannot pass``.
+    """Return the Move type of a value that callers pass or receive; messages start with `by`: ``a view cannot return``.
 
     Raises
     ------
     InputError
-        If the annotation is not a Move type, or one of values that cannot be passed or returned.
+        If the annotation is not a Move type, or its values cannot be passed or returned.
     """
     found = move_type(kind, checked=checked)
     for one in _inside(kind):
@@ -191,7 +191,7 @@ def crossing_type(kind: Any, *, by: str, checked: bool = True) -> MoveType:
 
 
 def _inside(annotation: Any) -> Iterator[Any]:
-    """Yield an annotation and those of the values inside it; an object is an address."""
+    """Yield an annotation and the annotations of the values inside it; an object counts as an address."""
     yield annotation
     origin = typing.get_origin(annotation) or annotation
     if isinstance(origin, type) and issubclass(origin, Struct):
@@ -213,7 +213,7 @@ def struct_constraints(struct: type[Struct]) -> tuple[tuple[str, ...], ...]:
 
 
 def wrong_argument(code: CodeSet | DeclaredStructs, tag: TypeTag, constraints: Sequence[Sequence[str]]) -> str | None:
-    """Return which type argument inside a type lacks an ability; ``T0``, ``T1`` have those of their constraints."""
+    """Return which type argument inside a type lacks an ability; ``T0`` and ``T1`` are what their constraints say."""
     if isinstance(tag, Vector):
         return wrong_argument(code, tag.element, constraints)
     if not isinstance(tag, StructTag):
@@ -240,7 +240,7 @@ def _element(tag: TypeTag) -> TypeTag | None:
 
 
 def _needed_inside(ability: str) -> str:
-    """Return the ability that what is inside a value must have for the value to have `ability`."""
+    """Return the ability that the parts of a value must have, so that the value has `ability`."""
     return "store" if ability == "key" else ability
 
 
@@ -446,7 +446,7 @@ class CodeSet:
         return self._kind(tag)
 
     def _check_arguments(self, function: Function, arguments: tuple[TypeTag, ...]) -> None:
-        """Raise the VM's error if type arguments are not those of a function."""
+        """Raise the VM's error if type arguments do not fit a function."""
         if len(arguments) != function.type_parameters:
             raise VmError(
                 "NUMBER_OF_TYPE_ARGUMENTS_MISMATCH",

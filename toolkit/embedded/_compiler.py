@@ -1,17 +1,17 @@
 """Compiling contract classes when they are published: Python that behaves as Move.
 
-The source of each method is checked and rewritten. The check refuses what Move's compiler refuses. It follows types as
-far as annotations state them: parameters, fields, results, and the names that these are assigned to. Values of unknown
-type are checked when the contract runs. The source is rewritten so that
+The source of each method is checked and rewritten. The check refuses what Move's compiler refuses. It follows the types
+that annotations state for parameters, fields and results, and for the names to which these are assigned. Values of
+unknown type are checked when the contract runs. The source is rewritten so that
 
 - each turn of a loop and each call is charged,
-- a number in the source is an integer that takes the width of what it is used with,
-- a name that is assigned a part of another value has a copy,
+- a number in the source takes the width of the integer that it is used with,
+- a name to which a part of another value is assigned holds a copy,
 - a list is a vector, ``len`` of a text counts bytes, and ``assert`` aborts.
 
-Integers with a width check themselves, as do borrowed, copied and moved values (`_values`), so code whose source is not
-known, such as that of ``python -``, is checked when it runs; its ``while`` loops are not charged. The framework and
-the contracts of the seeded history, which belong to the node, are not rewritten.
+Integers with a width check themselves, as do borrowed, copied and moved values (`_values`). Code whose source is not
+known, such as the input of ``python -``, is therefore checked when it runs; its ``while`` loops are not charged. The
+framework and the contracts of the seeded history belong to the node and are not rewritten.
 """
 
 from __future__ import annotations
@@ -124,14 +124,14 @@ class FunctionSource:
     tree: ast.FunctionDef | None
 
     def hints(self, cls: Any) -> dict[str, Any]:
-        """Return the annotations by name; none if a helper has one that is not of Move."""
+        """Return the annotations by name; none if a helper has an annotation that is not a Move type."""
         try:
             return resolve_annotations(self.function, cls, self.function.__qualname__)
         except (AttributeError, InputError):
             return {}
 
     def evaluate(self, annotation: ast.expr, cls: Any) -> Any:
-        """Return the type that an annotation inside the function names, None if it is not known."""
+        """Return the type that an annotation inside the function names, or None if it is not known."""
         named = types.FunctionType((lambda: None).__code__, self.function.__globals__)
         named.__annotations__ = {"value": ast.unparse(annotation)}
         named.__module__, named.__qualname__ = self.function.__module__, self.function.__qualname__
@@ -154,7 +154,7 @@ def check_contract(cls: Any, sources: Mapping[str, FunctionSource]) -> None:
     Raises
     ------
     ContractError
-        With everything that Move's compiler would refuse, a line each.
+        With everything that Move's compiler would refuse, one line for each problem.
     """
     messages: list[tuple[int, str]] = []
     found = {name: _Checker(source, cls) for name, source in sources.items() if source.tree is not None}
@@ -183,7 +183,7 @@ def _writes_of(name: str, found: Mapping[str, _Checker], seen: tuple[str, ...] =
             yield line, f"self.{method} writes"
 
 
-_UNKNOWN = "a type of which nothing is known"
+_UNKNOWN = "an unknown type"
 _NUMBER = "a number without a width"
 
 
@@ -226,7 +226,7 @@ class _Checker:
         self.problems.append((getattr(node, "lineno", self.tree.lineno), text))
 
     def _missing(self, node: ast.AST, what: str, name: str, known: Iterable[str], otherwise: str) -> None:
-        """Report a name that does not exist, with the one that is meant."""
+        """Report a name that does not exist, and suggest a similar name."""
         self._problem(node, f"{what}; {did_you_mean(name, [*known]) or otherwise}")
 
     # -- statements ----------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ class _Checker:
             case ast.Name(id=name):
                 if changes and name in self._read_only and _element(kind) is not _UNKNOWN:
                     self._problem(target, f"{name} {_READ_ONLY}")
-                # A number without a width leaves what is known of the name; a name with two types is not followed.
+                # A number without a width does not change the known type of a name.
                 if kind is not _NUMBER or name not in self._types:
                     self._types[name] = kind
                 if not changes:
@@ -316,7 +316,7 @@ class _Checker:
     # -- expressions ---------------------------------------------------------------------------------------
 
     def _type(self, node: ast.expr) -> Any:  # noqa: C901, PLR0911, PLR0912 - one per kind
-        """Check an expression and return its type, `_UNKNOWN` if it is not known."""
+        """Check an expression and return its type, or `_UNKNOWN`."""
         if (refused := _REFUSED.get(type(node).__name__)) is not None:
             self._problem(node, refused)
             return _UNKNOWN
@@ -521,7 +521,7 @@ class _Checker:
         """Return the type of a call of a method of a value: a table, a vector, another module."""
         kind, name = self._quiet(function.value), function.attr
         if typing.get_origin(kind) is Table:
-            # Its items are stored apart, so a table can be changed through what is borrowed read-only.
+            # Its items are stored separately, so a table can be changed even if it was borrowed read-only.
             if name in _TABLE_WRITES:
                 self.writes.append((node.lineno, f"{ast.unparse(function)} writes"))
             return bool if name == "contains" else _UNKNOWN if name in {"add", "upsert"} else typing.get_args(kind)[1]
@@ -635,7 +635,7 @@ class _Checker:
         return False
 
     def _static(self, node: ast.expr) -> Any:
-        """Return the class, contract or constant that an expression names, None for a value of the run."""
+        """Return the class, contract or constant that an expression names, or None for a value of the execution."""
         match node:
             case ast.Name(id=name) if name not in self._locals:
                 return self._scope.get(name)
@@ -654,13 +654,13 @@ _NAME = ast.Name("x", ast.Load())
 
 
 def _known(annotation: Any) -> Any:
-    """Return an annotation that is a Move type, `_UNKNOWN` for others, such as those of helpers."""
+    """Return an annotation if it is a Move type, otherwise `_UNKNOWN`; helpers may have other annotations."""
     is_move = annotation in (bool, bytes) or is_struct(annotation) or alias_kind(annotation) is not None
     return annotation if is_move or typing.get_origin(annotation) is Table else _UNKNOWN
 
 
 def _function_of(contract: Any, name: str) -> Any:
-    """Return a member of a contract without its wrapper, None if it does not have it."""
+    """Return a member of a contract without its wrapper, or None if there is no such member."""
     member: Any = getattr(contract, name, None)
     return inspect.unwrap(member) if inspect.isfunction(member) else member
 
@@ -670,7 +670,7 @@ def _public(owner: Any) -> list[str]:
 
 
 def _number(node: ast.AST) -> int | None:
-    """Return the number that an expression of the source is, None for other expressions."""
+    """Return the value of a number in the source, or None for any other expression."""
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return value
@@ -781,7 +781,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Call(method, arguments, []), at)
 
     def _charged(self, iterated: ast.expr) -> ast.expr:
-        """Charge the turns of a loop, unless they are already."""
+        """Charge the turns of a loop, unless they are charged already."""
         if isinstance(iterated, ast.GeneratorExp) or any(
             isinstance(one, ast.Attribute) and one.attr == "each" for one in ast.walk(iterated)
         ):
@@ -825,7 +825,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        # Builtins that go through a whole vector: their turns are charged as those of a loop.
+        # Builtins that visit a whole vector are charged as a loop is.
         whole = {"sum", "sorted", "list", "any", "all"} | ({"min", "max"} if len(node.args) == 1 else set())
         if isinstance(node.func, ast.Name) and node.func.id in whole and node.args:
             node.args[0] = self._charged(node.args[0])
@@ -856,7 +856,7 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _rewritten(source: FunctionSource, typed: Callable[[ast.expr], Any]) -> Any:
-    """Return the function of a source, rewritten; one whose source is not known only has other builtins."""
+    """Return the function of a source, rewritten; if the source is not known, only the builtins are replaced."""
     function = source.function
     code = function.__code__
     scope = dict(function.__globals__)
@@ -864,7 +864,7 @@ def _rewritten(source: FunctionSource, typed: Callable[[ast.expr], Any]) -> Any:
     scope |= {name: value for name, value in _REPLACED.items() if name not in function.__globals__}
     if source.tree is not None:
         tree = copy.deepcopy(source.tree)
-        # Its own name is not a name in it: a method `sum` calls the builtin `sum`.
+        # A function cannot refer to itself by its name: in a method `sum`, `sum` is the builtin.
         tree.name, tree.decorator_list, tree.returns = _BODY, [], None
         for one in tree.args.args:
             one.annotation = None
@@ -887,7 +887,7 @@ def _rewritten(source: FunctionSource, typed: Callable[[ast.expr], Any]) -> Any:
 
 
 def compiled(contract: Any) -> Any:
-    """Return a contract class, whose methods have been checked and rewritten; it is done once.
+    """Return a contract class after checking and rewriting its methods, which is done once.
 
     Raises
     ------
@@ -935,7 +935,7 @@ def _source(function: Any) -> FunctionSource:
 
 
 def _take(kind: Any, *, by_reference: bool) -> Callable[[Any], Any] | None:
-    """Return what checks a value of a parameter or result, None if its annotation is not a Move type."""
+    """Return the function that checks a parameter or result, or None if its annotation is not a Move type."""
     if kind is TypeArgument or getattr(kind, "__origin__", None) is TypeArgument:
         return None
     try:
@@ -947,7 +947,7 @@ def _take(kind: Any, *, by_reference: bool) -> Callable[[Any], Any] | None:
         return take
 
     def shared(value: Any) -> Any:
-        """Check a value; what a function of the same module gets is a reference."""
+        """Check a value; functions of the same module receive a reference."""
         if isinstance(value, Value | Vector | Table):
             return value
         return take(value)
@@ -956,7 +956,7 @@ def _take(kind: Any, *, by_reference: bool) -> Callable[[Any], Any] | None:
 
 
 def _method(cls: Any, name: str, source: FunctionSource) -> Any:
-    """Return a method that is charged when it is called, and checks what it gets and returns."""
+    """Return a method that is charged when it is called, and that checks its arguments and results."""
     original = vars(cls)[name]
     mark = getattr(original, "move_mark", None)
     hints = source.hints(cls)
@@ -1007,10 +1007,10 @@ _NOT_CODE = {"_location", "blocks", "definition", "move_compiled", "replaced"}
 def code_digest(contract: type) -> bytes:
     """Return a digest of the Python code of a contract class.
 
-    It covers the methods and constants of the class and of the contracts that it extends, and the constants of the file
-    or notebook that they use. Comments, docstrings and layout do not count. The digest is the same on every Python
-    version if the source is known, as it is in files and in notebooks. The framework is not covered: like the meter, it
-    belongs to the release.
+    The digest covers the methods and constants of the class and of the contracts that it extends, and the constants
+    that they use from the file or notebook. Comments, docstrings and layout do not count. The digest is the same on
+    every Python version if the source is known, as it is in files and in notebooks. The framework is not covered: like
+    the meter, it belongs to the release.
     """
     owners = [one for one in contract.__mro__ if "definition" in vars(one) and not is_framework(one)]
     return hashlib.sha256(repr(list(map(_class_code, owners))).encode()).digest()
@@ -1102,7 +1102,7 @@ def _conversion(module: Any, name: str) -> Callable[[Any, tuple[Any, ...], dict[
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as the framework has it."""
+    """Return a value in the form that the framework uses."""
     if isinstance(value, Integer):
         return int(value)
     if isinstance(value, Vector):

@@ -1,11 +1,11 @@
 """Contracts as Python classes: modules, entry and view functions, and the ABI read from them.
 
-A contract declares its types in annotations and accesses the ledger through the methods of `Module`; every access is
-charged. Everything a contract stores is encoded to bytes, so no Python object outlives the call.
+A contract declares its types in annotations and accesses the ledger through the methods of `Module`. Every access is
+charged. Everything that a contract stores is encoded to bytes, so no Python object outlives the call.
 
-The bytecode of a module is metadata that names its error constants, as compilers write it, and a digest of its ABI and
-its declared revision, extended to a modelled size. It does not depend on Python's code objects, so it is the same on
-every Python version.
+The bytecode of a module consists of metadata, which names its error constants as compilers do, and a digest of its ABI
+and its declared revision, extended to a modelled size. It does not depend on Python's code objects and is therefore
+the same on every Python version.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ UNSPECIFIED_ABORT_CODE = 0xCA26CBD9BE0B0000
 """Code of Move's ``assert!`` without one: ``make_abort_code(0)`` of the compiler's ``well_known.rs``."""
 
 next_revision: ContextVar[Callable[[str, str], int] | None] = ContextVar("next_revision", default=None)
-"""Returns the revision of a class without one, by address and name of its module; for cells that are run again."""
+"""Returns the revision of a class that declares none, by address and name of its module; for cells that run again."""
 
 
 def _marked(function: _F, **changes: Any) -> _F:
@@ -197,7 +197,7 @@ def private(function: _F) -> _F:
 
 
 class Code:
-    """What modules and scripts have in common: an execution, and the means to abort and to charge."""
+    """Base of modules and scripts: an execution, and the methods that abort and charge."""
 
     _location: typing.ClassVar[str] = ""
     """Module of an abort; empty for a script."""
@@ -219,7 +219,7 @@ class Code:
         raise self.session.failure
 
     def _named(self, code: int) -> AbortCode:
-        """Return an abort code with the name and sentence that the module declares for it, as a node finds them."""
+        """Return an abort code with the name and the sentence that the module declares for it."""
         return AbortCode(code, "")
 
     def require(self, condition: object, code: AbortCode | int) -> None:
@@ -233,7 +233,7 @@ class Code:
             self.abort(code)
 
     def check_assertion(self, condition: object, message: AbortCode | str | int | None = None) -> None:
-        """Abort unless an ``assert`` holds, with the code after the comma or else that of Move's ``assert!``."""
+        """Abort unless an ``assert`` holds, with the code after the comma or else the code of Move's ``assert!``."""
         code = message if isinstance(message, AbortCode | int) else AbortCode(UNSPECIFIED_ABORT_CODE, message or "")
         self.require(condition, code)
 
@@ -252,7 +252,7 @@ class Code:
             yield element
 
     def charge(self, parameter: str, times: int = 1) -> None:
-        """Charge a parameter of the gas schedule `times` times, for work that a VM would charge and Python does not."""
+        """Charge a parameter of the gas schedule `times` times, for work that a VM charges and Python does not show."""
         self.session.meter.charge(parameter, int(times))
 
     def type_name(self, argument: TypeArgument) -> str:
@@ -271,13 +271,13 @@ class Module(Code):
     Parameters
     ----------
     address : str
-        Address the module is published at; a class keyword, like those below.
+        Address at which the module is published. This and the following are keywords of the class line.
     name : str, optional
         Name of the module; the class name in snake case by default.
     revision : int, default 1
-        Part of the bytecode digest: increase it if the code changes and the ABI does not.
+        Part of the bytecode digest. Increase it if the code changes but the ABI does not.
     code_bytes : int, optional
-        Size of the bytecode, bytes; modelled from the ABI by default.
+        Size of the bytecode in bytes; by default, a size modelled from the ABI.
     uses : sequence of Module classes, optional
         Modules at other addresses, outside the framework, that the module calls. Its package lists their packages as
         dependencies.
@@ -317,7 +317,7 @@ class Module(Code):
 
     definition: Definition
     replaced: typing.ClassVar[tuple[type[Module], ...]] = ()
-    """Classes that ledgers of this process ran for the module before they were upgraded to this class."""
+    """Classes that this class replaced when ledgers of this process were upgraded."""
     blocks: typing.ClassVar[int]
     """Basic blocks of Move code charged with each operation."""
 
@@ -361,7 +361,7 @@ class Module(Code):
     # -- resources -----------------------------------------------------------------------------------------
 
     def exists(self, resource: type[Struct], at: str, *type_arguments: TypeArgument) -> bool:
-        """Return True if there is a `resource` under the address `at`."""
+        """Return True if a `resource` exists under the address `at`."""
         self.session.meter.charge_code(self.blocks)
         return self.session.resource_exists(resource, at, type_arguments)
 
@@ -396,7 +396,7 @@ class Module(Code):
     def new_event_handle(self, account: signer) -> Any:
         """Return a new `EventHandle` of an account to store in a field of a resource.
 
-        The handle takes the account's next creation number. Handles of objects are created by
+        The handle receives the account's next creation number. For a handle of an object, call
         ``self.use(ObjectModule).new_event_handle(object)``. `EventHandle` has an example.
         """
         return self.session.new_event_handle(account if self.definition.is_system else check_signer(account))
@@ -414,12 +414,12 @@ class Module(Code):
         self.session.emit(event, type_arguments)
 
     def emit_event(self, handle: Any, event: Struct, *type_arguments: TypeArgument) -> None:
-        """Emit an event to a handle, which counts its events: each has a key and a sequence number.
+        """Emit an event to a handle, which counts its events; each has a key and a sequence number.
 
         Parameters
         ----------
         handle : EventHandle
-            A new handle, or one of a resource that is borrowed with `borrow_mut`.
+            A new handle, or the handle of a resource that is borrowed with `borrow_mut`.
         event : Struct
             The event, with the abilities drop and store.
         *type_arguments : TypeArgument
@@ -428,7 +428,7 @@ class Module(Code):
         Raises
         ------
         InputError
-            If the handle is a copy, as `borrow` returns it: its counter would not be stored.
+            If the handle is a copy, such as one from `borrow`, because its counter would not be stored.
         """
         _check_value(event)
         self.session.meter.charge_code(3 * self.blocks)
@@ -442,8 +442,8 @@ class Module(Code):
         Raises
         ------
         InputError
-            If the module is not declared; on a call, if the function is neither public nor a friend function open to
-            this module. Framework methods without a mark can be called.
+            If the module is not declared; on a call, if the function is private, or is a friend function and this
+            module is not a friend. Framework methods without a mark can be called.
         """
         used, own = module.definition, self.definition
         if not (used.is_system or used.address == own.address or (used.address, used.name) in own.uses):
@@ -459,7 +459,7 @@ class Module(Code):
         return typing.cast("_M", _Used(found, own))  # has the methods of the module that may be called
 
     def _own(self, resource: type[_R]) -> type[_R]:
-        """Return `resource`, or raise if another module defines it: only the defining module may access a resource."""
+        """Return `resource`, or raise InputError if another module defines it, which alone may access it."""
         if not is_struct(resource):
             raise InputError(f"expected a resource class, got {resource!r:.80}{running_at()}")
         if resource.move_module != self.definition.wire_id:
@@ -478,7 +478,7 @@ def _check_value(value: object) -> None:
 
 
 class _Used:
-    """A module as another one sees it: private functions cannot be called, friend functions only by friends."""
+    """A module as another module sees it: only friends can call friend functions, nobody can call private ones."""
 
     __slots__ = ("_caller", "_module")
 
@@ -504,7 +504,7 @@ class _Used:
 
 
 class ScriptContext(Code):
-    """The first parameter of a script: `use` calls modules; the other methods are those of `Module`."""
+    """The first parameter of a script: `use` returns modules; the other methods work as in `Module`."""
 
     def use(self, module: type[_M]) -> _M:
         """Return the published version of a module, to call its public functions."""
@@ -514,14 +514,14 @@ class ScriptContext(Code):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandInScript:
-    """A script that embedded ledgers run for transactions with its stand-in bytecode, as `script` returns it.
+    """A script declared with `script`, which embedded ledgers run for transactions with its stand-in bytecode.
 
     Parameters
     ----------
     name : str
         Name of the Python function.
     function : Function
-        Its signature, under the name ``main`` as nodes print it.
+        Its signature, under the name ``main``, as nodes print it.
     body : callable
         The Python function.
     bytecode : bytes
@@ -548,10 +548,10 @@ class StandInScript:
 
 
 def script(function: Callable[..., Any]) -> StandInScript:
-    """Declare a script: code that is part of a transaction, called once.
+    """Declare a script: code that is part of a transaction and runs once.
 
     Embedded ledgers of this process run the function for transactions that have its `StandInScript.bytecode`: in a
-    `toolkit.Script` that is simulated, as payload of a multisig account, or with `Ledger.commit`. Other bytecode is
+    simulated `toolkit.Script`, as the payload of a multisig account, or with `Ledger.commit`. Other bytecode is
     rejected, as on a node.
 
     Parameters
@@ -668,7 +668,7 @@ def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
 
 
 def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], dict[int, AbortCode]]:
-    """Return the structs of a class by name, which belong to it from now on, and its error constants by reason."""
+    """Return the structs of a class by name, and its error constants by reason; the structs now belong to the class."""
     structs: dict[str, type[Struct]] = {}
     errors: dict[int, AbortCode] = {}
     for owner in reversed(cls.__mro__):
@@ -684,7 +684,7 @@ def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], 
 
 
 def _reason(code: int) -> int:
-    """Return the number by which an abort code is declared: its reason without its category."""
+    """Return the reason of an abort code, by which it is declared, without its category."""
     return code & ((1 << _REASON_BITS) - 1) if code < 1 << _CATEGORY_BITS else code
 
 
@@ -707,7 +707,7 @@ def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
 def check_abilities(
     name: str, structs: Iterable[type[Struct]], functions: Iterable[Function], declared: DeclaredStructs
 ) -> None:
-    """Raise InputError if a field lacks an ability of its struct (``store`` for ``key``), or a type argument one."""
+    """Raise InputError if a field lacks an ability that its struct needs, or a type argument a required ability."""
     for struct in structs:
         problem = wrong_field(declared, struct)
         if problem is not None:
@@ -720,7 +720,7 @@ def check_abilities(
 
 
 def _check_methods(cls: type[Module]) -> None:
-    """Raise InputError if a class has a constructor, or methods that Move functions of their kind cannot be."""
+    """Raise InputError if a class has a constructor, or a method that Move does not allow."""
     for name, member in vars(cls).items():
         function = inspect.unwrap(member) if inspect.isfunction(member) else None
         if function is None:
@@ -771,7 +771,7 @@ class _Source(NamedTuple):
 def _function(
     cls: type[Code], name: str, function: Callable[..., Any], mark: FunctionMark, declared: DeclaredStructs
 ) -> Function:
-    """Return a method's signature as a Move function, and add the structs in it to `declared`."""
+    """Return the signature of a method as a Move function, and add its structs to `declared`."""
     method = _Source("" if cls is ScriptContext else cls.__name__, name)
     function = inspect.unwrap(function)
     annotations = resolve_annotations(function, cls, str(method))

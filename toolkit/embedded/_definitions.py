@@ -1,4 +1,4 @@
-"""Modules and functions as they are published: the records that contracts are made into, and their bytecode."""
+"""Published modules and functions: the records made from contracts, and their bytecode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolkit.move import ModuleAbi
 
 
-# Modelled size of compiled code, bytes: of a module, and what each function, struct and field adds.
+# Modelled size of compiled code, in bytes: a module, and what each function, struct and field adds.
 _MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 110, 80, 80, 20
 MAGIC = bytes.fromhex("a11ceb0b0700000a")
 _METADATA_TABLE = 0x10
@@ -28,7 +28,7 @@ _MIN_DIGEST_BYTES = 32
 def modelled_bytecode(
     abi: dict[str, Any], revision: int, code_bytes: int | None, errors: Mapping[int, AbortCode]
 ) -> bytes:
-    """Return metadata and the digest of ABI and revision, extended to the modelled size of the code."""
+    """Return the metadata and a digest of ABI and revision, extended to the modelled size of the code."""
     text = json.dumps([abi, revision], sort_keys=True, separators=(",", ":"))
     structs = abi["structs"]
     size = code_bytes or (
@@ -42,7 +42,7 @@ def modelled_bytecode(
 
 
 def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
-    """Return the header and the only table of compiled code whose metadata names error constants by their values.
+    """Return the header and the only table of compiled code, whose metadata names error constants by their values.
 
     The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors, and empty maps of attributes.
     """
@@ -73,7 +73,7 @@ class FunctionMark:
     Parameters
     ----------
     visibility : {"public", "friend", "private"}, default "public"
-        Modules that may call it: all, the friends of its module, or none but its own.
+        Modules that may call it: all modules, the friends of its module, or its own module only.
     is_entry : bool, default False
         Whether transactions may call it.
     is_view : bool, default False
@@ -153,11 +153,11 @@ class Definition:
     revision : int
         The declared revision.
     abi : ModuleAbi
-        The ABI, decoded.
+        The decoded ABI.
     abi_json : dict
-        The whole ABI as JSON; `CodeSet.abi_json` is what a node prints of it.
+        The whole ABI as JSON; `CodeSet.abi_json` returns what a node prints.
     bytecode : bytes
-        Digest of the ABI and the revision that takes the place of compiled code.
+        Metadata and a digest of ABI and revision, in place of compiled code.
     uses : frozenset of (canonical address, module name)
         Modules outside the framework that the module calls.
     friends : tuple of str
@@ -181,7 +181,7 @@ class Definition:
 
     @property
     def is_system(self) -> bool:
-        """Whether the module is at one of the addresses 0x0 to 0xf, whose modules are always loaded."""
+        """Whether the module is at an address from 0x0 to 0xf, whose modules are always loaded."""
         return len(self.address) <= len("0x0")
 
     @property

@@ -45,12 +45,12 @@ NO_PAYER = "0x0"
 MAX_ORDERLESS_EXPIRATION_S = 100
 """Seconds after ledger time at which a transaction with a nonce may expire.
 
-Networks announce 60. The framework's prologue adds a slack for clocks that differ and for nodes that are behind: 5 at
-first, 40 since 2025 (``MAX_EXP_TIME_SECONDS_FOR_ORDERLESS_TXNS`` of ``transaction_validation.move``). In the recordings
-61 seconds are accepted; 600 are refused by nodes of today.
+Networks announce 60. The framework's prologue adds slack for clocks that differ and for nodes that lag behind: 5 at
+first, 40 since 2025 (``MAX_EXP_TIME_SECONDS_FOR_ORDERLESS_TXNS`` in ``transaction_validation.move``). The recorded node
+accepts 61 seconds; current nodes refuse 600.
 """
 
-# ``error::out_of_range(PROLOGUE_ECANT_PAY_GAS_DEPOSIT)``, with which the framework's epilogue refuses.
+# ``error::out_of_range(PROLOGUE_ECANT_PAY_GAS_DEPOSIT)``, the abort code of the framework's epilogue.
 _CANNOT_PAY = AbortCode(0x203ED, "", "PROLOGUE_ECANT_PAY_GAS_DEPOSIT")
 
 _OBJECT = "0x1::object::Object<"
@@ -168,7 +168,7 @@ def _lifted(session: Session, function: BoundFunction, plain: Sequence[Any]) -> 
 def call_contract(  # noqa: C901 - one handler per kind of error
     session: Session, location: str, body: Callable[..., Any], arguments: Sequence[Any]
 ) -> Any:
-    """Call a contract's method or a script; Python's errors become those of a VM, or name the line of the contract.
+    """Call a contract's method or a script; Python's errors become VM errors, or name the line of the contract.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def call_contract(  # noqa: C901 - one handler per kind of error
         raise VmError("VECTOR_OPERATION_ERROR", location=location, sub_status=1) from None
     except RecursionError:
         raise VmError("EXECUTION_STACK_OVERFLOW", location=location) from None
-    except AssertionError:  # of code whose source is not known; `assert` is rewritten otherwise
+    except AssertionError:  # only from code whose source is not known; in other code `assert` is rewritten
         raise MoveAbort("::".join(location.split("::")[:2]), AbortCode(UNSPECIFIED_ABORT_CODE, "")) from None
     except ContractError as error:
         file, line = _last_line(body)
@@ -211,7 +211,7 @@ def call_contract(  # noqa: C901 - one handler per kind of error
 
 
 def _last_line(function: Callable[..., Any]) -> tuple[str, int]:
-    """Return the file and the last line of a function, for a message about what it returns."""
+    """Return the file and the last line of a function, for a message about its result."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     lines = [] if code is None else [line for _, _, line in code.co_lines() if line is not None]
     return ("", 0) if code is None else (code.co_filename, max(lines, default=code.co_firstlineno))
@@ -227,7 +227,7 @@ def _call(
 
 
 def _run(session: Session, executable: Executable, signers: Sequence[str]) -> None:
-    """Run an entry function, or a declared script; other bytecode fails like bytecode that a VM cannot read."""
+    """Run an entry function or a declared script; other bytecode fails like bytecode that a VM cannot read."""
     script = None
     if isinstance(executable, EncodedScript):
         known = find_script(executable.code)
@@ -318,7 +318,7 @@ def run_view(
     max_gas : int, default MAX_VIEW_GAS
         Gas units that the view may use.
     meter : Meter, optional
-        A meter of your own, in place of one of `max_gas`.
+        Meter to charge; by default, a new one that allows `max_gas`.
 
     Returns
     -------
@@ -344,7 +344,7 @@ def run_view(
 
 
 def returned_text(function: BoundFunction, values: Sequence[Any]) -> str:
-    """Return what a function returned and the line of its definition, for a message about a wrong value."""
+    """Return the values that a function returned and its last line, for a message about a wrong value."""
     contract, name = function.definition.contract, function.function.name
     _, last = _last_line(getattr(contract, name))
     shown = ", ".join(f"{value!r:.80}" for value in values)
@@ -379,15 +379,15 @@ def execute(
     body : callable, optional
         Runs the transaction in a session; by default its payload.
     check_keys : bool, default False
-        Whether public keys must be those of the accounts; the ledger signs its own transactions with placeholders.
+        Whether public keys must belong to the accounts; the ledger signs its own transactions with placeholders.
     meter : Meter, optional
         A meter with the transaction's gas amount and price; a new one by default.
 
     Returns
     -------
     Output
-        A transaction that fails a check is discarded: gas 0, no writes. One that reaches its time limit uses all of
-        its gas.
+        A transaction that fails a check is discarded: it uses no gas and writes nothing. A transaction that reaches
+        its time limit uses all of its gas.
     """
     failed = next((status for wrong, status in _checks(snapshot, transaction, check_keys) if wrong), None)
     if failed is not None:  # nothing runs and nothing is charged
@@ -429,7 +429,7 @@ def execute(
 def _open(session: Session, transaction: Transaction) -> None:
     """Store the nonce of an orderless transaction, or create the account of a sender that does not have one.
 
-    The sender pays for what is stored, also if the transaction fails, and for the creation of the account.
+    The sender pays for the storage, even if the transaction fails, and for the creation of the account.
     """
     raw = transaction.raw
     if transaction.nonce is not None:
@@ -441,7 +441,7 @@ def _open(session: Session, transaction: Transaction) -> None:
 
 
 def _undo(session: Session, transaction: Transaction) -> dict[StateKey, StateValue]:
-    """Discard what a failed transaction did, except what `_open` stores; return that with its deposits."""
+    """Discard what a failed transaction did, except what `_open` stores; return the stored values with deposits."""
     session.rollback()
     try:
         _open(session, transaction)
@@ -471,7 +471,7 @@ def _charge_writes(session: Session, transaction: Transaction) -> dict[StateKey,
         meter.charge_io("txn.storage_io_per_state_byte_write", size, key)
         if before is None:
             value = StateValue(data, slot_price, byte_price * size)
-        else:  # bytes that were added are paid for, up to what the deposit falls short of
+        else:  # added bytes are paid for, at most up to the deposit that the whole value needs
             grown = byte_price * max(0, len(data) - len(before.data))
             added = max(0, min(grown, byte_price * size - before.byte_deposit))
             value = StateValue(data, before.slot_deposit, before.byte_deposit + added)

@@ -1,11 +1,11 @@
 """The seeded history: everyday transactions, interrupted by a few events that change the gas of views.
 
-The versions of the events depend on the number of versions only; the transactions between them depend on the seed. The
+The versions of the events depend only on the number of versions; the transactions between them depend on the seed. The
 same seed gives the same ledger on every platform.
 
 Everyday transactions do not change the gas of the views that courses study, with one exception: each order makes the
-order book longer. Orders are therefore spread evenly over the history and never cancelled, so that the gas of the book
-rises in steps and falls only when the book closes its day. A search by bisection finds every one of these steps.
+order book longer. Orders are therefore spread evenly over the history and are never cancelled: the gas of the book
+rises in steps and falls only when the book closes its day. A search by bisection finds each of these steps.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _RandomNumbers:
 
 
 class _History:
-    """Commits a history to a ledger: events, and between them names, payments, the vault, gold, prices and orders.
+    """Commits a history to a ledger: the events, and everyday transactions between them.
 
     Parameters
     ----------

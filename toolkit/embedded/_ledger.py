@@ -67,9 +67,9 @@ class LedgerAccount:
     address : str
         Short form, such as ``0xa11ce``.
     name : str
-        A name such as ``alice`` or ``framework``, or the modules that the account published; empty for others.
+        A name such as ``alice`` or ``framework``, or the modules that the account has published; otherwise empty.
     octas : int
-        Balance of the gas coin, including its fungible asset.
+        Balance of the gas coin, including the paired fungible asset.
     sequence_number : int
         Number of transactions that the account sent.
 
@@ -98,7 +98,7 @@ class PublishedContract:
     about : str
         First line of its docstring.
     views, entries : tuple of str
-        Names of its view functions, and of the functions that transactions call.
+        Names of its view functions, and of the functions that transactions may call.
     version : int
         Ledger version at which this code was published.
 
@@ -255,7 +255,7 @@ _ORDERLESS_EXPIRES_AFTER_S = 50
 
 
 def _request_of(call: Any, **options: Any) -> SimulationRequest:
-    """Return the request of a call with its options; a request has its own."""
+    """Return the request for a call and its options; a `SimulationRequest` is returned as it is."""
     if isinstance(call, ViewFunction):
         function = FunctionId.parse(call.function).wire
         raise InputError(f"{function} is a view function, which commits nothing: use ledger.view or node.view")
@@ -288,9 +288,9 @@ def check_number(function: str, bound: BoundFunction, arguments: Sequence[Any]) 
 
 @contextmanager
 def _young_collections_only() -> Iterator[None]:
-    """Let the garbage collector look at new objects only: a growing history is never garbage.
+    """Let the garbage collector examine new objects only: a growing history is never garbage.
 
-    Full collections would go through all of it again and again, which takes a tenth of the time of building it.
+    Full collections would scan the whole history repeatedly, which takes a tenth of the time needed to build it.
     """
     before = gc.get_threshold()
     gc.set_threshold(*before[:2], 1_000_000)
@@ -316,8 +316,8 @@ class Ledger:
     release : str or Schedule, default "v1.41.1"
         Release whose gas schedule is set at genesis, or a schedule, such as one read from another ledger.
     features : collection of int, optional
-        Feature flags that are on at genesis. By default, those of public networks that have an effect: 60 pairs the gas
-        coin with a fungible asset, 64 and 65 make new accounts and transfers use the asset, 91 makes every address an
+        Feature flags that are on at genesis. By default, all flags that have an effect here: 60 pairs the gas coin with
+        a fungible asset, 64 and 65 make new accounts and transfers use the asset, and 91 makes every address an
         account.
     accounts : mapping of str to int, optional
         Accounts that exist at genesis, with their balances in octas.
@@ -331,16 +331,16 @@ class Ledger:
         Whether changes to table items have decoded keys and values, as on public nodes. If False, their ``data`` is
         null, as on nodes without a table indexer.
     enum_variants : bool, default False
-        Whether ABIs list the variants of enums, as nodes do since 2026. If False, a client cannot give types to the
-        fields of enum values.
+        Whether ABIs list the variants of enums, as nodes have done since 2026. If False, a client cannot determine the
+        types of the fields of enum values.
     execution_timeout_s : float or None, default 5
-        Time limit of a view or a transaction in seconds, which ends loops that use no gas: the execution fails with
-        ``EXECUTION_LIMIT_REACHED``. None for no limit. Not saved with the ledger; also an attribute.
+        Time limit for a view or a transaction, in seconds. It ends loops that use no gas: the execution fails with
+        ``EXECUTION_LIMIT_REACHED``. None sets no limit. It is not saved with the ledger. Also an attribute.
     raise_on_failure : bool, default False
         Whether `execute` and `commit` raise `Aborted` if a transaction fails; ``check=`` overrides this for one call.
         Also an attribute.
     fund_new_senders : bool, default False
-        Whether a sender without an account first gets 1,000 APT. Also an attribute.
+        Whether a sender without an account first receives 1,000 APT. Also an attribute.
 
     Raises
     ------
@@ -436,8 +436,8 @@ class Ledger:
     def milestones(self) -> Listing[Milestone]:
         """Transactions that changed the cost or the result of calls, oldest first: tuple of Milestone.
 
-        In a seeded history, these are all the steps in the gas of views, except for ``0xb00c::order_book``, whose gas
-        also changes with each order that is placed (cause ``state``).
+        In a seeded history, these explain every step in the gas of views, except in ``0xb00c::order_book``, where the
+        gas also changes with each order that is placed (cause ``state``).
         """
         return Listing(self.chain.milestones)
 
@@ -576,7 +576,7 @@ class Ledger:
         ------
         InputError
             If the version is above the head or pruned, the function is not a view function, its arguments do not fit,
-            it aborts, or it returns a value that is not of its type.
+            it aborts, or it returns a value that does not have the declared type.
 
         Examples
         --------
@@ -659,7 +659,7 @@ class Ledger:
         Raises
         ------
         InputError
-            If another block is open, or `time` is before the next block's.
+            If another block is open, or `time` is before the time of the next block.
         """
         if self._open:
             raise InputError("blocks cannot be nested: another block is open")
@@ -721,7 +721,7 @@ class Ledger:
         Raises
         ------
         Aborted
-            If the transaction fails and `check` is true. It is committed all the same.
+            If the transaction fails and `check` is true. It is committed nevertheless.
         ContractError
             If the contract does something that Move does not allow, or its Python code fails; nothing is committed.
         InputError
@@ -755,15 +755,15 @@ class Ledger:
     ) -> CommittedTransaction:
         """Commit a call as a transaction, with the effects that `Node.simulate` predicts.
 
-        `commit` does the same given a function name and arguments. No keys are needed, and keys in a request are
-        ignored. Nothing can be committed over HTTP.
+        `commit` does the same for the name of a function and its arguments. No keys are needed, and keys in a request
+        are ignored. Nothing can be committed over HTTP.
 
         Parameters
         ----------
         call : EntryFunction, Script, Multisig or SimulationRequest
             For example ``contract.increment.call(1)``. A script must be declared with `script`.
         sender : str
-            Address that sends the transaction; part of a SimulationRequest, like the options below.
+            Address that sends the transaction. A SimulationRequest already contains it, like the options below.
         secondary_signers : sequence of str, optional
             Further addresses that sign.
         fee_payer : str, optional
@@ -778,13 +778,13 @@ class Ledger:
         Returns
         -------
         CommittedTransaction
-            With its version, success, vm_status, gas_used, events and changes. A call that fails is committed too. Its
-            gas can exceed that of a simulation by one unit, because a simulation without a signature is smaller.
+            With its version, success, vm_status, gas_used, events and changes. A call that fails is committed too. The
+            transaction can use one gas unit more than its simulation, which is smaller if it has no signature.
 
         Raises
         ------
         Aborted
-            If the transaction fails and `check` is true. It is committed all the same.
+            If the transaction fails and `check` is true. It is committed nevertheless.
         ContractError
             If the contract does something that Move does not allow, or its Python code fails; nothing is committed.
         InputError
@@ -811,12 +811,12 @@ class Ledger:
         return self._checked(self._commit(self._requested(request, committed=True)), check)
 
     def _fund_new(self, address: str) -> None:
-        """Fund the payer of a transaction that has no account, if the ledger is asked to."""
+        """Fund a payer that has no account, if `fund_new_senders` is set."""
         if self.fund_new_senders and not self.resource(address, "0x1::account::Account"):
             self.fund(address)
 
     def _checked(self, committed: CommittedTransaction, check: bool | None) -> CommittedTransaction:  # noqa: FBT001 - only passed on
-        """Return a transaction, or raise Aborted if it failed and that is asked for."""
+        """Return a transaction, or raise Aborted if it failed and `check` or the ledger asks for that."""
         if committed.success or not (self.raise_on_failure if check is None else check):
             return committed
         raise Aborted(failure_sentence(committed.vm_status), committed.vm_status, committed)
@@ -827,11 +827,11 @@ class Ledger:
         Parameters
         ----------
         blocks : int, default 1
-            Number of blocks. Each is two versions and one block time.
+            Number of blocks. Each adds two versions and one block time.
         time : datetime, optional
             Ledger time of the first of these blocks, with a time zone; by default one block time after the last block.
         seconds : float, optional
-            Instead of `time`: seconds of ledger time from the last block to the first of these.
+            Ledger time from the last block to the first of these, in seconds; instead of `time`.
 
         Returns
         -------
@@ -841,8 +841,8 @@ class Ledger:
         Raises
         ------
         InputError
-            If `blocks` is not an int of at least 1, another block is open, `time` is before the next block's, or
-            `seconds` is not above 0 or is given with `time`.
+            If `blocks` is not an int of at least 1, another block is open, `time` is before the time of the next block,
+            `seconds` is not above 0, or both `seconds` and `time` are given.
 
         Examples
         --------
@@ -873,6 +873,7 @@ class Ledger:
         Parameters
         ----------
         address : str
+            Address that receives the coins.
         octas : int, default 1_000 APT
             Amount to mint.
 
@@ -979,8 +980,8 @@ class Ledger:
         *contracts : type of Module
             Contract classes, all at one address.
         package : str, optional
-            Name of the package; by default that of the published package with the first contract's module, or else
-            the name of that module. An upgrade does not change the package's other modules.
+            Name of the package. By default, the name of the published package that contains the first contract, or else
+            the name of that contract's module. An upgrade does not change the other modules of the package.
 
         Returns
         -------
@@ -1044,7 +1045,7 @@ class Ledger:
         sender: str | None = None,
         version: int | None = None,
     ) -> GasProfile:
-        """Return what a call spends its gas on, by function and by kind of charge. Nothing is committed.
+        """Return the gas of a call by function and by kind of charge. Nothing is committed.
 
         Parameters
         ----------
@@ -1063,7 +1064,7 @@ class Ledger:
         Raises
         ------
         InputError
-            As `execute` and `view` do, or if an option does not belong to the kind of call.
+            For the reasons that `execute` and `view` list, or if an option does not apply to the kind of call.
 
         Examples
         --------
@@ -1107,7 +1108,7 @@ class Ledger:
     # -- internals -----------------------------------------------------------------------------------------
 
     def _requested(self, request: SimulationRequest, *, committed: bool) -> Transaction:
-        """Return the transaction of a request; a new payer of one that is committed is funded if the call fits."""
+        """Return the transaction of a request; if it is `committed`, a new payer is funded once the call is checked."""
         inner = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
         payload = encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
         if committed:
@@ -1195,8 +1196,8 @@ class Ledger:
         decoded_tables : bool, default True
             As for `Ledger`.
         cache : bool, default False
-            Whether to store the history in the user's cache folder and read it from there, which takes a tenth of the
-            time of building it. The ledger is the same. ``LEDGER_TOOLKIT_CACHE`` names the folder.
+            Whether to store the history in the user's cache folder and read it from there, which is about ten times as
+            fast as building it. The ledger is the same. ``LEDGER_TOOLKIT_CACHE`` names the folder.
 
         Returns
         -------
@@ -1223,7 +1224,7 @@ class Ledger:
     # -- files ---------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the whole ledger to a file, which `load` reads.
+        """Write the whole ledger to a file that `load` can read.
 
         The file contains only data: state, transactions, events and blocks that are not pruned, and which modules are
         published. It contains no code, so loading it requires the classes of your own contracts.
@@ -1259,7 +1260,7 @@ class Ledger:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, contracts: Iterable[type[Module]] = ()) -> Self:
-        """Load a ledger from a file written by `save`; it behaves like the one that was saved.
+        """Load a ledger from a file written by `save`; it behaves like the saved ledger.
 
         Loading runs no code of the file, so a file from someone else can be loaded.
 
@@ -1269,9 +1270,9 @@ class Ledger:
             File of a saved ledger.
         contracts : iterable of type of Module, optional
             Classes of the published modules; not needed for the framework and the contracts of `with_history`. A class
-            includes the versions that it extends, and those that it replaced on a ledger of this process. In a new
-            process, also pass the other earlier versions, or publish all of them on a new ledger first. Their code runs
-            when the ledger is used, and must be the code that was published.
+            includes the versions that it extends, and the versions that it replaced on a ledger of this process. In a
+            new process, also pass the other earlier versions, or publish all of them on a new ledger first. Their code
+            runs when the ledger is used, and must be the code that was published.
 
         Returns
         -------

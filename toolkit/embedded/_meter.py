@@ -1,10 +1,10 @@
 """Gas schedules and the gas meter: a cost model over the parameters of the on-chain gas schedule.
 
-It is a model, not a Move VM: contracts are Python, so instructions cannot be counted. Parameter names and values are
-those of public networks, and input, output and storage follow the rules of a real node. Execution is modelled: each
-operation of a contract is charged its own parameter and, for the Move code around it, a number of basic blocks, which
-is calibrated on recordings of a real node. ``data/calibration.csv`` lists what a real node charges and what the model
-does. Values below are internal gas units (``txn.gas_unit_scaling_factor`` of them, 1,000,000, are one gas unit) unless
+It is a model, not a Move VM: contracts are Python, so instructions cannot be counted. Parameter names and values come
+from public networks, and input, output and storage follow the rules of a real node. Execution is modelled: each
+operation of a contract is charged its own parameter and, for the Move code around it, a number of basic blocks that is
+calibrated on recordings of a real node. ``data/calibration.csv`` compares the charges of a real node and of the model.
+Values below are internal gas units (``txn.gas_unit_scaling_factor`` of them, 1,000,000, make one gas unit) unless
 octas are named. ``page(bytes)`` is a size rounded up to pages of 4,096 bytes.
 
 Execution::
@@ -32,13 +32,13 @@ Input and output::
     event             txn.storage_io_per_event_byte_write * (type and data bytes, 48 more with a handle)
     transaction       txn.storage_io_per_transaction_byte_write * bytes, unless it fails
 
-Storage, in octas; the deposit of a value is what was paid for it::
+Storage, in octas; the deposit of a value is the amount paid for it::
 
     new value         txn.storage_fee_per_state_slot + txn.storage_fee_per_state_byte * (key + value bytes)
     grown value       txn.storage_fee_per_state_byte * bytes added, at most what its deposit for bytes falls short of
                       txn.storage_fee_per_state_byte * (key + value bytes)
     smaller value     nothing; the deposit remains
-    deleted value     refunds its deposit
+    deleted value     its deposit is refunded
 
 These are the rules with refundable bytes, which public networks use since 2024: no bytes are free, and neither events
 nor transactions pay for storage. A sender's first transaction also pays for the account resource that it creates.
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 PAGE_BYTES = 4_096
 """Reads are charged for whole pages."""
 
-# Abstract size of a number, an address or a struct, as ``misc.abs_val.*`` state.
+# Abstract size of a number, an address or a struct, as stated by ``misc.abs_val.*``.
 VALUE_UNITS = 40
 
 # The instructions of ``while (i < n) { i = i + 1 }``, which stand for any basic block of Move code.
@@ -85,8 +85,8 @@ _BLOCK = {
     "instr.branch": 1,
 }
 
-# Basic blocks of Move code around one operation: calls, loads and stores of locals, access to fields. Those of the
-# framework are more, because its Move code does more than the Python that stands for it.
+# Basic blocks of Move code around one operation: calls, loads and stores of locals, access to fields. The framework has
+# more of them, because its Move code does more than the Python that stands for it.
 CONTRACT_BLOCKS, FRAMEWORK_BLOCKS = 3, 6
 
 # What reading an element of a vector adds to a turn of a loop.
@@ -250,7 +250,7 @@ class Meter:
         self.charge_io("txn.storage_io_per_state_byte_read", whole_pages(loaded), item)
 
     def written(self, item: object) -> None:
-        """Take note that a state key is written or an event emitted; only a profile does something with it."""
+        """Take note that a state key is written or an event emitted; only profiles use this."""
 
     def charge_storage(self, octas: int, item: object = None) -> None:
         """Charge a storage fee, in octas, converted to gas at the transaction's price."""
@@ -268,7 +268,7 @@ class Meter:
         self._balance -= amount
 
     def use_up(self) -> None:
-        """Charge the rest of the gas as execution: how far an interrupted execution came depends on the machine."""
+        """Charge the remaining gas as execution: how far an interrupted execution got depends on the machine."""
         self._execution = self._max_gas - self._io
         self._balance = 0
 
@@ -309,5 +309,5 @@ _FREE_SCHEDULE = Schedule(0, {})
 
 
 def free_meter() -> Meter:
-    """Return a meter that charges nothing: for genesis and for the VM's work before and after a transaction."""
+    """Return a meter that charges nothing, for genesis and for the VM's work before and after a transaction."""
     return Meter(_FREE_SCHEDULE, max_gas_units=0)

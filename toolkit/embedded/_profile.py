@@ -1,4 +1,4 @@
-"""Profiles: which function of a contract, and which kind of charge, the gas of a call is spent on."""
+"""Profiles: the gas of a call by function of a contract and by kind of charge."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 CATEGORIES = ("execution", "io", "storage", "rounding")
-"""Kinds of charges: the parts of a FeeStatement, and what the total is rounded up by."""
+"""Kinds of charges: the parts of a FeeStatement, and the amount by which the total is rounded up."""
 
 _OUT_OF_GAS, _ROUNDING = "out of gas", "rounding up"
 _CONTRACT_MODULES = {"toolkit.embedded._contract", "toolkit.embedded._compiler"}
@@ -49,11 +49,11 @@ class GasCharge(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GasProfile:
-    """The gas of a call by function and by kind of charge; `Ledger.profile` returns one.
+    """The gas of a call by function and by kind of charge, as `Ledger.profile` returns it.
 
     The charges add up exactly: their sum in internal gas units is ``gas_used * scaling``, because rounding up the total
-    is a charge too. The cost of a write, an event or its storage is attributed to the function that first wrote or
-    emitted it, although it is charged at the end of the transaction.
+    is a charge too. The cost of a write, an event or its storage belongs to the function that first wrote or emitted
+    it, although it is charged at the end of the transaction.
 
     Parameters
     ----------
@@ -99,11 +99,11 @@ class GasProfile:
         Returns
         -------
         DataFrame
-            ``stack``: functions from the outermost in, joined by ``;``. Native functions such as ``0x1::table::add``
-            are functions too, and so are ``loading code`` and ``intrinsic gas``. ``function``: the last of them.
+            ``stack``: functions, the outermost first, joined by ``;``. Native functions such as ``0x1::table::add``
+            count as functions, and so do ``loading code`` and ``intrinsic gas``. ``function``: the last function.
             ``category``: ``execution``, ``io``, ``storage`` or ``rounding``. ``operation``: parameter of the gas
             schedule, ``basic blocks`` or ``loop turns`` (sums of several parameters), ``storage fee``, or
-            ``out of gas``, the rest of the gas if it was too little for the charge. ``times``: number of charges.
+            ``out of gas``: the remaining gas, if it was less than the charge. ``times``: number of charges.
             ``internal_gas`` (uint64) adds up to ``gas_used * scaling``.
 
         Examples
@@ -131,7 +131,7 @@ class GasProfile:
         Returns
         -------
         str
-            One line per stack and category: functions and the category, joined by ``;``, a space, and internal gas
+            One line per stack and category: functions and category joined by ``;``, then a space and the internal gas
             units.
 
         Examples
@@ -179,7 +179,7 @@ class ProfilingMeter(Meter):
     schedule, max_gas_units, gas_unit_price
         As for `Meter`.
     root : str, default "transaction"
-        Name of what is outside of all functions.
+        Name of the outermost level, outside all functions.
     """
 
     __slots__ = ("_items", "_origins", "_root", "rows")
@@ -219,7 +219,7 @@ class ProfilingMeter(Meter):
         self._origins.setdefault(_origin(item), self._stack())
 
     def _record(self, charge: Callable[[], None], stack: _Stack, operation: str) -> None:
-        """Make a charge and record what it changed, also if it uses up the gas."""
+        """Make a charge and record what it changed, even if it uses up the gas."""
         execution, io, balance = self._execution, self._io, self._balance
         try:
             charge()
@@ -238,7 +238,7 @@ class ProfilingMeter(Meter):
                     _add(self.rows, (stack, category, operation), 1, amount)
 
     def _stack(self) -> _Stack:
-        """Return the functions that run, from the outermost in."""
+        """Return the functions that are running, the outermost first."""
         return (self._root, *reversed(list(_functions(sys._getframe(1)))))  # noqa: SLF001 - it has no public name
 
 
@@ -283,7 +283,7 @@ def _origin(item: object) -> object:
 
 
 def profile_of(meter: ProfilingMeter, call: str, outcome: tuple[bool, str, int], version: int) -> GasProfile:
-    """Return the profile of what a meter recorded.
+    """Return a profile of the charges that a meter recorded.
 
     Parameters
     ----------

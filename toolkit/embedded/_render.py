@@ -60,9 +60,9 @@ def module_json(code: CodeSet, address: str, name: str) -> dict[str, Any] | None
 
 
 def changes_json(code: CodeSet, output: Output, tables: Mapping[str, TableTypes]) -> list[dict[str, Any]]:
-    """Return an output's writes as state changes; as on a node, those that cannot be rendered are omitted.
+    """Return an output's writes as state changes, without changes that cannot be rendered, as on a node.
 
-    `tables` are the tables whose changes are decoded.
+    Changes are decoded in the tables that `tables` contains.
     """
     changes = []
     for key, value in sorted(output.writes.items(), key=lambda item: state_key_bytes(item[0])):
@@ -102,7 +102,7 @@ def _change_json(code: CodeSet, key: StateKey, data: bytes | None, table: TableT
 
 
 def _member_order(tag: str) -> tuple[bytes, str, str, str]:
-    """Return the key by which JSON sorts the members of a group; BCS sorts them by their bytes."""
+    """Return the key by which members of a group are sorted in JSON; in BCS they are sorted by their bytes."""
     parsed = parse_type_tag(tag)
     if not isinstance(parsed, StructTag):
         return b"", "", "", tag
@@ -110,7 +110,7 @@ def _member_order(tag: str) -> tuple[bytes, str, str, str]:
 
 
 def events_json(code: CodeSet, events: Iterable[EmittedEvent]) -> list[dict[str, Any]]:
-    """Return events; the key and number of an event without a handle, a module event, are zeros."""
+    """Return events; module events, which have no handle, have a key and a sequence number of zeros."""
     return [
         {
             "guid": {
@@ -126,7 +126,7 @@ def events_json(code: CodeSet, events: Iterable[EmittedEvent]) -> list[dict[str,
 
 
 def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
-    """Return a payload; the orderless form is shown like the older ones."""
+    """Return a payload; the orderless form looks like the older forms."""
     inner = None if transaction.executable is None else _executable_json(code, transaction.executable)
     if transaction.multisig_address is None:
         return inner or {}
@@ -158,7 +158,7 @@ def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:
 
 
 def _arguments_json(find: Callable[[], BoundFunction] | None, arguments: Sequence[bytes]) -> list[Any]:
-    """Return arguments by the signature of what is called; none if they do not fit it."""
+    """Return arguments decoded by the signature of the call, or an empty list if they do not fit it."""
     try:
         layouts = () if find is None else find().parameters
         return [encode_json(layout, decode_bcs(layout, data)) for layout, data in zip(layouts, arguments, strict=True)]
@@ -167,7 +167,7 @@ def _arguments_json(find: Callable[[], BoundFunction] | None, arguments: Sequenc
 
 
 def signature_json(signature: TransactionSignature) -> dict[str, Any]:
-    """Return a signature, with addresses in the form of the REST API."""
+    """Return a signature with addresses in the form that the REST API uses."""
     if isinstance(signature, NoAccountSignature):  # in BCS it is the signature of a single sender
         signature = SingleSenderSignature(signature)
     answer = signature.to_wire()
@@ -181,7 +181,7 @@ def signature_json(signature: TransactionSignature) -> dict[str, Any]:
 def simulation_json(chain: Chain, request: Transaction, output: Output, version: int) -> dict[str, Any]:
     """Return a simulated transaction: like a committed one, without state hashes and without ``type``.
 
-    Changes are decoded in the tables that the ledger has, not in those that the transaction creates.
+    Changes are decoded only in tables that exist on the ledger, not in tables that the transaction creates.
     """
     code = chain.code_at(version)
     return {
@@ -255,7 +255,7 @@ def block_json(chain: Chain, block: LedgerBlock, *, with_transactions: bool) -> 
 def _outcome_json(
     code: CodeSet, version: int, hash_: str, output: Output, tables: Mapping[str, TableTypes]
 ) -> dict[str, Any]:
-    """Return what every transaction has; the hashes of the ledger are those of a simulation, which has none."""
+    """Return the fields that every transaction has, with the zero hashes of a simulation."""
     return {
         "version": str(version),
         "hash": hash_,
@@ -294,14 +294,14 @@ def simulation_bcs(request: Transaction, output: Output, *, state: VersionedStat
     output : Output
         Output of the simulation.
     state : VersionedState
-        Decides whether a write creates or modifies a value.
+        State that shows whether a write creates or modifies a value.
     version : int
         Ledger version of the simulation.
 
     Notes
     -----
     ``TransactionOnChainData`` consists of version, transaction (variant 0, by a user), info, events, accumulator root
-    hash and changes. Written values have no metadata: public networks store there when a slot was created.
+    hash and changes. Written values have no metadata, in which public networks store when a slot was created.
     """
     writer = Writer()
     writer.u64(version)

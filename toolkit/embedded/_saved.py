@@ -1,8 +1,8 @@
 """Ledgers in files, and seeded histories in the user's cache.
 
-A file has a mark, a SHA-256 digest, and the content in MessagePack: numbers, text and bytes only, so that loading a
-file runs no code in it. The code of published modules is not part of it: the loader finds each class by address, name,
-revision, bytecode (which depends on its ABI and error constants) and the digest of its Python code.
+A file consists of a mark, a SHA-256 digest, and the content in MessagePack: only numbers, text and bytes, so that
+loading a file runs no code. The file does not contain the code of published modules: the loader finds each class by
+address, name, revision, bytecode (which depends on its ABI and error constants) and the digest of its Python code.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _MARK = b"ledger-toolkit ledger 3\n"  # a change of the content changes the number
-_BEFORE = b"ledger-toolkit ledger 2\n"  # its digests of code were made in another way, and are not compared
+_BEFORE = b"ledger-toolkit ledger 2\n"  # computed digests of code differently; they are not compared
 _DIGEST_BYTES = 32
 _MAX_CACHED_FILES = 16  # of 1 to 8 MB each
 _PREFIX, _SUFFIX = "history-", ".ledger"
@@ -65,7 +65,7 @@ class _Code(NamedTuple):
 
 
 class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A transaction; the keys of its writes are places in the list of keys."""
+    """A transaction; the keys of its writes are indices into the list of keys."""
 
     kind: TransactionKind
     hash: str
@@ -81,7 +81,7 @@ class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False
 
 
 class _Content(Settings, frozen=True):
-    """All of a ledger but the code of its modules: settings of its chain, then the rest."""
+    """A whole ledger without the code of its modules: the settings of its chain, then the rest."""
 
     next_time_us: Nonnegative
     block_us: Nonnegative
@@ -100,7 +100,7 @@ _decode = msgspec.msgpack.Decoder(_Content).decode
 
 
 class _StoredTransaction(Transaction):
-    """A transaction of a file; its bytes are decoded when something besides its hash is used."""
+    """A transaction in a file; its bytes are decoded when an attribute other than its hash is read."""
 
     __slots__ = ("_data",)
 
@@ -120,7 +120,7 @@ class _StoredTransaction(Transaction):
 
 
 def write_ledger(chain: Chain, path: str | os.PathLike[str]) -> Path:
-    """Write a file whole or not at all.
+    """Write a ledger to a file, completely or not at all.
 
     Raises
     ------
@@ -182,19 +182,19 @@ def _code(definition: Definition) -> _Code:
 
 
 def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] = ()) -> Chain:
-    """Read a file.
+    """Read a ledger from a file.
 
     Parameters
     ----------
     path : path-like
         The file.
     contracts : iterable of type of Module, optional
-        Classes of the published modules that are not of the framework or of `with_history`.
+        Classes of the published modules, except the framework and the contracts of `with_history`.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is not one of a saved ledger, or has a module whose class is missing.
+        If the file cannot be read, is not a saved ledger, or contains a module whose class is missing.
     """
     try:
         data = read_file(path)
@@ -204,7 +204,7 @@ def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] 
 
 
 def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
-    """Return the ledger of a file's bytes; `find` returns the definitions of published modules."""
+    """Return the ledger in the bytes of a file; `find` returns the definitions of published modules."""
     mark, start = data[: len(_MARK)], len(_MARK) + _DIGEST_BYTES
     if mark not in {_MARK, _BEFORE}:
         expected = f"expected a file that starts with {_MARK.decode().strip()!r}"
@@ -253,7 +253,7 @@ def _restored(saved: _Content, definitions: list[Definition]) -> Chain:
 
 
 def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) -> None:
-    """Raise ValueError if blocks, modules and transactions do not have versions that belong together."""
+    """Raise ValueError if the versions of blocks, modules and transactions do not fit together."""
     follows = (
         after.height == before.height + 1 and after.first_version == before.last_version + 1
         for before, after in pairwise(blocks)
@@ -266,7 +266,7 @@ def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) 
 
 
 def _own_classes(modules: list[_Code]) -> list[Definition]:
-    """Return the definitions of the modules of a history; the code is that of this release, so it is not compared."""
+    """Return the definitions of the modules of a history, whose code belongs to this release and is not compared."""
     own = (one.definition for one in _OWN)
     known = {(one.address, one.name, one.revision, one.bytecode): one for one in own}
     return [known[code[:4]] for code in modules]
@@ -275,12 +275,12 @@ def _own_classes(modules: list[_Code]) -> list[Definition]:
 def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name: str) -> list[Definition]:
     """Return the definitions of modules, found in the framework, the contracts of `with_history` and `contracts`.
 
-    A class brings the classes that it extends and those that it replaced on a ledger of this process.
+    A class includes the classes that it extends, and the classes that it replaced on a ledger of this process.
 
     Raises
     ------
     InputError
-        If classes are missing, which are all named, or a class has other code.
+        If classes are missing, all of which are named, or a class has different code.
     """
     if isinstance(contracts, type):
         raise InputError(f"contracts must be a list of classes, got {contracts!r:.80}: write contracts=[...]")
@@ -326,17 +326,17 @@ def _is_contract(value: object) -> TypeGuard[type[Module]]:
 
 
 def from_cache(build: Callable[[], Chain], *choices: object) -> Chain:
-    """Return what `build` returns, from a file in the user's cache if it is there.
+    """Return what `build` returns, or read it from the user's cache if it is there.
 
-    The file is named by `choices` and the sources of this package, so that no release reads a file of another. A file
-    that cannot be used is logged and replaced; without a folder to write to nothing is stored.
+    The name of the file depends on `choices` and on the sources of this package, so that no release reads the file of
+    another release. A file that cannot be used is logged and replaced. Nothing is stored if no folder is writable.
 
     Parameters
     ----------
     build : callable
-        Returns the ledger; it must depend on `choices` only.
+        Returns the ledger, which must depend on `choices` only.
     *choices : object
-        What the ledger depends on, with a stable `repr`.
+        Everything that the ledger depends on, with a stable `repr`.
     """
     named = hashlib.sha256(repr((choices, _sources_digest())).encode()).hexdigest()
     try:
@@ -353,7 +353,7 @@ def from_cache(build: Callable[[], Chain], *choices: object) -> Chain:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         write_ledger(built, place)
-        # Each release and each seed has its own history: those that were stored first go.
+        # Each release and each seed has its own history: the oldest files are removed.
         stored = sorted(place.parent.glob(f"{_PREFIX}*{_SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in stored[_MAX_CACHED_FILES:]:
             path.unlink(missing_ok=True)

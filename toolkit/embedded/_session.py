@@ -1,4 +1,4 @@
-"""One execution over one version of the state: its reads, writes and events, with every access charged."""
+"""One execution over one version of the state: its reads, writes and events; every access is charged."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class TableTypes(NamedTuple):
 
 
 class EventKey(NamedTuple):
-    """The key of an event handle: the address that created it, and its number among what that address created."""
+    """The key of an event handle: the address that created it, and the creation number at that address."""
 
     address: str
     creation_number: int
 
 
 class EmittedEvent(NamedTuple):
-    """An event: its type as the REST API prints it, its BCS bytes, and its place in the handle it was emitted to."""
+    """An event: its type as the REST API prints it, its BCS bytes, and its position in its event handle, if any."""
 
     type: str
     data: bytes
@@ -80,7 +80,7 @@ class EmittedEvent(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes that are charged: type and data, and with a handle its key and the sequence number."""
+        """Bytes that are charged: type and data, and for a handle its key and the sequence number."""
         type_tag_bytes = 1 + len(struct_tag_bytes(self.type))
         return type_tag_bytes + len(self.data) + (0 if self.key is None else _HANDLE_BYTES)
 
@@ -91,12 +91,12 @@ def load_value(kind: MoveType, plain: Any, session: Session) -> Any:
 
 
 def store_value(kind: MoveType, value: Any) -> Any:
-    """Check a value of contract code and convert it to one that can be encoded; it is copied, or moved there."""
+    """Check a value of contract code and convert it to one that can be encoded; the value is copied or moved."""
     return lowered(kind, value if kind.take is None else kind.take(value))
 
 
 def lowered(kind: MoveType, value: Any) -> Any:
-    """Convert a value of contract code that was checked to one that can be encoded."""
+    """Convert a checked value of contract code to one that can be encoded."""
     return value if kind.lower is None else kind.lower(value)
 
 
@@ -115,7 +115,7 @@ class Session:
     Attributes
     ----------
     code : CodeSet
-        The published modules, including those that the execution publishes.
+        The published modules, including modules that the execution publishes.
     """
 
     def __init__(self, snapshot: LedgerSnapshot, meter: Meter, *, seed: bytes = b"") -> None:
@@ -132,16 +132,16 @@ class Session:
         self._modules: dict[type, Any] = {}
         self._linked: set[str] = set()
         self._borrows_mutably = False
-        self.loan: Loan | None = None  # what values that are read belong to
+        self.loan: Loan | None = None  # the loan of values that are read
         # Resources and tables that are borrowed mutably: a second borrow would lose one of the two changes.
         self._borrowed: set[Any] = set()
         self.undropped: dict[int, Any] = {}
         self.failure: VmError | None = None  # the abort that ends the execution, also if it is caught
-        # Handles that events can be emitted to, by identity: those whose counter is stored.
+        # Handles to which events can be emitted, by identity: their counters are stored.
         self._handles: dict[int, Any] = {}
 
     def rollback(self) -> None:
-        """Discard all writes and events, also after an execution that was interrupted at any point."""
+        """Discard all writes and events, even if the execution was interrupted at an arbitrary point."""
         self.writes.clear()
         self.events.clear()
         self.undropped.clear()
@@ -162,7 +162,7 @@ class Session:
         return cast("_M", known)  # an instance of `module` or of its next version
 
     def link(self, definition: Definition) -> Any:
-        """Return an instance of a module; charges loading its code unless it is a system module."""
+        """Return an instance of a module; charge the loading of its code unless it is a system module."""
         if definition.wire_id not in self._linked:
             self._linked.add(definition.wire_id)
             if not definition.is_system:  # system modules are free, as on chain
@@ -240,7 +240,7 @@ class Session:
     def _resource(
         self, instruction: str, resource: type[Struct], arguments: tuple[TypeTag, ...], at: str | None = None
     ) -> StructType:
-        """Charge an instruction and return the type of its resource; a verifier refuses types without the ability key.
+        """Charge an instruction and return the type of its resource, which must have the ability key.
 
         The resource under `at` must not be borrowed.
         """
@@ -305,10 +305,10 @@ class Session:
             # A VM would have stopped at the number that is out of range.
             raise VmError("ARITHMETIC_ERROR", str(error)) from None
 
-    # -- tables, whose methods are those of `Table` -----------------------------------------------------------
+    # -- tables: what the methods of `Table` call --------------------------------------------------------------
 
     def item_key(self, verb: str, handle: str, key_kind: MoveType, key: Any) -> StateKey:
-        """Return the state key of a table item; charges the table function that is called."""
+        """Return the state key of a table item; charge the table function that is called."""
         data = self._encode_plain(self.code.layout(key_kind.text), store_value(key_kind, key))
         self.meter.charge_code(CONTRACT_BLOCKS)
         self.meter.charge(f"table.{verb}_box.base")
@@ -316,7 +316,7 @@ class Session:
         return table_key(handle, data)
 
     def load_item(self, key: StateKey) -> bytes | None:
-        """Return an item's bytes, charging its first load (as execution: tables are native functions)."""
+        """Return an item's bytes; charge its first load (as execution, because tables are native functions)."""
         data = self.peek(key)
         if key not in self._loaded:
             self._loaded.add(key)
@@ -326,21 +326,21 @@ class Session:
         return data
 
     def item(self, key: StateKey, kind: MoveType, loan: Loan | None = None) -> Any:
-        """Return an item as part of a loan; abort if there is none."""
+        """Return an item as part of a loan; abort if it does not exist."""
         data = self.load_item(key)
         if data is None:
             raise MoveAbort("0x1::table", _NOT_FOUND)
         return self._lent(loan, lambda: load_value(kind, decode_bcs(self.code.layout(kind.text), data), self))
 
     def check_new_item(self, key: StateKey) -> None:
-        """Abort if there is an item."""
+        """Abort if the item exists."""
         if self.load_item(key) is not None:
             raise MoveAbort("0x1::table", _ALREADY_EXISTS)
 
     def write_item(
         self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any, *, checked: bool = False
     ) -> None:
-        """Store an item; one that was borrowed is `checked` already."""
+        """Store an item; a borrowed item has been `checked` already."""
         self.tables[key.owner] = TableTypes(key_kind.text, kind.text)
         plain = lowered(kind, value) if checked else store_value(kind, value)
         self._write(key, self._encode_plain(self.code.layout(kind.text), plain))
@@ -359,13 +359,13 @@ class Session:
         Parameters
         ----------
         what : object
-            Names the resource or table: nothing else can borrow it inside the ``with`` block.
+            Identifies the resource or table, which nothing else can borrow inside the ``with`` block.
         read : callable
             Returns the value as part of a loan.
         write : callable
             Stores the value.
         always : bool, default True
-            Whether it is stored if nothing in it was changed.
+            Whether to store the value if nothing in it was changed.
         """
         loan = Loan()
         before, self._borrows_mutably = self._borrows_mutably, True
@@ -378,7 +378,7 @@ class Session:
 
     @contextmanager
     def _lending(self, what: Any, value: _V, loan: Loan, store: Callable[[], None]) -> Iterator[_V]:
-        # Apart from `borrowed`, which reads in the contract's own call: errors of reading name that line.
+        # Separate from `borrowed`, which reads in the contract's own call, so that errors of reading name that line.
         self._borrowed.add(what)
         try:
             yield value
@@ -406,12 +406,12 @@ class Session:
     # -- events --------------------------------------------------------------------------------------------
 
     def new_event_handle(self, owner: str) -> Any:
-        """Return a new event handle of an account, which counts one more created handle."""
+        """Return a new event handle of an account and increment the account's creation number."""
         account: Any = self.link(self.code.modules["0x1", "account"])
         return self.add_handle(account.new_event_handle(owner))
 
     def add_handle(self, handle: Any) -> Any:
-        """Allow events to be emitted to a handle, and return it; the counter of other handles is not stored."""
+        """Allow events to be emitted to a handle, and return it; the counters of other handles are not stored."""
         self._handles[id(handle)] = handle
         return handle
 

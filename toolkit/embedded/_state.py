@@ -90,7 +90,7 @@ def _access_path(key: StateKey) -> bytes:
 
 @lru_cache(maxsize=4096)
 def struct_tag_bytes(text: str) -> bytes:
-    """Return the BCS of a struct tag: that of the type tag without its leading variant byte (7, struct)."""
+    """Return the BCS of a struct tag, which is a type tag without its leading variant byte (7, struct)."""
     writer = Writer()
     write_type_tag(writer, parse_type_tag(text))
     return writer.getvalue()[1:]
@@ -98,7 +98,7 @@ def struct_tag_bytes(text: str) -> bytes:
 
 @lru_cache(maxsize=16_384)
 def state_key_size(key: StateKey) -> int:
-    """Return the size of a state key that is charged: address and path, or table handle and key."""
+    """Return the charged size of a state key: address and path, or table handle and key."""
     return ADDRESS_LENGTH + len(key.item if key.kind == "table" else _access_path(key))
 
 
@@ -138,7 +138,7 @@ class _History:
         versions.append(version)
 
     def at(self, version: int) -> tuple[int, StateValue | None]:
-        """Return the version of the last write at or before `version` (-1 if there is none) and its value."""
+        """Return the version of the last write at or before `version`, or -1, and its value."""
         versions, values = self.entries
         index = bisect_right(versions, version) - 1
         return (-1, None) if index < 0 else (versions[index], values[index])
@@ -181,7 +181,7 @@ class VersionedState:
         return None if history is None else history.at(version)[1]
 
     def read_stamped(self, key: StateKey, version: int) -> tuple[int, StateValue | None]:
-        """Return the version that wrote the value of `key` as of `version` (-1 if none did), and the value or None."""
+        """Return the version that wrote the value of `key` as of `version`, or -1, and the value or None."""
         history = self._keys.get(key)
         return (-1, None) if history is None else history.at(version)
 
@@ -197,7 +197,7 @@ class VersionedState:
         return tuple(self._owned)
 
     def written_before(self, oldest: int) -> Iterator[tuple[int, StateKey, StateValue | None]]:
-        """Yield (version, key, value) of the stored writes of versions below `oldest`, key by key."""
+        """Yield (version, key, value) of each stored write of a version below `oldest`, key by key."""
         for key, history in self._keys.items():
             for version, value in zip(*history.entries, strict=True):
                 if version >= oldest:

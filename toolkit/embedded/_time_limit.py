@@ -1,17 +1,18 @@
-"""The time limit of an execution, which ends contract code that uses no gas.
+"""The time limit of executions, which ends contract code that uses no gas.
 
-Gas is charged when contract code uses the ledger. A loop in Python between two uses is charged nothing, so gas cannot
-end it: one thread watches all executions, and raises an exception in the thread of one that takes too long.
+Gas is charged when contract code uses the ledger. A Python loop that does not use the ledger is charged nothing, so gas
+cannot end it. Instead, one thread watches all executions, and raises an exception in the thread of an execution that
+takes too long.
 
-A trace function would see every line too, but slows all contracts several times and takes the place of debuggers and
-of coverage. A deadline that is checked at each charge does not see the loop. A process per execution takes longer than
+A trace function would see every line too, but it slows contracts down several times and displaces debuggers and
+coverage. A deadline that is checked at each charge does not see the loop. A process per execution takes longer than
 the execution, and the classes of a notebook cannot be sent to it.
 
 Python raises such an exception between two bytecodes of the thread. It cannot end a single call of a built-in function
-that never returns, such as ``sum(itertools.count())``. In a callback, such as of a weak reference that the garbage
-collection clears, Python drops it with a message on stderr. The watching thread therefore looks at what the thread
-runs, and raises only if that is not code of the standard library or of another installed package, which is where such
-callbacks come from. No other thread runs between the look and the exception.
+that never returns, such as ``sum(itertools.count())``. In a callback, such as the callback of a weak reference that
+garbage collection clears, Python drops the exception with a message on stderr. Such callbacks come from the standard
+library and from installed packages. The watching thread therefore looks at the code that the thread runs, and raises
+only if it is neither. No other thread runs between the look and the exception.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 DEFAULT_TIMEOUT_S = 5.0
-"""Seconds an execution may take; the longest of the recorded contracts take a hundredth."""
+"""Seconds that an execution may take; the slowest recorded contracts take a hundredth of that."""
 
 _POLL_S = 0.02
-# Contract code can swallow the exception (a bare except): it is raised again, but not so soon that it could arrive
-# while the first one is being handled. Code that still runs then does swallow it, and leaves few places at which it can
-# be ended, so that from then on it is raised at every look.
+# Contract code can swallow the exception (a bare except), so it is raised again, but not so soon that it could arrive
+# while the first one is being handled. Code that still runs then has swallowed it and can be ended in few places, so
+# from then on the exception is raised at every look.
 _AGAIN_S = 1.0
-# Long enough to look at a thread and raise in it, on a machine that does something else in between.
+# Long enough to look at a thread and raise in it, even on a busy machine.
 _ALONE_S = 0.01
-# Code that is always found in a package by then calls it in a loop.
+# Code that has been in an installed package at every look until then calls it in a loop.
 _INSTALLED_S = 1.0
 
 # Their functions run as callbacks of weak references.
@@ -112,26 +113,26 @@ _WATCHING: list[threading.Thread] = []
 
 
 def run_within(seconds: float | None, run: Callable[[], _T], error: Callable[[float], Exception]) -> _T:
-    """Return what `run` returns, or raise an error once it takes longer than a number of seconds.
+    """Return what `run` returns, or raise an error if it takes longer than a number of seconds.
 
     The exception can end `run` between any two of its bytecodes: it must change nothing that is used afterwards.
 
     Parameters
     ----------
     seconds : float or None
-        None for no limit.
+        None sets no limit.
     run : callable
-        What is run, in this thread.
+        Runs in this thread.
     error : callable
-        Makes the error from `seconds`.
+        Returns the error for `seconds`.
     """
     if seconds is None:
         return run()
     execution = _Execution(seconds)
     try:
         try:
-            # Watched from here on, inside of the blocks: an exception that arrived before them would leave this
-            # function, and come again every second in whatever the thread does next.
+            # Watched from here on, inside the blocks: an exception that arrived before them would leave this function,
+            # and would come again every second in whatever the thread does next.
             _RUNNING.add(execution)
             _start_watching()
             return run()
@@ -168,7 +169,7 @@ def _watch() -> None:
 
 
 def _forget() -> None:
-    """Start over in a forked process, which has no thread that watches, and possibly a lock that nobody releases."""
+    """Start over in a forked process, which has no watching thread, and perhaps a lock that nobody releases."""
     global _BUSY  # noqa: PLW0603 - see above
     _BUSY = threading.Event()
     _RUNNING.clear()
@@ -180,7 +181,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _can_end(thread: int, *, installed: bool) -> bool:
-    """Return whether an exception would end what a thread runs: contract code, or `installed` packages as well."""
+    """Return whether an exception would end the code of a thread: contract code, or also `installed` packages."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, for CPython as all of this
     if frame is None:
         return True
@@ -194,20 +195,20 @@ def _can_end(thread: int, *, installed: bool) -> bool:
 def _alone() -> Iterator[None]:
     """Run a few lines without another thread in between.
 
-    A thread that has just been given the interpreter keeps it for a switch interval, so what another thread was seen to
-    run is what it still runs. The default of 5 ms is not enough on a busy machine.
+    A thread that has just received the interpreter keeps it for a switch interval, so another thread still runs the
+    code that it was seen to run. The default of 5 ms is not enough on a busy machine.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(_ALONE_S)
     try:
-        time.sleep(0.001)  # gives the interpreter away, and gets it back for a whole interval
+        time.sleep(0.001)  # releases the interpreter, and receives it again for a whole interval
         yield
     finally:
         sys.setswitchinterval(before)
 
 
 def _raising(thread: int, exception: type[BaseException] | None) -> Callable[[], object]:
-    """Return what raises an exception in a thread at its next bytecode, or withdraws one that is pending."""
+    """Return a function that raises an exception in a thread at its next bytecode, or withdraws a pending one."""
     import ctypes  # imported on use: almost no execution reaches its limit
 
     value = None if exception is None else ctypes.py_object(exception)

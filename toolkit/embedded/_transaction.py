@@ -42,7 +42,7 @@ _HASH_SALT = hashlib.sha3_256(b"APTOS::Transaction").digest() + b"\x00"
 
 
 class TransactionKind(StrEnum):
-    """Kinds of committed transactions; the texts are those of the REST API."""
+    """Kinds of committed transactions, with the texts of the REST API."""
 
     GENESIS = "genesis_transaction"
     BLOCK_METADATA = "block_metadata_transaction"
@@ -52,7 +52,7 @@ class TransactionKind(StrEnum):
 
 
 class Transaction:
-    """A signed transaction and what follows from it: hash, size, signers, payload.
+    """A signed transaction with its hash, size, signers and payload.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Transaction:
     Raises
     ------
     InputError
-        If the payload is a module bundle, which chains no longer run.
+        If the payload is a module bundle, which nodes no longer run.
     """
 
     __slots__ = ("executable", "fee_payer", "hash", "multisig_address", "nonce", "raw", "signed", "signers", "size")
@@ -96,7 +96,7 @@ class Transaction:
                 self.executable = payload
 
     def authenticators(self) -> list[tuple[str, AccountSignature | TransactionSignature]]:
-        """Return (address, signature) of the sender, the secondary signers and the fee payer, in this order."""
+        """Return (address, signature) for the sender, the secondary signers and the fee payer, in this order."""
         signature = self.signed.signature
         if not isinstance(signature, MultiAgentSignature | FeePayerSignature):
             return [(self.raw.sender, signature)]
@@ -121,7 +121,7 @@ def encode_stored(executable: Executable) -> bytes:
 
 
 class Output(NamedTuple):
-    """The output of an execution: status, charges, writes, events, and the types of the tables written."""
+    """The output of an execution: status, charges, writes, events, and the types of the written tables."""
 
     success: bool
     vm_status: str
@@ -166,11 +166,11 @@ class LedgerChange:
     kind : {"resource", "table item", "module"}
         Kind of the state that was written.
     address : str
-        Address it is stored under; for a table item, the handle of the table.
+        Address under which it is stored; for a table item, the handle of the table.
     name : str
         Type of the resource, name of the module, or types of key and item.
     key : object
-        Key of the table item; None for others.
+        Key of a table item; None for other kinds.
     value : object
         Value after the transaction, as Python values; None for a deletion and for the code of a module.
     deleted : bool
@@ -198,7 +198,7 @@ class CommittedTransaction:
     """A committed transaction; each is one ledger version.
 
     `Ledger.execute`, `Ledger.publish` and `Ledger.transaction` return one. ``toolkit.fetch_transactions`` reads
-    transactions as typed frames, from any node.
+    transactions from any node as typed frames.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class CommittedTransaction:
     request : Transaction, optional
         The signed transaction; None for transactions that the ledger makes itself.
     code : CodeSet, optional
-        The modules published at the version, with which `events` and `changes` are decoded.
+        The modules published at the version, which decode `events` and `changes`.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def placeholder_signature(
 ) -> TransactionSignature:
     """Return placeholder signatures of a sender, secondary signers and a fee payer (canonical addresses).
 
-    The embedded ledger has no keys, so keys and signatures are hashes: those that `digest` returns.
+    The embedded ledger has no keys, so its keys and signatures are hashes from `digest`.
     """
 
     def sign(address: str) -> Ed25519Signature:

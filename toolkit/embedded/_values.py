@@ -1,13 +1,12 @@
 """Values of contracts: integers with a width; structs and vectors that are borrowed, copied, moved and dropped.
 
-A value of a contract is a `U8` to `I256`, and an operation whose result does not fit aborts, as in Move. A number that
-is written in the source has no width yet and is an `Integer`: with a typed operand it takes the width of that operand,
-as Move infers it. Texts of errors are those of a real node (recorded: "Addition overflow"); the other texts follow the
-same VM's source.
+The integers of a contract are `U8` to `I256`, and an operation whose result does not fit aborts, as in Move. A number
+in the source has no width yet and is an `Integer`: with a typed operand, it takes the width of that operand, as Move
+infers it. Messages are recorded from a real node ("Addition overflow") or follow the source of its VM.
 
-Python names share a value; Move's do not. So a value that is stored, passed to another module or put into another value
-is copied if its type has the ability copy, and moved if not: a moved value cannot be used any longer. What is borrowed
-belongs to a `Loan`, which says whether it may be changed, and notes that it was.
+Names in Python share a value; names in Move do not. A value that is stored, passed to another module or put into
+another value is therefore copied if its type has the ability copy, and otherwise moved: a moved value can no longer be
+used. A borrowed value belongs to a `Loan`, which states whether it may be changed, and notes that it was changed.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
 
 _ARITHMETIC_ERROR = "ARITHMETIC_ERROR"
 
-# The bounds of a number without a width: it must fit some integer type.
+# The bounds of a number without a width, which must fit some integer type.
 _LOW, _HIGH = -(1 << 255), (1 << 256) - 1
 
 
 class Integer(int):
-    """A number of the source, whose width is that of what it is used with."""
+    """A number in the source, which takes the width of the integer that it is used with."""
 
     __slots__ = ()
 
@@ -42,7 +41,7 @@ class Integer(int):
     bits: ClassVar[int] = 256
 
     def __new__(cls, value: Any = 0) -> Self:
-        """Cast a value, as ``value as u8`` does in Move: one that does not fit aborts."""
+        """Cast a value, as ``value as u8`` does in Move; abort if it does not fit."""
         if isinstance(value, bool) or not isinstance(value, int):
             raise ContractError(f"only an integer can be cast to {cls.move_name}, got {value!r:.80}")
         if not cls.low <= value <= cls.high:
@@ -51,12 +50,12 @@ class Integer(int):
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Return a value as an integer of this type; one without a width takes it.
+        """Return a value as an integer of this type; a number without a width takes the width of the type.
 
         Raises
         ------
         ContractError
-            If the value has another width or is not an integer, which Move's compiler refuses.
+            If the value is not an integer or has another width, which Move's compiler refuses.
         VmError
             If a number without a width does not fit.
         """
@@ -139,7 +138,7 @@ def _power(left: int, right: int) -> int:
     return int(left**right)
 
 
-# Operator, what computes it, and the text of a result that does not fit.
+# Operator, function that computes it, and message for a result that does not fit.
 _ARITHMETIC: tuple[tuple[str, Callable[[Any, Any], int], str], ...] = (
     ("add", int.__add__, "Addition overflow"),
     ("sub", int.__sub__, "Subtraction overflow"),
@@ -217,7 +216,7 @@ def _negation(cls: type[Integer]) -> Any:
 
 
 def _complete(cls: type[Integer]) -> None:
-    """Add the operators to a type of integers; they are made once per type, because they run millions of times."""
+    """Add the operators to an integer type; they are made once per type, because they run millions of times."""
     for name, compute, problem in _ARITHMETIC:
         operate, reflected = _arithmetic(cls, compute, problem)
         setattr(cls, f"__{name}__", operate)
@@ -255,16 +254,16 @@ _OUT_OF_BOUNDS = AbortCode(0x20000, "The index into the vector is out of bounds"
 _INVALID_SLICE = AbortCode(0x20004, "The range in `slice` is invalid.", "EINVALID_SLICE_RANGE")
 
 undropped: ContextVar[dict[int, Any] | None] = ContextVar("undropped", default=None)
-"""Values of the running execution whose type lacks drop and that nothing owns yet, by identity; None outside of one."""
+"""Values of the running execution, by identity, that lack drop and have no owner yet; None outside an execution."""
 
 
 class Loan:
-    """A borrowed resource or table item, which all values inside it share.
+    """The loan of a borrowed resource or table item, which all values inside it share.
 
     Parameters
     ----------
     problem : str, optional
-        Why it cannot be changed; a loan without one can.
+        Why the value cannot be changed; empty if it can.
     """
 
     __slots__ = ("changed", "problem")
@@ -298,7 +297,7 @@ def change(value: Any, what: str) -> None:
 
 
 def lend(value: Any, loan: Loan | None) -> Any:
-    """Make a value and what is inside it part of a loan, or of none; return the value."""
+    """Make a value and the values inside it part of a loan, or of no loan; return the value."""
     if isinstance(value, Vector):
         value.move_loan = loan
         for element in value:
@@ -313,7 +312,7 @@ def lend(value: Any, loan: Loan | None) -> Any:
 
 
 class Value:
-    """Base of structs: the fields, the loan that it belongs to, and its abilities."""
+    """Base of structs: their fields, loan and abilities."""
 
     __slots__ = ("__dict__", "__weakref__", "move_loan")
 
@@ -354,7 +353,7 @@ def _copied(value: Any) -> Any:
 
 
 def own(value: Any) -> Any:
-    """Return a value as its new owner has it: a copy, or what was moved there.
+    """Return a value for its new owner: a copy, or the moved value.
 
     Raises
     ------
@@ -381,7 +380,7 @@ def own(value: Any) -> Any:
 
 
 def created(value: Any) -> Any:
-    """Note that a contract has a new value, which must be stored or unpacked if it lacks drop; return it."""
+    """Note a new value of a contract, which must be stored or unpacked if it lacks drop; return it."""
     if isinstance(value, Value) and "drop" not in value.move_abilities:
         alive = undropped.get()
         if alive is not None:
@@ -400,12 +399,12 @@ def consumed(value: Any) -> None:
 
 
 def out_of_bounds() -> VmError:
-    """Return the error of an index that a vector does not have."""
+    """Return the error for an index outside a vector."""
     return VmError("VECTOR_OPERATION_ERROR", sub_status=_INDEX_OUT_OF_BOUNDS)
 
 
 class Vector(list[Any]):
-    """A vector: a list whose elements have one type, and whose failures are those of Move.
+    """A vector: a list whose elements have one type, and which fails as a vector does in Move.
 
     Parameters
     ----------
@@ -434,7 +433,7 @@ class Vector(list[Any]):
             raise ContractError("an element lacks the ability drop: remove it with pop and store it")
 
     def _release(self, value: Any) -> Any:
-        """Return an element that was removed, which belongs to the contract now."""
+        """Return an element that was removed and now belongs to the contract."""
         return created(value if self.move_loan is None else lend(value, None))
 
     def __getitem__(self, index: Any) -> Any:
@@ -470,14 +469,14 @@ class Vector(list[Any]):
         list.extend(self, [self._own(value) for value in values])
 
     def insert(self, index: Any, value: Any) -> None:
-        """Add an element before another one."""
+        """Insert an element before an index."""
         self._change()
         if not 0 <= index <= len(self):
             raise MoveAbort("0x1::vector", _OUT_OF_BOUNDS)
         list.insert(self, index, self._own(value))
 
     def pop(self, index: Any = None) -> Any:
-        """Remove the last element or one in the middle, and return it."""
+        """Remove the last element, or the element at an index, and return it."""
         self._change()
         if index is None:
             if not self:
@@ -505,12 +504,12 @@ class Vector(list[Any]):
         list.sort(self, key=key, reverse=reverse)
 
     def reverse(self) -> None:
-        """Turn the order of the elements around."""
+        """Reverse the order of the elements."""
         self._change()
         list.reverse(self)
 
     def copy(self) -> Vector:
-        """Return a copy, which can be changed."""
+        """Return a copy that can be changed."""
         return Vector(map(_shared, self), self.kind)
 
     __copy__ = copy
@@ -550,10 +549,10 @@ def _shared(value: Any) -> Any:
 
 
 def named_copy(value: Any) -> Any:
-    """Return what a name gets that is assigned a part of another value: a copy if it has copy, or a reference.
+    """Return the value for a name to which a part of another value is assigned: a copy if possible, or a reference.
 
-    The copy cannot be changed: in Move it could, but in Python the same line changes the original, and a change that is
-    lost without a word is worse than one that is refused.
+    The copy cannot be changed. In Move it could, but in Python the same line changes the original, and refusing a
+    change is better than losing it silently.
     """
     if isinstance(value, Vector) and all(not isinstance(e, Value) or "copy" in e.move_abilities for e in value):
         return lend(_copied(value), Loan(COPIED))

@@ -1,4 +1,4 @@
-"""VM status of failed executions: Move aborts and VM errors, with the texts of a node.
+"""VM status of failed executions: Move aborts and VM errors, with the texts that nodes use.
 
 The exceptions are internal to the embedded ledger; callers see a failed transaction, an error body or an `InputError`.
 """
@@ -41,9 +41,9 @@ class AbortCode:
     code : int
         u64: category in bits 16 to 23, reason in the low 16 bits.
     description : str
-        One sentence, part of the VM status.
+        One sentence, which becomes part of the VM status.
     name : str, optional
-        Name of the constant; set automatically if the code is a class attribute of a module.
+        Name of the constant, which is set automatically for class attributes of a module.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class AbortCode:
             )
         if not 0 <= self.code < 1 << 64:
             raise InputError(f"abort code must be a u64, 0 to 2^64 - 1, got {self.code}")
-        self.code = int(self.code)  # contracts compute with integers that have a width
+        self.code = int(self.code)  # numbers of contracts have a width
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -193,7 +193,7 @@ class VmError(Exception):
     location : str, optional
         ``0x1::module::function`` in which execution failed.
     sub_status : int, optional
-        Says which check of a `status` failed, such as an index (1) or an empty vector (2).
+        Which check failed, for example 1 for an index and 2 for an empty vector.
     """
 
     def __init__(self, status: str, message: str = "", *, location: str = "", sub_status: int = 0) -> None:
@@ -205,7 +205,7 @@ class VmError(Exception):
 
     @property
     def vm_error_code(self) -> int:
-        """Number of the VM status; 0 for a status whose number does not appear in responses."""
+        """Number of the VM status; 0 if the number does not appear in responses."""
         return VM_STATUS_CODES.get(self.status, 0)
 
     @property
@@ -217,7 +217,7 @@ class VmError(Exception):
             text = f"Execution failed in {self.location or 'script'} at code offset 0"
         else:
             text = self.status
-        # A node names no status here; without it, an index and an empty vector would look the same.
+        # Nodes do not name the status here, but without it an index and an empty vector would look the same.
         shown = f"{self.status} with sub status {self.sub_status}" if self.sub_status else self.status
         message = self.message or (shown if self.status in _WITHOUT_MESSAGE else "")
         return f"{text}\nExecution failed with message: {message}" if message else text
@@ -260,9 +260,9 @@ class MoveAbort(VmError):  # noqa: N818 - the name in Move
     Parameters
     ----------
     module : str
-        ``0x1::module`` that aborted, as the REST API prints it; empty for a script.
+        Module that aborted, such as ``0x1::coin``, as the REST API prints it; empty for a script.
     code : AbortCode
-        Code, with name and description if it has them.
+        The code, with its name and description if they are known.
     """
 
     def __init__(self, module: str, code: AbortCode) -> None:
@@ -298,7 +298,7 @@ _FAILED = re.compile(r"Execution failed in (?P<place>\S+).*\nExecution failed wi
 
 
 def failure_sentence(vm_status: str) -> str:
-    """Return why a transaction failed: the sentence first, then where and the code.
+    """Return why a transaction failed: the sentence, then the code and the place.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Contracts for courses: names, an order book, a vault with a cheaper upgrade, gold and its price."""
+"""Contracts for courses: names, an order book, a vault with a cheaper upgrade, and gold with its price."""
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@
 Annotations are ``u8`` to ``u256``, ``i8`` to ``i256``, ``address``, ``signer``, ``String``, ``vector[T]``,
 ``Option[T]``, ``Object[T]``, ``Table[K, V]``, Python's ``bool`` and ``bytes`` (``vector<u8>``), structs of a contract,
 and ``T0``, ``T1`` for generic parameters. At run time the values are integers with a width, str, list, None and
-instances of the struct classes; the ABI is derived from the annotations.
+instances of the struct classes. The ABI is derived from the annotations.
 
-Values of contracts are checked where they enter: arguments, fields, elements, items and results. The framework's own
-contracts are not checked: they are part of the node.
+Values are checked when they become arguments, fields, elements, items or results of a contract. The framework's own
+contracts are part of the node and are not checked.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ T1 = TypeVar("T1")
 
 
 class Kind(typing.NamedTuple):
-    """A row of the table of types below: what an ``Annotated`` alias names.
+    """The Move type that one of the ``Annotated`` aliases below names.
 
     Parameters
     ----------
     text : str
         The type as the REST API prints it, or the name of a generic one.
     about : str
-        What ``help`` shows.
+        Text that ``help`` shows.
     name : str, optional
-        Name of the alias, if it is another one.
+        Name of the alias, if it differs from `text`.
     """
 
     text: str
@@ -114,12 +114,12 @@ for _alias in (u8, u16, u32, u64, u128, u256, i8, i16, i32, i64, i128, i256, add
 
 
 def alias_kind(annotation: Any) -> Kind | None:
-    """Return the row of an ``Annotated`` alias, None for other annotations."""
+    """Return the Move type that an ``Annotated`` alias names, or None for any other annotation."""
     return next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, Kind)), None)
 
 
 def integer_class(annotation: Any) -> type[Integer] | None:
-    """Return the class of an annotation such as ``u64``, None for other annotations."""
+    """Return the integer class of an annotation such as ``u64``, or None for any other annotation."""
     kind = alias_kind(annotation)
     return None if kind is None else INTEGERS.get(kind.text)
 
@@ -133,7 +133,7 @@ def is_signer(annotation: Any) -> bool:
 TypeArgument = TypeTag
 """A type argument of a generic function. Type arguments are the leading parameters, before signers and values.
 
-``Annotated[TypeArgument, "drop store"]`` is one that must have abilities.
+``Annotated[TypeArgument, "drop store"]`` requires abilities of the type argument.
 """
 
 
@@ -153,7 +153,7 @@ def parse_abilities(text: str) -> tuple[str, ...]:
 
 
 class Address(str):
-    """An address that a contract reads: equal to any text of the same address, as ``@0xcafe`` is in Move."""
+    """An address that a contract reads, which equals any text of the same address, like ``@0xcafe`` in Move."""
 
     __slots__ = ()
 
@@ -172,15 +172,15 @@ class Address(str):
 
 
 class Signer(Address):
-    """A signer of the running transaction. The ledger makes it; contracts cannot.
+    """A signer of the running transaction, which only the ledger can create.
 
-    It can be used as an address, which is what is stored then.
+    It can be used as an address, and is stored as one.
     """
 
     __slots__ = ()
 
     def __new__(cls, address: str, right: object = None) -> Self:
-        """Return the signer; only the ledger has the right to make one."""
+        """Return the signer; only the ledger has the right to create one."""
         if right is not _RIGHT:
             raise ContractError("a contract cannot create a signer: only the signers of the transaction can sign")
         return str.__new__(cls, address)
@@ -234,8 +234,8 @@ class Object(str, Generic[T0]):
 class Table(Generic[T0, T1]):
     """A table: a handle whose items are read and written one by one.
 
-    Contracts read tables from the fields of their structs and create them with ``self.new_table()``. The items of a
-    new table can be accessed once the table has been stored in a resource and borrowed from it.
+    Contracts read tables from the fields of their structs and create them with ``self.new_table()``. A new table must
+    be stored in a resource and borrowed from it before its items can be accessed.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ class Table(Generic[T0, T1]):
         return typing.cast("T1", created(value) if self._value.take is not None else value)
 
     def _state_key(self, verb: str, key: T0) -> Any:
-        """Return the state key of an item; charges the table function that is called."""
+        """Return the state key of an item; charge the table function that is called."""
         session = self._bound()
         if self._value.take is not None:
             session.check_not_borrowed(self.handle, "an item of this table")
@@ -357,11 +357,11 @@ class MoveType:
     text : str
         The type as the REST API prints it; generic parameters are ``T0``, ``T1``.
     lift : callable, optional
-        Converts (session, decoded value) to the contract's value; None if they are the same.
+        Converts (session, decoded value) to the contract's value; None if no conversion is needed.
     lower : callable, optional
-        Converts the contract's value to one that can be encoded; None if they are the same.
+        Converts the contract's value to one that can be encoded; None if no conversion is needed.
     take : callable, optional
-        Checks a value of a contract and returns what its new owner has; None if everything is taken as it is.
+        Checks a value of a contract and returns the value for its new owner; None if every value is accepted as it is.
     """
 
     text: str
@@ -378,9 +378,9 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
     annotation : object
         A resolved annotation.
     arguments : tuple of MoveType, optional
-        Types that replace ``T0``, ``T1``; without them the parameters remain.
+        Types that replace ``T0`` and ``T1``, which remain if no types are given.
     checked : bool, default True
-        Whether integers have their width and values are checked; False for the framework.
+        Whether integers have a width and values are checked; False for the framework.
 
     Returns
     -------
@@ -432,7 +432,7 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
     )
 
 
-# What types with brackets need in them.
+# What belongs in the brackets of generic types.
 _NEEDED = (
     (vector, "an element type: vector[u64]"),
     (Option, "a type: Option[u64]"),
@@ -479,7 +479,7 @@ def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
 
 
 def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
-    """Return the type of vectors of a type; those of u8 are decoded as bytes."""
+    """Return the type of vectors of a type; vectors of u8 are decoded as bytes."""
     text, lift, lower = f"vector<{element.text}>", element.lift, element.lower
     lowered: _Lower | None = None if lower is None else (lambda values: [lower(value) for value in values])
     if not checked:
@@ -498,7 +498,7 @@ def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
 
 
 def argument_type_of(text: str) -> MoveType:
-    """Return a type argument that no contract declares as a Move type; structs of the framework are values of JSON."""
+    """Return a type argument that no contract declares; structs of the framework remain decoded values."""
     return _plain_type(text, checked=True) if text in INTEGERS or text == "address" else MoveType(text)
 
 
@@ -543,7 +543,7 @@ _Lift = typing.Callable[[Any, Any], Any]
 _Lower = typing.Callable[[Any], Any]
 # Conversions of addresses.
 _ADDRESS = (lambda _, text: Address(text), lambda value: str(value) if type(value) is Address else value)
-# The types without parts, by annotation or text.
+# Types without parts, by annotation or text.
 _PLAIN: dict[Any, MoveType] = {
     bool: MoveType("bool", take=_take_bool),
     bytes: MoveType("vector<u8>", take=_take_bytes),
@@ -554,13 +554,13 @@ _PLAIN: dict[Any, MoveType] = {
 
 
 def _plain_type(key: Any, *, checked: bool) -> MoveType:
-    """Return a type without parts; the framework's integers are those of Python."""
+    """Return a type without parts; the framework uses Python's integers."""
     found = _PLAIN[key]
     return found if checked else MoveType(found.text) if key in INTEGERS else replace(found, take=None)
 
 
 def _take_vector(element: MoveType) -> _Lower:
-    """Return what checks a vector and copies it."""
+    """Return a function that checks a vector and copies it."""
     take = element.take or own
 
     def taken(values: Any) -> Vector:
@@ -615,8 +615,8 @@ class Struct(Value):
     Raises
     ------
     InputError
-        If a field is missing or unknown; on definition, if a word is not an ability, or a constraint is not
-        of a type parameter.
+        If a field is missing or unknown; on definition, if a word is not an ability, or a constraint does not name
+        a type parameter.
 
     Examples
     --------
@@ -708,7 +708,7 @@ class Struct(Value):
         self.__dict__[name] = value
 
     def unpack(self) -> tuple[Any, ...]:
-        """Take the value apart and return its fields in order: ``let Ticket { price } = ticket`` in Move.
+        """Take the value apart and return its fields in order, like ``let Ticket { price } = ticket`` in Move.
 
         A value without the ability drop must be unpacked or stored.
 
@@ -846,7 +846,7 @@ class Enum(Struct):
         return f"{self.move_declared().__name__}.{super().__repr__()}"
 
     def assign(self, value: Enum) -> None:
-        """Replace this value with another variant or other fields: ``*mode = Mode::On { level: 9 }`` in Move.
+        """Replace this value with another variant or other fields, like ``*mode = Mode::On { level: 9 }`` in Move.
 
         Parameters
         ----------
@@ -938,7 +938,7 @@ class Event(Struct, abilities="drop store"):
 
 
 def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: bool = False) -> dict[str, Any]:
-    """Return the annotations of a struct or method, evaluated if they are text.
+    """Return the annotations of a struct or method, evaluated if they are strings.
 
     Parameters
     ----------
@@ -949,7 +949,7 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
     where : str
         Names the owner in messages.
     own_name_wins : bool, default False
-        Which class a name means if a nested struct has the name of `cls`.
+        Whether the name means `cls` if a nested struct has the same name.
 
     Raises
     ------
@@ -971,7 +971,7 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
         return declared_at(*where.rpartition(" ")[2].split("."), *([field] if field else []), uses=uses)
 
     def alone() -> None:
-        """Have one annotation at a time, so that an error is known to be of it."""
+        """Hold one annotation at a time, so that an error is known to belong to it."""
 
     try:
         for name, text in inspect.get_annotations(owner).items():
@@ -1007,20 +1007,20 @@ def is_struct(value: Any) -> bool:
 
 
 def is_framework(cls: type) -> bool:
-    """Return whether a class is part of the node, whose values are not checked."""
+    """Return whether a class belongs to the framework, whose values are not checked."""
     return cls.__module__.startswith("toolkit.embedded.framework")
 
 
 @functools.cache
 def _takes(cls: type[Struct]) -> dict[str, _Lower | None]:
-    """Return what checks the fields of a struct, by name; empty for the framework's."""
+    """Return the functions that check the fields of a struct, by name; empty for structs of the framework."""
     if is_framework(cls):
         return {}
     return {name: move_type(annotation).take for name, annotation in cls.move_fields().items()}
 
 
 def _take_struct(cls: type[Struct]) -> _Lower | None:
-    """Return what checks a struct and copies or moves it; the framework's are the node's own business."""
+    """Return a function that checks a struct and copies or moves it; structs of the framework are only checked."""
     framework = is_framework(cls)
 
     def taken(value: Any) -> Any:
@@ -1046,10 +1046,10 @@ def _struct_text(cls: type[Struct], arguments: tuple[MoveType, ...]) -> str:
 def _conversions(
     cls: type[Struct], arguments: tuple[MoveType, ...]
 ) -> tuple[Callable[[Any, dict[str, Any]], Struct], Callable[[Any], dict[str, Any]]]:
-    """Return the conversions of a struct or variant; they touch only the fields that need one."""
+    """Return the conversions of a struct or variant, which convert only the fields that need it."""
     checked = not is_framework(cls)
     fields = {name: move_type(annotation, arguments, checked=checked) for name, annotation in cls.move_fields().items()}
-    # Integers are most fields of most structs: they are made here, without a call of a conversion each.
+    # Most fields of most structs are integers: they are converted here, without a call for each.
     integers = [(name, INTEGERS[kind.text]) for name, kind in fields.items() if checked and kind.text in INTEGERS]
     numbers = dict(integers)
     lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None and name not in numbers]

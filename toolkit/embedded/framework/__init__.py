@@ -36,7 +36,7 @@ DEFAULT_ACCOUNTS: dict[str, int] = {
     "0xa11ce": 10_000 * OCTAS_PER_APT,
     "0xb0b": 10_000 * OCTAS_PER_APT,
 }
-"""Accounts of a new ledger with their balances in octas: governance, the minting account, alice and bob."""
+"""Accounts of a new ledger and their balances in octas: governance, the minting account, alice and bob."""
 
 ACCOUNT_NAMES = {
     "0x1": "framework",
@@ -44,7 +44,7 @@ ACCOUNT_NAMES = {
     parse_address("0xa11ce"): "alice",
     parse_address("0xb0b"): "bob",
 }
-"""What the accounts of every new ledger are, by canonical address."""
+"""Names of the accounts of every new ledger, by canonical address."""
 
 FRAMEWORK: tuple[type[Module], ...] = tuple(
     sorted(

@@ -37,7 +37,7 @@ class Account(Module, address="0x1"):
         account: address
 
     class CapabilityOffer(Struct, Generic[T0], abilities="store"):
-        """The address that a capability is offered to, if any."""
+        """The address to which a capability is offered, if any."""
 
         # `for` is a keyword in Python, so the annotation is added below.
 

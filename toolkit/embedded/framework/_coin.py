@@ -1,6 +1,6 @@
 """``0x1::coin``, ``0x1::aptos_coin`` and ``0x1::aptos_account``: coins of any type, the gas coin and its transfers.
 
-Coins are in a store per account or are the paired fungible asset.
+Coins are held in one store per account, or as the paired fungible asset.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_U128 = 2**128 - 1
 
 
 class Coin(Module, address="0x1", code_bytes=12_000):
-    """Coins of any type, in a `CoinStore` per account and type."""
+    """Coins of any type, held in one `CoinStore` per account and type."""
 
     class Coin(Struct, Generic[T0], abilities="store"):
         """An amount of one coin type; it cannot be copied or dropped."""

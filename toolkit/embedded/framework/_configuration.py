@@ -191,10 +191,10 @@ class Block(Module, address="0x1"):
 
 _FEATURES = 1024
 
-# Size of a compressed manifest, in whose place a package stores a digest of its name.
+# Size of a compressed manifest, which a digest of the name of the package replaces.
 _MANIFEST_BYTES = 150
 
-# Size of the packages of 0x1 with their sources on public networks, which publishing reads.
+# Size of the packages at 0x1 with their sources on public networks, which publishing reads.
 _FRAMEWORK_SOURCE_BYTES = 496_000
 
 
@@ -294,7 +294,7 @@ CURRENT_FEATURES = (
     Features.OPERATIONS_DEFAULT_TO_FA_APT_STORE,
     Features.DEFAULT_ACCOUNT_RESOURCE,
 )
-"""The features that have an effect on the embedded ledger, all of which are on in public networks."""
+"""The features that have an effect on the embedded ledger; public networks have all of them on."""
 
 
 class TransactionFee(Module, address="0x1"):

@@ -11,7 +11,7 @@ from toolkit.embedded.types import *
 from toolkit.move import StructTag
 
 METADATA = StructTag("0x1", "fungible_asset", "Metadata")
-"""Type of an asset's metadata object, the type argument of calls that take any such object."""
+"""Type of an asset's metadata object: the type argument of calls that accept any such object."""
 
 
 class FungibleAsset(Module, address="0x1"):
@@ -101,7 +101,7 @@ class FungibleAsset(Module, address="0x1"):
         self.move_to(store, FungibleAsset.FungibleStore(metadata=Object(metadata), balance=0, frozen=False))
 
     def find_dispatch(self, metadata: address) -> None:
-        """Find the functions with which the asset replaces withdrawals and deposits; embedded ledgers have none."""
+        """Find the functions that replace withdrawals and deposits of the asset; embedded ledgers have none."""
         self.use(ObjectModule).is_object(metadata)
 
     def withdraw(self, store: address, amount: u64, *, silent: bool = False) -> None:
@@ -141,7 +141,7 @@ class PrimaryFungibleStore(Module, address="0x1"):
     """
 
     class DeriveRefPod(Resource, group=OBJECT_GROUP):
-        """The right to create stores, kept with the asset."""
+        """The right to create stores, which is stored with the asset."""
 
         metadata_derive_ref: ObjectModule.DeriveRef
 
@@ -209,6 +209,6 @@ class PrimaryFungibleStore(Module, address="0x1"):
         self.use(FungibleAsset).deposit(store, amount, silent=silent)
 
     def burn(self, metadata: address, owner: address, amount: u64, *, silent: bool = False) -> None:
-        """Burn an amount of an asset of an owner."""
+        """Burn an amount of an asset that an owner holds."""
         self.use(FungibleAsset).withdraw(derived_object_address(owner, metadata), amount, silent=silent)
         self.use(FungibleAsset).count(metadata, -amount)

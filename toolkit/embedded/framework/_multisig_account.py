@@ -182,7 +182,7 @@ class MultisigAccount(Module, address="0x1"):
         return is_next and self._approvals(multisig_account, sequence_number) >= account.num_signatures_required
 
     def find_problem(self, executor: address, multisig_account: address, payload: bytes | None) -> str | None:
-        """Return the status name of the reason why the next payload cannot be executed, or None.
+        """Return the status name of the problem that prevents executing the next payload, or None.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class MultisigAccount(Module, address="0x1"):
         self.emit(MultisigAccount.TransactionExecutionFailed(**resolved, execution_error=described))
 
     def _resolve(self, executor: str, multisig_account: str, payload: bytes) -> dict[str, Any]:
-        """Remove the next payload; return the fields that the events of both outcomes have."""
+        """Remove the next payload; return the fields that the events of both outcomes share."""
         with self.borrow_mut(MultisigAccount.MultisigAccount, multisig_account) as account:
             account.last_executed_sequence_number += 1
             number = account.last_executed_sequence_number

@@ -1,4 +1,4 @@
-"""``0x1::object``: objects, which have an address of their own and whose resources are stored as one resource group."""
+"""``0x1::object``: objects, each with its own address; their resources are stored as one resource group."""
 
 from __future__ import annotations
 

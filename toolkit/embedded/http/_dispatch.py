@@ -1,6 +1,6 @@
-"""From a request to its answer: the node with its limits, routes, errors of contracts. Needs no web server.
+"""From a request to its answer: the node with its limits and routes, and the errors of contracts, without a web server.
 
-`answer_request` answers a request of this process without a socket. The server uses the same functions.
+`answer_request` answers a request from this process without a socket. The server uses the same functions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Headers = Sequence[tuple[bytes, bytes]]
 
 
-# Fewer than the requests that wait for them, because each takes time from the thread that answers the others.
+# Few, because each worker takes time from the thread that answers all other requests.
 _WORKERS = 4
 _MOMENT_S = 0.05
 _BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
@@ -53,7 +53,7 @@ class Limits:
         Maximum size of a request head: bytes including the request line, and header lines. A longer head is answered
         with 431.
     header_timeout_s, body_timeout_s : float, default 10 and 30
-        Time limits in seconds for sending a head, and for sending a body or reading an answer.
+        Time limits, in seconds, for sending a head, and for sending a body or reading an answer.
     connections : int, default 512
         Maximum number of open connections; above it, the oldest idle connection is closed.
 
@@ -74,7 +74,7 @@ class Limits:
 
 
 class Postponed(Exception):  # noqa: N818 - not an error of the call
-    """Contract code takes longer than the thread that answers all requests can spend on one."""
+    """Contract code takes longer than the thread that answers all requests can spend on one request."""
 
 
 class EmbeddedNode:
@@ -89,7 +89,7 @@ class EmbeddedNode:
     limits : Limits, optional
         Limits on requests.
     host_names : collection of str, optional
-        Further host names that are answered.
+        Further host names to answer.
 
     Raises
     ------
@@ -126,11 +126,12 @@ class EmbeddedNode:
 
     @contextmanager
     def execution(self, call: HttpCall, version: int) -> Iterator[LedgerSnapshot]:
-        """Yield a ledger version to run contract code on, which must be inside the block.
+        """Yield the ledger version on which contract code runs inside the block.
 
-        A call is first run for a moment in the thread that answers all requests, because another thread would take
-        longer than most calls do. Contract code that is not done then raises `Postponed`. It is run again in a worker,
-        without the lock, so that other requests are answered meanwhile; it changes nothing, so this is not visible.
+        A call first runs for a moment in the thread that answers all requests, because handing it to another thread
+        would take longer than most calls. Contract code that is not done by then raises `Postponed`. It runs again in a
+        worker without the lock, so that other requests are answered meanwhile. It changes nothing, so running it twice
+        is not visible.
         """
         snapshot = self.chain.snapshot(version)
         if not call.in_worker:
@@ -144,10 +145,10 @@ class EmbeddedNode:
             yield snapshot
         finally:
             self.chain.lock.acquire()
-            self.check_kept(version)  # what was read may have been incomplete
+            self.check_kept(version)  # if it was pruned meanwhile, the reads may have been incomplete
 
     def version(self, call: HttpCall) -> int:
-        """Return the ledger version that a request reads: the one in its query, or the head.
+        """Return the ledger version that a request reads: the version in its query, or the head.
 
         Raises
         ------
@@ -191,7 +192,7 @@ def answer_request(
     """Answer a request in this thread, without a socket and without a web server.
 
     Several threads may call it at once: contract code runs without the ledger's lock. The rules for `Host` and `Origin`
-    do not apply, since no other program can send such a request; the limits of sizes do.
+    do not apply, since no other program can send such a request; the limits on sizes do.
 
     Parameters
     ----------
@@ -209,7 +210,7 @@ def answer_request(
     Returns
     -------
     HttpResponse
-        Status, headers and body; an error of the request is a response as well.
+        Status, headers and body; a request that fails has a response too.
 
     Examples
     --------
@@ -259,7 +260,7 @@ def _length_required() -> ApiError:
 def routed(
     node: EmbeddedNode, method: str, target: tuple[str, str], headers: Headers, body: bytes, *, in_worker: bool = False
 ) -> HttpAnswer:
-    """Return the answer of the handler of a target: its path, which is not percent-encoded, and its query.
+    """Return the answer of the handler for a target: its decoded path and its query.
 
     Raises
     ------
@@ -267,7 +268,7 @@ def routed(
         If contract code takes longer than a moment and the request is not `in_worker`.
     """
     path, query = target
-    # Of repeated headers the first one counts, of repeated parameters the last one.
+    # If a header is repeated, the first one counts; if a parameter is repeated, the last one.
     named = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
     parameters = dict(parse_qsl(query, keep_blank_values=True))
     try:

@@ -1,7 +1,7 @@
-"""Faults on demand: failures of a network or a busy node, for tests and courses.
+"""Faults on demand: failures of a network or of a busy node, for tests and courses.
 
-A `Faults` object can be changed while the node runs. Which request meets which fault depends only on a seed and the
-number of the request, so tests are reproducible.
+A `Faults` object can be changed while the node runs. The faults of a request depend only on a seed and on the number of
+the request, so tests are reproducible.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Faults:
     retry_after_s : int, default 1
         ``Retry-After`` of a 429, seconds.
     seed : int, default 0
-        Determines which requests the faults of `rates` affect.
+        Determines the requests that the faults in `rates` affect.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class Faults:
         Parameters
         ----------
         kind : str, Fault or None
-            The fault; one with a path affects the next requests to that path. None lets the requests pass.
+            The fault; a fault with a path affects the next requests to that path. None lets the requests pass.
         times : int, default 1
             Number of requests.
 
@@ -210,7 +210,7 @@ class Faults:
         return None
 
     async def wait(self) -> None:
-        """Wait for the latency; even ``sleep(0)`` would let a client that half-closed miss its answer."""
+        """Wait for the latency; even ``sleep(0)`` would make a client that has half-closed miss the answer."""
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
 

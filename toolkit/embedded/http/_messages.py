@@ -1,4 +1,4 @@
-"""Requests, the values in them, and answers; the documented errors with the texts of a node."""
+"""Requests and their values, answers, and the documented errors with the texts that nodes use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HttpCall:
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    in_worker: bool = False  # answered in a thread of its own, because contract code takes long
+    in_worker: bool = False  # answered in another thread, because contract code takes long
 
     def wants_bcs(self) -> bool:
         """Return True if the answer must be BCS: JSON or BCS, whichever is accepted first.
@@ -128,7 +128,7 @@ def not_found(what: str, error_code: str, text: str) -> NoReturn:
 
 _T = TypeVar("_T")
 
-# Longer texts of a request are cut in messages, so that a hostile request is not answered with as many bytes.
+# Longer texts from a request are truncated in messages, so that a hostile request is not answered with as many bytes.
 _SHOWN = 200
 _ENDS = (" left", " bytes left", "the data ends inside a ULEB128")
 _JSON_MEDIA = re.compile(r"application/(?:[^;\s]+\+)?json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
@@ -208,7 +208,7 @@ def _state_cursor(text: str) -> bytes:
     return data
 
 
-# The name that a node has for each kind, and the parser of its text, which raises ValueError.
+# The name that nodes use for each kind, and the parser of its text, which raises ValueError.
 _KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     U16: ("integer(uint16)", _unsigned(16)),
     U32: ("integer(uint32)", _unsigned(32)),
@@ -272,7 +272,7 @@ def _type_tag(text: str) -> TypeTag | None:
 
 
 def shown(text: object) -> str:
-    """Return `text` for a message, cut at 200 characters."""
+    """Return `text` for a message, truncated at 200 characters."""
     whole = str(text)
     return whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}..."
 
@@ -280,8 +280,8 @@ def shown(text: object) -> str:
 def media_type(call: HttpCall, *accepted: str) -> str:
     """Return the media type of the body, which must be one of `accepted`; otherwise raise the error, status 415.
 
-    A node whose endpoint accepts several media types compares the whole header, so a parameter or a letter in upper
-    case is another media type. The media type of an endpoint that accepts JSON only is parsed.
+    If an endpoint accepts several media types, a node compares the whole header, so a parameter or an upper-case letter
+    makes it a different media type. If an endpoint accepts JSON only, the media type is parsed.
     """
     content_type = call.headers.get("content-type")
     if content_type is None:
@@ -301,7 +301,7 @@ def body_decoder(model: type[_T]) -> msgspec.json.Decoder[_T]:
 
 
 def decoded(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
-    """Return decoded JSON, or raise the error of a body that is not of its model."""
+    """Return decoded JSON, or raise the error for a body that does not fit its model."""
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -320,7 +320,7 @@ def function_id(text: str) -> FunctionId:
 
 
 def type_tag(text: str) -> TypeTag:
-    """Return the type tag of a type argument, or raise the error of a text that is not a type."""
+    """Return the type tag of a type argument, or raise the error for a text that is not a type."""
     tag = _type_tag(text)
     if tag is None:
         invalid_input(f'Invalid move type for converting into `TypeTag`: Unparsable("{shown(text)}")')
@@ -335,9 +335,9 @@ def check_types(texts: Iterable[str], where: str) -> None:
 
 
 def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind: str) -> BoundFunction:
-    """Return a function with its type arguments, or raise the error of a node.
+    """Return a function with its type arguments, or raise the error that a node sends.
 
-    Whether the type arguments exist is only found by execution.
+    Only execution finds out whether the type arguments exist.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list
 
 
 def bcs_problem(error: ToolkitError) -> str:
-    """Return why bytes are not BCS; in the words of a node if they are too short or too long, or not a bool."""
+    """Return why bytes are not BCS, in the words of a node for the most usual problems."""
     text = str(error)
     if "expected the end of the data" in text:
         return "remaining input"

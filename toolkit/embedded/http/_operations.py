@@ -93,24 +93,25 @@ _AGENTS: dict[str, Any] = {
 }
 _MULTI_AGENT = _shape("multi_agent_signature", **_AGENTS)
 _FEE_PAYER = _shape("fee_payer_signature", **_AGENTS, fee_payer_address=Address, fee_payer_signer=_ACCOUNT)
-# What the JSON of a transaction can have; a node takes single-key signatures only as one of several signers.
+# The signatures that the JSON of a transaction can have; a node accepts single-key signatures only for one of several
+# signers.
 _SHAPE: msgspec.json.Decoder[Any] = messages.body_decoder(_NONE | _ED25519 | _MULTI_ED25519 | _MULTI_AGENT | _FEE_PAYER)  # type: ignore[arg-type]  # a union
 
 
 def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
-    """Return the signature of a body.
+    """Return the signature in a body.
 
     Raises
     ------
     ApiError
-        That of the web framework if the JSON is not that of a signature; that of an invalid input, with `context`, if
-        its lengths and numbers are wrong.
+        An error of the web framework if the JSON does not have the shape of a signature; an invalid input, with
+        `context`, if lengths or numbers are wrong.
     """
     messages.decoded(_SHAPE, data)
     value = msgspec.json.decode(data)
     try:
         signature = _pairless(value) or parse_signature(value)
-        # As many signatures as keys, or as are required: the BCS form may have others.
+        # The number of signatures must equal the number of keys, or of required signatures; in BCS it may differ.
         for one in _account_signatures(signature):
             if isinstance(one, wire.MultiEd25519Signature) and not one.has_json_form:
                 raise InputError("MultiEd25519 signature does not have the same number of signatures as public keys")
@@ -122,7 +123,7 @@ def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
 
 
 def _pairless(value: dict[str, Any]) -> FeePayerSignature | None:
-    """Return a fee payer signature that does not have one signature per address, which only execution refuses."""
+    """Return a fee payer signature without one signature per address, which only execution refuses; otherwise None."""
     addresses, signers = value.get("secondary_signer_addresses", ()), value.get("secondary_signers", ())
     if value["type"] != FeePayerSignature.type or len(addresses) == len(signers):
         return None
@@ -209,7 +210,7 @@ _CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Fa
 class _ItemRequest(msgspec.Struct):
     key_type: str
     value_type: str
-    key: Any = None  # which no type of key accepts
+    key: Any = None  # a value that no key type accepts
 
 
 class _RawItemRequest(msgspec.Struct):
@@ -240,7 +241,7 @@ class _Bytecode(msgspec.Struct):
 
 
 class _ScriptCall(_Payload, tag="script_payload"):
-    """A script; its arguments need the signature that belongs to the bytecode."""
+    """A script; its arguments are read with the signature that belongs to the bytecode."""
 
     code: _Bytecode
     type_arguments: list[str]
@@ -432,7 +433,7 @@ def _override(
 
 
 def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
-    """Return the signed part of a transaction; its chain id is that of the node."""
+    """Return the signed part of a transaction, with the chain id of the node."""
     encoded, nonce = _encoded(node, request.payload), request.replay_protection_nonce
     sequence_number = int(request.sequence_number)
     if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
@@ -453,13 +454,13 @@ def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
 
 
 def refuse_submission(_node: EmbeddedNode, _call: HttpCall) -> HttpAnswer:
-    """``POST /v1/transactions`` and ``/batch``: refused as on a node that does not accept transactions."""
+    """``POST /v1/transactions`` and ``/batch``: refused, as on a node that does not accept transactions."""
     message = "Submit transaction is disabled on this endpoint: commit to the embedded ledger from Python"
     raise ApiError(403, "api_disabled", message, with_ledger=False)
 
 
 def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> EncodedPayload:
-    """Return a payload in BCS form: calls need the function's parameter types."""
+    """Return a payload in BCS form, for which calls need the function's parameter types."""
     if isinstance(payload, _MultisigCall):
         inner = None if payload.transaction_payload is None else _encoded(node, payload.transaction_payload)
         return payloads.EncodedMultisig(str(payload.multisig_address), inner)  # type: ignore[arg-type]  # only calls are inside a multisig payload

@@ -36,7 +36,7 @@ _EVENT_HANDLE = "0x1::event::EventHandle"
 
 
 def index(node: EmbeddedNode, _: HttpCall) -> HttpAnswer:
-    """``GET /v1``; ``git_hash`` says that gas comes from a model."""
+    """``GET /v1``; ``git_hash`` shows that gas comes from a model."""
     state = node.chain.ledger_state()
     return _json(
         {
@@ -128,7 +128,7 @@ def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 
 def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/accounts/{address}/balance/{asset_type}``: a number, 0 if the account holds none of the asset.
+    """``GET /v1/accounts/{address}/balance/{asset_type}``: a number; 0 if the account does not hold the asset.
 
     The asset is a coin type (including its paired fungible asset) or the address of a fungible asset.
     """
@@ -186,7 +186,7 @@ def transaction_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 
 def _stored_version(node: EmbeddedNode, call: HttpCall, name: str, what: str) -> int:
-    """Return the version in a path of something that is looked up by it."""
+    """Return the version in a path, which must be stored."""
     version = messages.path_value(call, name, U64)
     if version > node.chain.head:
         messages.not_found(what, f"{what.lower()}_not_found", f"Ledger version({version})")

@@ -2,11 +2,11 @@
 
 `start` and `serve` run a node in a thread, served by uvicorn on loopback.
 
-A page of another site can let its host name resolve to 127.0.0.1 (DNS rebinding); the browser then sends that name in
-`Host`. Other requests of such a page carry the site in `Origin`. `Hosts` rejects both.
+A page from another site can make its host name resolve to 127.0.0.1 (DNS rebinding); the browser then sends that name
+in `Host`. Other requests from such a page name the site in `Origin`. `Hosts` rejects both.
 
 uvicorn parses HTTP with httptools, which limits neither the size of a request head nor its time, or with h11, which
-limits the size only. `Bounds` adds the same limits to both.
+limits only the size. `Bounds` adds the same limits to both.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
-# A node is asked by few names; a hostile client must not fill the memory with others.
+# Requests use few host names; a hostile client must not fill the memory with others.
 _CACHED = 64
-# Longer names are cut in messages, so that a hostile request is not answered with as many bytes.
+# Longer names are truncated in messages, so that a hostile request is not answered with as many bytes.
 _SHOWN = 80
 # After an error, further data from the client is read and dropped for this long: closing a socket with unread data
 # resets the connection, and the client might lose the answer.
@@ -138,7 +138,7 @@ class Bounds(asyncio.Protocol):
     _dropped_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for a request; if too many connections are open, close the oldest one that waits for its client."""
+        """Wait for a request; if too many connections are open, close the oldest one that is waiting for its client."""
         super().connection_made(transport)
         self.open[self] = None
         self._expect_within(self.limits.header_timeout_s)
@@ -245,7 +245,7 @@ _PIECES = 10
 class NodeApp:
     """The ASGI application of a node under ``/v1``, with latency and faults.
 
-    A body is read completely before it is answered, so that the connection can be reused.
+    The body of a request is read completely before the request is answered, so that the connection can be reused.
 
     Parameters
     ----------
