@@ -660,7 +660,7 @@ def _known(annotation: Any) -> Any:
 
 
 def _function_of(contract: Any, name: str) -> Any:
-    """Return a member of a contract without its wrapper, or None if there is no such member."""
+    """Return a member of a contract without its wrapper, or None if the contract lacks it."""
     member: Any = getattr(contract, name, None)
     return inspect.unwrap(member) if inspect.isfunction(member) else member
 
