@@ -896,7 +896,7 @@ def compiled(contract: Any) -> Any:
     """
     if "move_compiled" not in vars(contract):  # asked at each link of a module, so looked up first
         for cls in reversed(contract.__mro__):  # the classes that it extends, too
-            is_of_node = cls.__module__.startswith("toolkit.embedded.")  # the framework, or of the seeded history
+            is_of_node = cls.__module__.startswith("toolkit.embedded.")  # the framework or the seeded history
             if "definition" in vars(cls) and not is_of_node and "move_compiled" not in vars(cls):
                 functions = {name: member for name, member in vars(cls).items() if inspect.isfunction(member)}
                 sources = {name: _source(inspect.unwrap(function)) for name, function in functions.items()}

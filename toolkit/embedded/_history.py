@@ -290,7 +290,7 @@ class _History:
         price = 900 + self._random.below(200)
         self._ledger.commit("0xfeed::price_feed::report", self._random.below(5), price, sender=parse_address("0xfeed"))
 
-    # Each activity is repeated by its weight.
+    # Each activity occurs as often as its weight.
     _ACTIVITIES: ClassVar[tuple[Callable[[_History, str], None], ...]] = (
         *[_register_name] * 28,
         *[_register_taken_name] * 5,

@@ -51,7 +51,7 @@ class LedgerSnapshot(NamedTuple):
     schedule: Schedule
     timestamp_us: int
     chain_id: int
-    # Seconds that contract code may take, None for no limit, and the error that ends it.
+    # Seconds that contract code may take (None: no limit), and the error that ends it.
     timeout_s: float | None = DEFAULT_TIMEOUT_S
     timeout_error: Callable[[float], Exception] = TimeLimitReached
 
@@ -136,7 +136,7 @@ class Session:
         # Resources and tables that are borrowed mutably: a second borrow would lose one of the two changes.
         self._borrowed: set[Any] = set()
         self.undropped: dict[int, Any] = {}
-        self.failure: VmError | None = None  # the abort that ends the execution, also if it is caught
+        self.failure: VmError | None = None  # the abort that ends the execution, even if it is caught
         # Handles to which events can be emitted, by identity: their counters are stored.
         self._handles: dict[int, Any] = {}
 

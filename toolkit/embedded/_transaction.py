@@ -101,7 +101,7 @@ class Transaction:
         if not isinstance(signature, MultiAgentSignature | FeePayerSignature):
             return [(self.raw.sender, signature)]
         found: list[tuple[str, AccountSignature | TransactionSignature]] = [(self.raw.sender, signature.sender)]
-        # Execution refuses signatures that are not one per address, in `_execution`.
+        # Execution refuses the transaction if there is not one signature per address (see `_execution`).
         found += zip(self.signers[1:], signature.secondary_signers, strict=False)
         if isinstance(signature, FeePayerSignature):
             found.append((parse_address(signature.fee_payer_address), signature.fee_payer_signer))
@@ -266,7 +266,7 @@ class CommittedTransaction:
         data = None if value is None else value.data
         if key.kind == "table":
             types = self.output.tables.get(key.owner)
-            if types is None:  # only read through the types of the contract that deleted it
+            if types is None:  # known only to the contract that deleted it
                 return [LedgerChange("table item", wire_address(key.owner), "", key.item, data, data is None)]
             item = None if data is None else self._decoded(types.value, data)
             name, index = f"{types.key} -> {types.value}", self._decoded(types.key, key.item)
