@@ -140,8 +140,8 @@ class ContractPackage(NamedTuple):
         Canonical address.
     definitions : tuple of Definition
         Modules to publish.
-    unchanged : tuple of Definition
-        Modules that the published package already has and that are not upgraded.
+    modules : tuple of Definition
+        All modules of the package: published modules that are not upgraded, then `definitions`.
     deps : tuple of (canonical address, package name)
         Packages that this one depends on.
     code : CodeSet
@@ -151,7 +151,7 @@ class ContractPackage(NamedTuple):
     name: str
     owner: str
     definitions: tuple[Definition, ...]
-    unchanged: tuple[Definition, ...]
+    modules: tuple[Definition, ...]
     deps: tuple[tuple[str, str], ...]
     code: CodeSet
 
@@ -201,30 +201,28 @@ class ContractPackage(NamedTuple):
             for module in package["modules"]
             if module["name"] not in written
         )
+        modules = (*unchanged, *definitions)
         deps = {} if owner == "0x1" else {_FRAMEWORK: None}  # an ordered set
-        for address, module in sorted(set().union(*(definition.uses for definition in (*unchanged, *definitions)))):
+        for address, module in sorted(set().union(*(definition.uses for definition in modules))):
             needed = _package_with(module, _packages(ledger, address))
             if needed is None:
-                first = (*unchanged, *definitions)[0].wire_id
                 used = f"{wire_address(address)}::{module}"
-                raise InputError(f"{first} uses {used}, which is not published: publish it first")
+                raise InputError(f"{modules[0].wire_id} uses {used}, which is not published: publish it first")
             deps[address, needed] = None
-        return cls(name, owner, definitions, unchanged, tuple(deps), code)
+        return cls(name, owner, definitions, modules, tuple(deps), code)
 
     def call(self) -> EncodedEntryFunction:
         """Return the payload of the publishing transaction."""
         metadata = self.code.struct(Code.PackageMetadata, ())
-        modules = (*self.unchanged, *self.definitions)
-        described = store_value(metadata.kind, package_metadata(self.name, modules, 0, self.deps))
+        described = store_value(metadata.kind, package_metadata(self.name, self.modules, 0, self.deps))
         blobs = encode_bcs(self.code.layout("vector<vector<u8>>"), [one.bytecode for one in self.definitions])
         arguments = (encode_bcs(Bytes(), encode_bcs(metadata.layout, described)), blobs)
         return EncodedEntryFunction(FunctionId("0x1", "code", "publish_package_txn"), (), arguments)
 
     def run(self, session: Session, _: Transaction) -> None:
         """Write the code, register the package, and run ``init_module`` of new modules."""
-        modules = (*self.unchanged, *self.definitions)
         registry = session.module(Code)
-        registry.publish_package(self.owner, self.name, modules, written=self.definitions, deps=self.deps)
+        registry.publish_package(self.owner, self.name, self.modules, written=self.definitions, deps=self.deps)
         for definition in self.definitions:
             session.writes[module_key(definition.address, definition.name)] = definition.bytecode
         session.code = self.code.with_modules(self.definitions)
@@ -398,13 +396,10 @@ class Ledger:
             decoded_tables=bool(decoded_tables),
             enum_variants=bool(enum_variants),
         )
-        chain = Chain(settings, start_us, block_time // timedelta(microseconds=1))
-        chain.begin_at_genesis(
-            released_schedule(release) if isinstance(release, str) else release,
-            features,
-            [(parse_address(address), octas) for address, octas in balances.items()],
-        )
-        self.chain = chain
+        schedule = released_schedule(release) if isinstance(release, str) else release
+        funded = [(parse_address(address), octas) for address, octas in balances.items()]
+        self.chain = Chain(settings, start_us, block_time // timedelta(microseconds=1))
+        self.chain.begin_at_genesis(schedule, features, funded)
         self.execution_timeout_s = execution_timeout_s
 
     @property
