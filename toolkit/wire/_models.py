@@ -234,14 +234,7 @@ def unhex(text: str) -> bytes:
     return bytes.fromhex(text[2:])
 
 
-def parse_object(json: JsonObject, what: str) -> dict[str, Any]:
-    """Return a JSON object as a dict.
-
-    Raises
-    ------
-    SchemaError
-        If the value is not a JSON object.
-    """
+def _parse_object(json: JsonObject, what: str) -> dict[str, Any]:
     if isinstance(json, Mapping):
         return dict(json)
     if not isinstance(json, bytes | msgspec.Raw):
@@ -279,7 +272,7 @@ def parse_by_type(
     SchemaError
         If the value is not a JSON object, or does not have the documented shape of its type.
     """
-    content = parse_object(json, what)
+    content = _parse_object(json, what)
     kind = content.get("type")
     reader = readers.get(kind) if isinstance(kind, str) else None
     if reader is None:

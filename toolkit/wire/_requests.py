@@ -9,30 +9,10 @@ from pydantic import BeforeValidator, StrictBool, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError
-from toolkit.wire._models import (
-    U64,
-    AddressText,
-    Argument,
-    FunctionText,
-    HexText,
-    TypeText,
-    UnknownModel,
-    WireModel,
-    parse_by_type,
-    wire_argument,
-)
-from toolkit.wire._signatures import (
-    AccountSignature,
-    Ed25519Signature,
-    FeePayerSignature,
-    MultiAgentSignature,
-    NoAccountSignature,
-    PublicKey,
-    SingleKeySignature,
-    SingleSenderSignature,
-    TransactionSignature,
-    is_zero_padded,
-)
+from toolkit.wire import _models as models
+from toolkit.wire import _signatures as signatures
+from toolkit.wire._models import U64, AddressText, Argument, FunctionText, HexText, TypeText, UnknownModel, WireModel
+from toolkit.wire._signatures import AccountSignature, PublicKey, TransactionSignature, is_zero_padded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +34,7 @@ class _Call(WireModel):
         return {
             "function": self.function,
             "type_arguments": list(self.type_arguments),
-            "arguments": [wire_argument(argument) for argument in self.arguments],
+            "arguments": [models.wire_argument(argument) for argument in self.arguments],
         }
 
 
@@ -170,7 +150,7 @@ class Script(WireModel):
             "type": self.type,
             "code": {"bytecode": self.bytecode, "abi": self.abi},
             "type_arguments": list(self.type_arguments),
-            "arguments": [wire_argument(argument) for argument in self.arguments],
+            "arguments": [models.wire_argument(argument) for argument in self.arguments],
         }
 
 
@@ -279,7 +259,7 @@ def parse_payload(json: JsonObject) -> Payload:
     >>> parse_payload({"type": "entry_function_payload", "function": "0x1::m::f", "arguments": ["7"]}).arguments
     ('7',)
     """
-    return parse_by_type(json, _READERS, UnknownPayload, "payload")  # type: ignore[no-any-return]  # by table
+    return models.parse_by_type(json, _READERS, UnknownPayload, "payload")  # type: ignore[no-any-return]  # by table
 
 
 _READERS = {kind.type: kind.from_wire for kind in (EntryFunction, Script, Multisig)} | {
@@ -326,7 +306,7 @@ class TableItemRequest(WireModel):
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON body."""
-        return {"key_type": self.key_type, "value_type": self.value_type, "key": wire_argument(self.key)}
+        return {"key_type": self.key_type, "value_type": self.value_type, "key": models.wire_argument(self.key)}
 
 
 class ViewFunction(_Call):
@@ -363,9 +343,9 @@ class ViewFunction(_Call):
 def _key(value: object) -> object:
     """Return the signature of a key: hex belongs to a legacy ed25519 account, a `PublicKey` to a single-key account."""
     if isinstance(value, str | bytes):
-        return Ed25519Signature(value)  # type: ignore[arg-type]  # bytes become hex
+        return signatures.Ed25519Signature(value)  # type: ignore[arg-type]  # bytes become hex
     if isinstance(value, PublicKey):
-        return SingleKeySignature(value)
+        return signatures.SingleKeySignature(value)
     if value is not None and not isinstance(value, _SHAPES):
         raise InputError(f"expected hex of an ed25519 key, a PublicKey or an account signature, got {shorten(value)}")
     return value
@@ -498,22 +478,22 @@ class SimulationRequest(WireModel):
         """Return the signature to send: absent, or zeros in the shape that the keys and signers require."""
         if self.signature is not None:
             return self.signature
-        sender = self.public_key or NoAccountSignature()
+        absent = signatures.NoAccountSignature()
+        sender = self.public_key or absent
         secondary = self.secondary_public_keys or (None,) * len(self.secondary_signers)
-        secondary_signatures = tuple(key or NoAccountSignature() for key in secondary)
+        others: dict[str, Any] = {
+            "secondary_signer_addresses": self.secondary_signers,
+            "secondary_signers": tuple(key or absent for key in secondary),
+        }
         if self.fee_payer is not None:
-            return FeePayerSignature(
-                sender,
-                secondary_signer_addresses=self.secondary_signers,
-                secondary_signers=secondary_signatures,
-                fee_payer_address=self.fee_payer,
-                fee_payer_signer=self.fee_payer_public_key or NoAccountSignature(),
+            payer = self.fee_payer_public_key or absent
+            return signatures.FeePayerSignature(
+                sender, **others, fee_payer_address=self.fee_payer, fee_payer_signer=payer
             )
         if self.secondary_signers:
-            return MultiAgentSignature(
-                sender, secondary_signer_addresses=self.secondary_signers, secondary_signers=secondary_signatures
-            )
-        return sender if isinstance(sender, get_args(TransactionSignature)) else SingleSenderSignature(sender)
+            return signatures.MultiAgentSignature(sender, **others)
+        is_complete = isinstance(sender, get_args(TransactionSignature))
+        return sender if is_complete else signatures.SingleSenderSignature(sender)  # type: ignore[return-value]
 
     @property
     def needs_bcs(self) -> bool:
@@ -623,4 +603,5 @@ def canonical_request(request: ViewFunction | EntryFunction | SimulationRequest 
         }
     else:
         content = {"kind": _KINDS[type(request)], **request.to_wire()}
-    return json.dumps(wire_argument(content, digits=True), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    content = models.wire_argument(content, digits=True)
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

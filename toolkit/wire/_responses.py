@@ -434,13 +434,9 @@ def decode_error_body(body: bytes, content_type: str = "application/json") -> Er
         if isinstance(message, str):  # nodes of 2022: {"code": 404, "message": "Not Found"}
             return ErrorBody(_fold(message), None, None)
     text = body[:_MAX_BYTES].decode("utf-8", errors="replace")
-    return ErrorBody(_fold(_strip_tags(text, content_type)), None, None)
-
-
-def _strip_tags(text: str, content_type: str) -> str:
-    if "html" not in content_type.lower() and not text.lstrip().startswith("<"):
-        return _TAG.sub(" ", text)
-    return html.unescape(_TAG.sub(" ", _HIDDEN.sub(" ", text)))
+    is_page = "html" in content_type.lower() or text.lstrip().startswith("<")
+    plain = html.unescape(_TAG.sub(" ", _HIDDEN.sub(" ", text))) if is_page else _TAG.sub(" ", text)
+    return ErrorBody(_fold(plain), None, None)
 
 
 def _fold(text: str) -> str:

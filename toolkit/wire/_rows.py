@@ -280,18 +280,10 @@ def _pending(found: list[wire.PendingTransaction], known: _CanonicalForms) -> _C
     return head | {"changes": none, "events": none} | _submitted(found, known)
 
 
-def _user(found: list[wire.UserTransaction], known: _CanonicalForms) -> _Columns:
-    return _executed(found, known) | _submitted(found, known)
-
-
 def _genesis(found: list[wire.GenesisTransaction], known: _CanonicalForms) -> _Columns:
     payloads = [one.payload_raw for one in found]
     types = [_decode_kind(payload).type for payload in payloads]
     return _executed(found, known) | {"payload_type": types, "payload": _texts(payloads)}
-
-
-def _metadata(found: list[wire.BlockMetadataTransaction], known: _CanonicalForms) -> _Columns:
-    return _executed(found, known) | {"epoch": [one.epoch_text for one in found]}
 
 
 def _executed(found: list[Any], _: _CanonicalForms) -> _Columns:
@@ -333,9 +325,11 @@ def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], 
 
 
 _TRANSACTION_KINDS: dict[type, _Reader] = {
-    wire.UserTransaction: _user,
+    wire.UserTransaction: lambda found, known: _executed(found, known) | _submitted(found, known),
     wire.GenesisTransaction: _genesis,
-    wire.BlockMetadataTransaction: _metadata,
+    wire.BlockMetadataTransaction: lambda found, known: (
+        _executed(found, known) | {"epoch": [one.epoch_text for one in found]}
+    ),
     wire.StateCheckpointTransaction: _executed,
     wire.BlockEpilogueTransaction: _executed,
     wire.ValidatorTransaction: _executed,
@@ -430,11 +424,7 @@ def _deleted_modules(found: list[wire.DeleteModule], known: _CanonicalForms) -> 
     }
 
 
-def _written_items(found: list[wire.WriteTableItem], known: _CanonicalForms) -> _Columns:
-    return _deleted_items(found, known) | {"value": [_hex_bytes(one.value) for one in found]}
-
-
-def _deleted_items(found: Sequence[wire.WriteTableItem | wire.DeleteTableItem], known: _CanonicalForms) -> _Columns:
+def _items(found: Sequence[wire.WriteTableItem | wire.DeleteTableItem], known: _CanonicalForms) -> _Columns:
     types = [_decode_item_types(one.data) or _ItemTypes() for one in found]
     return _changes(list(found)) | {
         "handle": [known.handles[one.handle] for one in found],
@@ -454,8 +444,10 @@ _CHANGE_KINDS: dict[type, _Reader] = {
     wire.DeleteResource: _deleted_resources,
     wire.WriteModule: _written_modules,
     wire.DeleteModule: _deleted_modules,
-    wire.WriteTableItem: _written_items,
-    wire.DeleteTableItem: _deleted_items,
+    wire.WriteTableItem: lambda found, known: (
+        _items(found, known) | {"value": [_hex_bytes(one.value) for one in found]}
+    ),
+    wire.DeleteTableItem: _items,
     wire.GenericChange: _generic_changes,
 }
 
