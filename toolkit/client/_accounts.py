@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _MAX_PAGES = 1_000  # a node whose cursor never ends would be read for ever
 _MAX_NAMED = 6  # what fits into a line of a repr or a message
 _MAX_SHOWN = 12  # rows of each table in a notebook; the frames have all
-# Last byte of what is hashed to the address of an object that is derived from an owner and another object.
+# Last byte of the text whose hash is the address of an object that is derived from an owner and another object.
 _FROM_OWNER = b"\xfc"
 # Authentication key of accounts that nobody can sign for, such as resource accounts.
 _NO_KEY = "0x" + 64 * "0"
@@ -309,7 +309,7 @@ def account_tables(node: Reads, address: str, version: int) -> list[tuple[str, D
     abis = node.abis.at(version)
     for kind, data in account_resources(node, parse_address(address), version):
         if "'handle'" in repr(data):  # before the modules of its types are looked up
-            with suppress(InputError):  # not a type, as of a newer node
+            with suppress(InputError):  # not a type, such as a newer node's
                 found += [(kind, table) for table in tables_in(abis.layout(parse_type_tag(kind)), data)]
     return found
 
@@ -358,7 +358,7 @@ def declared_types(
 
 
 def _canonical(kind: str) -> str:
-    """Return a type in canonical form; a text that is not a type, as of a newer node, as it is."""
+    """Return a type in canonical form; a text that is not a type, such as a newer node's, is returned unchanged."""
     try:
         return str(parse_type_tag(kind))
     except InputError:
@@ -410,7 +410,7 @@ def read_account(node: Reads, address: str, ledger_version: int | None, assets: 
     )
 
 
-# What the resource of an object or account says that an address is; the first that it has counts.
+# Kind of an address by a resource that it has; the first match counts.
 _KINDS = {
     "0x1::multisig_account::MultisigAccount": AccountKind.MULTISIG_ACCOUNT,
     "0x1::account::Account": AccountKind.ACCOUNT,

@@ -87,7 +87,7 @@ def check_abis(abis: Any) -> dict[tuple[str, str], ModuleAbi]:
 
 
 def named_calls(calls: Any) -> dict[str, ViewFunction]:
-    """Return view calls by name: the caller's, or the function's, with its arguments if it is called several times.
+    """Return view calls by name: the caller's name, or the function, with its arguments if it is called several times.
 
     Names of functions have the short form of the address, since names are also parts of column names.
     """
@@ -319,7 +319,7 @@ def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | 
 
 
 def _absent(what: str, module: ModuleId, known: Known) -> _Problem | None:
-    """Return that the module of a function or struct does not exist; None if the node does not offer it."""
+    """Return the problem that a module does not exist; None if that is not known, as on a node without modules."""
     return _Problem(f"{what}: the module {module.wire} does not exist", module) if known.is_absent else None
 
 

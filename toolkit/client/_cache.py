@@ -45,7 +45,7 @@ BATCH_BYTES = 8 * 1024 * 1024  # bounds the memory of large answers that wait
 FLUSH_AFTER_S = 1.0  # what a process that is killed may lose
 BUSY_S = 10.0  # another process may write a batch or evict meanwhile
 APPLICATION_ID = 0x4C544143  # "LTAC", which identifies the cache among SQLite files
-FORMAT = 1  # of the table; see `_FILE_NAME` for that of the keys
+FORMAT = 1  # of the table; the number in `_FILE_NAME` is the format of the keys
 
 _STORED_TYPES = frozenset({"application/json", "application/x-bcs", "application/octet-stream", "text/plain"})
 _STORED_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found"})
@@ -154,7 +154,7 @@ def key(
     content_type : str, optional
         Media type of a body of bytes.
     build : str, optional
-        The node's build, for answers that depend on it, which are those with gas.
+        The node's build, for answers with gas, which depend on it.
     accept : str, optional
         Media type that the request accepts.
     owner : str, optional
@@ -247,9 +247,9 @@ def _named_place(cache: object) -> Path:
 class AnswerCache:
     """Answers by `key`, on disk or in memory. Threads may share one object, processes may share a file.
 
-    Stores answers with status 200, and those with status 404 that report a missing table item, resource or module. They
-    must have the ledger headers, which the page of a captive portal does not have, and their head must have reached the
-    version that is read, which it has not at a backend that lags. The caller decides which reads are pinned; a page of
+    Stores answers with status 200, and answers with status 404 that report a missing table item, resource or module.
+    They must have the ledger headers, which a captive portal's page lacks, and their head must have reached the version
+    that is read, which a lagging backend's has not. The caller decides which reads are pinned; a page of
     transactions that reaches the head, for example, is not. A damaged entry is a miss. A damaged file is renamed to
     ``.damaged`` and replaced by a new one. If the file cannot be written, the cache stays empty. Both cases warn, and
     do not raise.
@@ -459,7 +459,7 @@ _open_caches: weakref.WeakSet[AnswerCache] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Write what waits before the interpreter exits."""
+    """Write pending answers before the interpreter exits."""
     for one in list(_open_caches):
         one.close()
 

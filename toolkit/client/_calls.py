@@ -392,9 +392,8 @@ def first_of_each(state: Callable[[int], Hashable], versions: Sequence[int]) -> 
 def abi_of(answer: bytes) -> ModuleAbi | None:
     """Return the ABI of a module answer; it is null if the node cannot parse the bytecode."""
     document = parse_json(answer, "module")
-    if isinstance(document, dict) and document.get("abi") is None:
-        return None
-    return decode_module_abi(document)
+    is_null = isinstance(document, dict) and document.get("abi") is None
+    return None if is_null else decode_module_abi(document)
 
 
 class ListedModule(NamedTuple):

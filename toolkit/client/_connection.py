@@ -56,7 +56,7 @@ _MISSED = "{}: this node is offline and the answer is not in the cache; connect 
 
 
 class _ThisThread(threading.local):
-    """Settings and counts of each thread that uses a connection."""
+    """Settings of each thread that uses a connection, and the number of single requests that it has sent."""
 
     use_cache = True
     repeats = True
@@ -114,13 +114,13 @@ class Connection:
         self._retry = retry or http.RetryPolicy()
         self._max_in_flight = max_in_flight
         self._pace = pace or http.Pace(None)
-        self._closing = threading.Event()
-        self._sleep = sleep or self._closing.wait
+        self.closing = threading.Event()
+        self._sleep = sleep or self.closing.wait
         self._pid = os.getpid()
         # The ledger state with the highest head of all answers of the node so far.
         self.newest: LedgerState | None = None
         self._chain_id: int | None = None
-        self._here = _ThisThread()
+        self.here = _ThisThread()
         self._archive = archive
         self.credentials = credentials
         self._archives: dict[str, Transport] = {}
@@ -284,7 +284,7 @@ class Connection:
         """Release the sockets and the cache; calls in progress raise ClosedError."""
         if self._pid != os.getpid():  # the sockets belong to the parent process
             return
-        self._closing.set()
+        self.closing.set()
         self._transport.close()
         if self._engine is not None:
             self._engine.close()
@@ -293,24 +293,14 @@ class Connection:
         if self.cache.answers is not None:
             self.cache.answers.close()
 
-    @property
-    def closing(self) -> bool:
-        """Whether `close` was called."""
-        return self._closing.is_set()
-
     def check_open(self) -> None:
         """Raise ClosedError if the connection is closed, or was opened before this process was forked."""
-        if self.closing:
+        if self.closing.is_set():
             raise errors.ClosedError(http.CLOSED)
         if self._pid != os.getpid():
             raise errors.ClosedError(
                 "this node was opened before the process forked; call connect() again in the child"
             )
-
-    @property
-    def sent(self) -> int:
-        """Number of single requests that this thread has sent, repeats included."""
-        return self._here.sent
 
     @contextmanager
     def fresh(self, *, repeats: bool = True) -> Iterator[None]:
@@ -323,7 +313,7 @@ class Connection:
         repeats : bool, default True
             Whether failed requests are repeated.
         """
-        here = self._here
+        here = self.here
         before = here.use_cache, here.repeats
         here.use_cache, here.repeats = False, repeats
         try:
@@ -332,12 +322,10 @@ class Connection:
             here.use_cache, here.repeats = before
 
     def _place(self, call: http.PreparedCall[Any]) -> Place | None:
-        if not self._here.use_cache:
-            return None
-        return self.cache.place(call, self.describe)
+        return self.cache.place(call, self.describe) if self.here.use_cache else None
 
     def _described_by_headers(self) -> http.Answer | None:
-        """Return an answer as of ``GET /v1``, made of the headers of a POST operation; None if they lack something."""
+        """Return the headers of a POST operation as an answer to ``GET /v1``; None if a header is missing."""
         for where, body in _HEADER_PROBES:
             answer = self._send(self.request("POST", where, body=http.json_body(body)), "ledger headers")
             if (ledger := answer.parsed.ledger) is not None:
@@ -391,16 +379,16 @@ class Connection:
                     self._sleep(wait_s)
             if refused_s := pace.refused_s():
                 raise http.not_sent(asked, refused_s)
-            self._here.sent += 1
+            self.here.sent += 1
             outcome: http.Answer | errors.NodeUnreachable
             try:
                 outcome = self._transport.send(request)
                 self._note_ledger(outcome.parsed.ledger)
                 pace.note_answer(outcome, budget_s=self._retry.budget_s)
-                if outcome.is_good or not self._here.repeats:
+                if outcome.is_good or not self.here.repeats:
                     return outcome
             except errors.NodeUnreachable as unreachable:
-                if not self._here.repeats:
+                if not self.here.repeats:
                     raise
                 outcome = unreachable
             repeat += 1

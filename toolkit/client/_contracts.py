@@ -187,7 +187,7 @@ class Contract:
 
 
 class ContractFunction:
-    """A function of a contract; this class is for those that a node cannot call.
+    """A function of a contract; this class is for functions that a node cannot call.
 
     Attributes
     ----------
@@ -352,7 +352,7 @@ class ContractView(ContractFunction):
 
     _USAGE = """Returns: {returns}.
 
-{name}({end}) returns the value, {name}.at(ledger_version{further}) that at a version,
+{name}({end}) returns the value, {name}.at(ledger_version{further}) the value at a version,
 {name}.over(versions{further}) a frame, {name}.call({end}) the ViewFunction."""
 
 
@@ -521,7 +521,7 @@ def _sections(abi: ModuleAbi) -> list[tuple[str, tuple[str, ...], list[list[str]
 
 
 def _ordered(abi: ModuleAbi) -> list[FunctionAbi]:
-    """Return the functions: views, then entry functions, then those that only modules can call."""
+    """Return the functions: views, then entry functions, then functions that only modules can call."""
     return sorted(abi.exposed_functions, key=lambda one: (not one.is_view, not one.is_entry, one.name))
 
 

@@ -67,7 +67,7 @@ _MESSAGES = {
 _MAX_SOCKETS_PER_WAIT = 16
 # Header lines of up to this many bytes are parsed once: most of them repeat in each answer of a node.
 _MAX_CACHED_LINE = 200
-# Options for a file and for a folder of trusted authorities: of the node, and of an https proxy.
+# Options for a file and for a folder of trusted authorities: for the node, and for an https proxy.
 _TRUSTED = ((pycurl.CAINFO, pycurl.CAPATH), (pycurl.PROXY_CAINFO, pycurl.PROXY_CAPATH))
 # How often requests are checked for progress, per `timeout_s`.
 _CHECKS_PER_TIMEOUT = 8
@@ -381,7 +381,7 @@ def _header_lines(headers: Mapping[str, str], authorization: str | None) -> list
 
 
 def _headers(lines: list[bytes]) -> dict[str, str]:
-    """Return the headers of the last answer; others may precede it (of a proxy, 1xx), and a trailer may follow."""
+    """Return the headers of the last answer; others may precede it (a proxy's, or 1xx), and a trailer may follow."""
     headers: dict[str, str] = {}
     ended = True
     for line in lines:

@@ -1,4 +1,4 @@
-"""Executors of studies and syncs: how those that a text names are opened, and what their failures mean."""
+"""Executors of studies and syncs: how the executor that a text names is opened, and what its failures mean."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class _Sweep:
     oldest : int
         The oldest version that can be read.
     there : sequence of int
-        Those of the plan that the node has, sorted, each once.
+        Planned versions that the node has, sorted, each once.
     newest : int
         The last of them; the head if there is none.
     """
@@ -164,7 +164,7 @@ class _Sweep:
             self._guard.check_if_due()
 
     def stamps(self, versions: Collection[int], *, times: bool) -> dict[int, datetime]:
-        """Return the times of versions: that of the head, which is known, and if `times` those of all others."""
+        """Return the times of versions: the head's, which is known, and if `times` is set, all others."""
         head = {self.ledger.version: self.ledger.timestamp}
         return head | (block_times(self.node, sorted({*versions} - {*head}), show=self.show) if times else {})
 

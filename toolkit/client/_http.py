@@ -195,7 +195,7 @@ T = TypeVar("T")
 
 # Name of a node for a `Ledger` that the user holds; only that object can be read again.
 OWN_LEDGER = "embedded ledger"
-# End of the host of a ledger that is not served but answered inside of this process.
+# Host suffix of a ledger that answers inside this process, without a server.
 IN_PROCESS = ".in-process.localhost"
 # Base URLs of public nodes by network name. Source: the network tables of the published SDKs.
 NETWORKS = {

@@ -47,7 +47,7 @@ _MAX_RATE = 1_000_000  # far above what one process sends
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Arguments that a copy of a node, or a pickle, does not have: those with secrets, sockets, or nothing to keep.
+# Names in `__init__` that copies and pickles of a node do not store: secrets, sockets, and the method's own names.
 _NOT_KEPT = frozenset({"self", "__class__", "api_key", "transport", "routes"})
 
 
@@ -205,7 +205,7 @@ class Node(Reads):
             ("oldest version", None if head is None else head.oldest_version),
             ("", "not read yet" if head is None else None),
             ("encoding", self.encoding if self.encoding != "json" else None),
-            ("", "closed" if self._connection.closing else None),
+            ("", "closed" if self._connection.closing.is_set() else None),
         ]
         return facts_html(f"node {self.name}", facts)
 
@@ -627,7 +627,7 @@ class Node(Reads):
         }
         copy = Node(**shared, api_key=self._connection.credentials.api_key or "", routes=self._routes)
         self._shares[id(copy)] = ref(copy)
-        if self._connection.closing:  # by another thread, meanwhile
+        if self._connection.closing.is_set():  # by another thread, meanwhile
             copy.close()
         return copy
 
@@ -648,10 +648,10 @@ class Node(Reads):
         NodeError, NodeUnreachable
             If the node does not report the state of its ledger.
         """
-        before = self._connection.sent
+        before = self._connection.here.sent
         with self.fresh():
             found = probe(self)
-        self.probed = replace(found, requests=self._connection.sent - before)
+        self.probed = replace(found, requests=self._connection.here.sent - before)
         self.probed_oldest = found.oldest_readable
         return self.probed
 

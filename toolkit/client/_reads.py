@@ -353,12 +353,11 @@ class Reads:
         """
         parsed, version = parse_type_tag(tag), as_version_or_head(ledger_version)
         data, head = self.one(self.prepare_resource(address, tag, version))
-        if version is None:
-            if head is None:
-                return data
-            version = head.version
+        read = head.version if version is None and head is not None else version
+        if read is None:
+            return data
         try:
-            return decode_json(self.abis.at(version).layout(parsed), data, where=tag)
+            return decode_json(self.abis.at(read).layout(parsed), data, where=tag)
         except errors.SchemaError as error:
             self.mask_error(error)
             raise
@@ -405,9 +404,8 @@ class Reads:
             try:
                 return int(result.value)  # without an ABI it is text
             except (TypeError, ValueError):
-                raise errors.SchemaError(
-                    f"{result.call.function}: expected one u64, got {result.value!r:.80}"
-                ) from None
+                got = f"{result.value!r:.80}"
+                raise errors.SchemaError(f"{result.call.function}: expected one u64, got {got}") from None
 
         return PreparedCall(view.request, view.asked, read)
 

@@ -259,9 +259,7 @@ def simulate_all(
 
     def prepared(request: SimulationRequest) -> PreparedCall[Simulation] | ToolkitError:
         number = numbers[request.sender] if _needs_sequence_number(request) else 0
-        if isinstance(number, ToolkitError):
-            return number
-        return _prepared(node, request, ledger, number)
+        return number if isinstance(number, ToolkitError) else _prepared(node, request, ledger, number)
 
     yield from send_all(node, requests, prepared)
 

@@ -85,7 +85,7 @@ def run_in_threads(
     Yields
     ------
     tuple of (int, result)
-        In the order of completion; those that are complete at the same time in the order of the tasks.
+        In the order of completion; results that are complete at the same time are in the order of the tasks.
     """
     threads = min(in_flight, _MAX_THREADS)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="toolkit-fetch")

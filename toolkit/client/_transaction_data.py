@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from toolkit.frames._balances import Slot
     from toolkit.move import Layout, TypeTag
 
-# Columns of transactions that a notebook shows, of so many rows.
+# Columns of the transactions that a notebook shows, and the number of their rows.
 _SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used", "changes", "events", "error_code")
 _ROWS_SHOWN = 6  # enough to see what the columns hold
-_SIMILAR = 0.8  # of difflib: a letter or two of a struct's name differ
+_SIMILAR = 0.8  # difflib's ratio: a letter or two of a struct's name differ
 _MAX_SUGGESTIONS = 3  # more are noise
 # Maximum number of columns that a warning about types lists.
 _MAX_COLUMNS = 8
@@ -89,7 +89,7 @@ class TransactionData:
     _by: ClassVar[str] = "request"
     """The column that identifies a transaction in its frames."""
     _identity: ClassVar[tuple[str, ...]] = ()
-    """The columns that precede those of a typed frame."""
+    """The columns that precede the fields in a typed frame."""
     _committed: ClassVar[bool] = False
 
     @property

@@ -241,7 +241,7 @@ def resolve_versions(
 
 
 def _periods(plan: Any) -> tuple[datetime, list[datetime]] | None:
-    """Return the first time, and those before which the last version is read; None for any other kind of plan."""
+    """Return the first time, and the times before which the last version is read; None for another kind of plan."""
     if isinstance(plan, VersionPlan):
         if plan.every is None:
             return None
@@ -346,9 +346,7 @@ def evenly(first: int, last: int, count: int) -> Sequence[int]:
     """Return `count` evenly spaced versions from first to last, both included; all of them if there are fewer."""
     if count > last - first:
         return range(first, last + 1)
-    if count == 1:
-        return [last]
-    return [first + (last - first) * index // (count - 1) for index in range(count)]
+    return [last] if count == 1 else [first + (last - first) * index // (count - 1) for index in range(count)]
 
 
 def open_pairs(outcomes: Mapping[int, Hashable], grid: Collection[int] = ()) -> list[tuple[tuple[int, int], int]]:

@@ -82,7 +82,7 @@ def record(kind: type, **fields: Form) -> Form:
 
 
 def variants(what: str, *forms: Form) -> Form:
-    """Return the form of an index and a value of the form at that index; the class of a value says which."""
+    """Return the form of an index and a value of the form at that index; the class of a value determines the index."""
     classes = [form.of for form in forms]
 
     def read(reader: Reader) -> Any:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", bound=msgspec.Struct)
 _Price = Annotated[int, msgspec.Meta(ge=0)]
 
-_MAX_TEXT = 300  # of a page, which is not for people who read an error
+_MAX_TEXT = 300  # characters of a page; more does not help the reader of an error
 _MAX_CODE = 200  # the longest documented one has 26
 # Only the start of a page is read, so that the following patterns never search an unbounded text.
 _MAX_BYTES = 8192

@@ -453,8 +453,8 @@ _CHANGE_KINDS: dict[type, _Reader] = {
 
 
 _CREATION_NUMBER_BYTES = 8  # a u64
-# Most texts are canonical already, which these patterns find quickly: an address of full length without leading zero,
-# and an address inside the text of a type, module or function that is neither that nor one digit.
+# Most texts are canonical already, which the first two patterns find quickly. The third finds the other addresses in a
+# type, module or function: neither of full length without a leading zero, nor of one digit.
 _FULL_ADDRESS = re.compile("0x[1-9a-f][0-9a-f]{63}")
 _FULL_HANDLE = re.compile("0x[0-9a-f]{64}")
 _OTHER_ADDRESS = re.compile("0x(?![1-9a-f][0-9a-f]{63}::|[0-9a-f]::)[0-9a-fA-F]+(?=::)")

@@ -84,7 +84,7 @@ _ZERO_WEB_AUTHN = b"\x00\x40" + bytes(64) + b"\x00\x00"
 _ZERO_KEYLESS = bytes(2 + 128 + 8 + 3) + bytes(1 + 8) + b"\x00\x20" + bytes(32) + b"\x00\x40" + bytes(64)
 _ZEROS = {"web_authn": _ZERO_WEB_AUTHN, "keyless": _ZERO_KEYLESS}
 
-# Types of signatures that are named otherwise than their keys.
+# Signature types whose names differ from the types of their keys.
 _SIGNATURE_OF_KEY = {"secp256r1_ecdsa": "web_authn", "federated_keyless": "keyless"}
 
 

@@ -489,7 +489,7 @@ class TestThreads:
                     pass
                 node.view(COUNT, ledger_version=500)
                 assert len(fake.sent("POST /view")) == 2
-                assert node._connection._here.repeats is False
+                assert node._connection.here.repeats is False
             node.view(COUNT, ledger_version=500)
         assert len(fake.sent("POST /view")) == 2
 
@@ -499,6 +499,6 @@ class TestThreads:
         other = Thread(target=get, args=(connection, ""), kwargs={"asked": "ledger"})
         other.start()
         other.join()
-        before = connection.sent
+        before = connection.here.sent
         get(connection, "", asked="ledger")
-        assert (before, connection.sent) == (0, 1)
+        assert (before, connection.here.sent) == (0, 1)
