@@ -37,7 +37,7 @@ from toolkit.client._http import NO_CREDENTIALS, Answer, Request
 from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from toolkit.client._http import Credentials
 
@@ -79,14 +79,6 @@ class Proxy:
     @property
     def is_socks(self) -> bool:
         return self.url.startswith("socks")
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Headers for the proxy alone."""
-        if self.login is None or self.is_socks:
-            return {}
-        sent = ":".join(self.login).encode("utf-8", "surrogateescape")
-        return {"Proxy-Authorization": f"Basic {base64.b64encode(sent).decode()}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,22 +292,14 @@ class SessionTransport:
         Limit in seconds for connecting, and for each wait for bytes. A whole request may take ten times as long.
     routes : Routes, optional
         Pass the routes that other transports to the same node share.
-    clock : callable, optional
-        Monotonic time in seconds; tests pass their own.
     """
 
     def __init__(
-        self,
-        credentials: Credentials = NO_CREDENTIALS,
-        *,
-        timeout_s: float = 30.0,
-        routes: Routes | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        self, credentials: Credentials = NO_CREDENTIALS, *, timeout_s: float = 30.0, routes: Routes | None = None
     ) -> None:
         self._routes = routes or Routes(timeout_s)
         self._credentials = credentials
         self._timeout_s = timeout_s
-        self._clock = clock
         self._lock = threading.Lock()
         self._closed = False
         self._adapters: dict[Route, _Adapter] = {}
@@ -374,7 +358,7 @@ class SessionTransport:
     @contextlib.contextmanager
     def _exchange(self) -> Iterator[None]:
         """Start the time limit of a request, and register the request so that `close` can end it."""
-        exchange = _Exchange(self._clock, self._clock() + http.TOTAL_TIMEOUTS * self._timeout_s)
+        exchange = _Exchange(time.monotonic() + http.TOTAL_TIMEOUTS * self._timeout_s)
         with self._lock:
             if self._closed:
                 raise ClosedError(http.CLOSED)
@@ -451,8 +435,7 @@ class _TotalTimeoutError(TimeoutError):
 class _Exchange:
     """A request in progress: its deadline and its socket."""
 
-    def __init__(self, clock: Callable[[], float], ends_at: float) -> None:
-        self._clock = clock
+    def __init__(self, ends_at: float) -> None:
         self._ends_at = ends_at
         self._socket: socket.socket | None = None
         self._broken_off = False
@@ -465,7 +448,7 @@ class _Exchange:
 
     def check(self) -> None:
         """Raise TimeoutError if the time limit has passed."""
-        if self._clock() >= self._ends_at:
+        if time.monotonic() >= self._ends_at:
             raise _TotalTimeoutError
 
     def break_off(self) -> None:
@@ -551,7 +534,9 @@ class _Adapter(HTTPAdapter):
         else:
             # Without a context of its own, the certificate of a proxy is not verified for http nodes.
             options["proxy_ssl_context"] = options.get("ssl_context")
-            manager = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers, **options)
+            login = base64.b64encode(":".join(proxy.login or ()).encode("utf-8", "surrogateescape")).decode()
+            headers = {"Proxy-Authorization": f"Basic {login}"} if proxy.login is not None else {}
+            manager = urllib3.ProxyManager(proxy.url, proxy_headers=headers, **options)
         if proxy is None or not proxy.is_socks:
             manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
         self.poolmanager = manager

@@ -156,9 +156,8 @@ def _address(value: object) -> str:
 
 
 def _function(value: object) -> str:
-    if isinstance(value, FunctionId):
-        return str(value)
-    return str(function_id(_text(value, "a function id (address::module::function)")))
+    what = "a function id (address::module::function)"
+    return str(value if isinstance(value, FunctionId) else function_id(_text(value, what)))
 
 
 @lru_cache(maxsize=1024)
@@ -172,19 +171,17 @@ def _type_text(value: object) -> str:
 
 
 def _hex(value: object) -> str:
-    if isinstance(value, bytes | bytearray):
-        return "0x" + bytes(value).hex()
-    return "0x" + parse_hex(_text(value, "hex digits")).hex()
+    data = value if isinstance(value, bytes | bytearray) else parse_hex(_text(value, "hex digits"))
+    return "0x" + data.hex()
 
 
 def _u64(value: object) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(U64_MAX)):
-        number = int(value)
+        number: int | None = int(value)
     else:
-        whole = None if isinstance(value, bool) else _whole(value)
-        if whole is None:
-            raise InputError(f"expected an integer, got {shorten(value)}")
-        number = whole
+        number = None if isinstance(value, bool) else _whole(value)
+    if number is None:
+        raise InputError(f"expected an integer, got {shorten(value)}")
     if not 0 <= number <= U64_MAX:
         raise InputError(f"expected an integer from 0 to 2^64 - 1, got {shorten(number)}")
     return number
