@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 2**20 - 1  # of a sheet, besides the names of the columns
 _MAX_CELL = 32_767
-_MAX_DIGITS = 10**15  # Excel holds numbers as floats and shows 15 digits
 
 
 def write_workbook(table: pa.Table, file: BinaryIO) -> None:
@@ -57,7 +56,8 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
 
 def _column(values: list[Any]) -> list[Any]:
     """Return the cells of a column: numbers, if Excel holds all of them, times, bools or text."""
-    if any(isinstance(value, int) and abs(value) >= _MAX_DIGITS for value in values):
+    # Excel holds numbers as floats and shows 15 digits.
+    if any(isinstance(value, int) and abs(value) >= 10**15 for value in values):
         return [None if value is None else str(value) for value in values]
     return [_value(value) for value in values]
 

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 # Not on every platform: without O_NONBLOCK the check before opening is what prevents waiting for a pipe.
 _ALWAYS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _PART = re.compile(r"\..+\.\d+(-[0-9a-f]{8})?\.part", re.DOTALL)  # names of unfinished files of `replacing`
-_ABANDONED_S = 86_400.0  # no file of the package takes a day to write
 
 
 def cache_folder() -> Path:
@@ -130,7 +128,7 @@ def open_descriptor(path: str | os.PathLike[str], flags: int, *, mode: int = 0o6
     """
     check_regular(path, follow=follow)
     try:
-        descriptor = os.open(path, flags | _ALWAYS | (0 if follow else _NO_LINK), mode)
+        descriptor = os.open(path, flags | _ALWAYS | (0 if follow else getattr(os, "O_NOFOLLOW", 0)), mode)
     except OSError as error:
         if error.errno == errno.ELOOP and not follow:
             _refuse_special(stat.S_IFLNK, path)
@@ -228,8 +226,11 @@ def part_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
 
 
-def remove_left_overs(folder: Path, *, age_s: float = _ABANDONED_S) -> None:
-    """Remove the unfinished files of a folder that are older than `age_s`, whose writers are gone."""
+def remove_left_overs(folder: Path, *, age_s: float = 86_400.0) -> None:
+    """Remove the unfinished files of a folder that are older than `age_s`, whose writers are gone.
+
+    No file of the package takes a day to write.
+    """
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in [entry for entry in entries if _PART.fullmatch(entry.name)]:
             with suppress(OSError):

@@ -20,9 +20,7 @@ MAX_TEXT = 2_000
 # Maximum length of a type, a name or a list of them that a message quotes; a type of a node has up to 65,536.
 MAX_NAMED = 400
 
-_LIMIT = 80
 _MAX_MEANT = 2
-_SIMILAR = 0.65  # share of letters from which names count as similar
 _JSON_KINDS: dict[type, str] = {bool: "boolean", str: "string", bytes: "bytes", dict: "object"}
 _JSON_KINDS |= dict.fromkeys((int, float), "number") | dict.fromkeys((list, tuple), "array")
 
@@ -32,7 +30,7 @@ def not_installed(what: str, package: str, extra: str) -> str:
     return f"{what} needs {package}, which is not installed: pip install 'ledger-toolkit[{extra}]'"
 
 
-def shorten(value: Any, limit: int = _LIMIT) -> str:
+def shorten(value: Any, limit: int = 80) -> str:
     """Return a value as ASCII text for a message.
 
     Parameters
@@ -165,7 +163,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     for one in dict.fromkeys(known):
         spelt.setdefault(one.lower(), []).append(one)
     wanted = name.lower()
-    close = [wanted] if wanted in spelt else get_close_matches(wanted, spelt, n=_MAX_MEANT, cutoff=_SIMILAR)
+    # Names count as similar from 65 % of equal letters on.
+    close = [wanted] if wanted in spelt else get_close_matches(wanted, spelt, n=_MAX_MEANT, cutoff=0.65)
     meant = [one for key in close for one in spelt[key]][:_MAX_MEANT]
     return f"did you mean {' or '.join(f'`{one}`' for one in meant)}?" if meant else ""
 

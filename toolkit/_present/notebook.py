@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 
-_ATTRS = "toolkit"
 _as_tables = True  # set by `set_display`
 
 # Packages whose frames are not shown in the traceback of an error of the toolkit.
@@ -104,7 +103,7 @@ def _frame_html(frame: Any, table: Callable[[Any, int], str]) -> str | None:
     """Return the HTML of a frame, or None if pandas is set to show text."""
     import pandas as pd
 
-    own = _ATTRS in frame.attrs or any(hasattr(dtype, "wide") for dtype in frame.dtypes)
+    own = "toolkit" in frame.attrs or any(hasattr(dtype, "wide") for dtype in frame.dtypes)
     if not own or not pd.get_option("display.notebook_repr_html"):
         return frame._repr_html_()  # type: ignore[no-any-return]
     if not _as_tables:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-# A distribution of this name exists on PyPI. Looking through the files of every installed distribution would find
-# others too, and would take longer than `connect` itself.
-_OTHER = "toolkit-*.dist-info"
 
 
 def same_name_problem() -> str | None:
     """Return what is wrong and what to do if a distribution `toolkit` is installed too, and None if not."""
-    other = next(_PACKAGE.parent.glob(_OTHER), None)
+    # A distribution of this name exists on PyPI. Looking through the files of every installed distribution would find
+    # others too, and would take longer than `connect` itself.
+    other = next(_PACKAGE.parent.glob("toolkit-*.dist-info"), None)
     if other is None:
         return None
     name = other.name.removesuffix(".dist-info").replace("-", " ")

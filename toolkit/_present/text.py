@@ -176,12 +176,6 @@ def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
     return shorten
 
 
-NO_NUMBER = "\u2013"  # shown in place of a missing number
-
-_FACTOR_FROM = 2
-_OCTAS_PER_APT = 10**8
-
-
 def number(value: float | None) -> str:
     """Return a quantity with thousands separators and at most two decimals; a dash for None.
 
@@ -191,7 +185,7 @@ def number(value: float | None) -> str:
     ('1,234', '2.5', '0.13')
     """
     if value is None:
-        return NO_NUMBER
+        return "\u2013"
     if value == round(value):
         return f"{round(value):,}"
     return f"{value:,.2f}".rstrip("0").rstrip(".")
@@ -235,7 +229,7 @@ def relative_change(before: int | None, after: int | None) -> str:
         return ""
     if before == 0:
         return f"{after - before:+,}"
-    if after >= _FACTOR_FROM * before:
+    if after >= 2 * before:
         return times(round(after / before, 1))
     return f"{100 * (after - before) / before:+.3g} %"
 
@@ -275,6 +269,6 @@ def octas_as_apt(octas: int) -> str:
     >>> octas_as_apt(4100), octas_as_apt(-50)
     ('0.000041', '-0.0000005')
     """
-    whole, rest = divmod(abs(octas), _OCTAS_PER_APT)
+    whole, rest = divmod(abs(octas), 10**8)
     digits = f"{rest:08d}".rstrip("0")
     return f"{'-' if octas < 0 else ''}{whole:,}{f'.{digits}' if digits else ''}"

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from toolkit.wire import LedgerState
 
-_PARTS = "*/*__*_to_*.parquet"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 # Errors of pyarrow for a file that is damaged or not Parquet.
 _UNREADABLE = (OSError, ValueError, pa.ArrowException)
@@ -91,7 +90,7 @@ class Folder:
             checked_path(self.path).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"archive folder {self.path} cannot be created: {error.strerror}") from None
-        if not self.exists() and any(self.path.glob(_PARTS)):
+        if not self.exists() and any(self.path.glob("*/*__*_to_*.parquet")):
             raise InputError(f"{self.path} contains archive files but no {NAME}; restore it, or choose another folder")
         with locked(self.path, "sync") as check:
             self._check_lock = check

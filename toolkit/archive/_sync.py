@@ -32,14 +32,7 @@ if TYPE_CHECKING:
     from toolkit.client._versions import Versions
     from toolkit.wire import LedgerState, ViewFunction
 
-# Versions of a file: at 5 kB each, 50 MB of JSON are in memory at once, and 10^7 versions are 1,000 files of a table.
-DEFAULT_PARTITION = 10_000
-DEFAULT_TABLES = ("transactions", "events", "changes")
-# One read per page of transactions: a view then about doubles the number of requests.
-DEFAULT_EVERY = PAGE
 _MIN_PARTITION, _MAX_PARTITION = PAGE, 1_000_000
-# Partitions per task that are read beyond the first one that is missing; those that were read wait for their place.
-_AHEAD = 2
 
 
 def sync(
@@ -164,7 +157,7 @@ def _tables(
     tables: Sequence[str] | None, events: Mapping[str, str] | None, views: Mapping[str, str | ViewFunction] | None
 ) -> tuple[Table, ...]:
     """Return the tables that a caller names, checked."""
-    names = {"transactions", *(DEFAULT_TABLES if tables is None else tables)}
+    names = {"transactions", *(("events", "changes") if tables is None else tables)}
     if isinstance(tables, str) or not names <= set(BASIC):
         raise InputError(f"tables: expected one or more of {', '.join(BASIC)}, got {tables!r:.80}")
     found = [Table(name) for name in BASIC if name in names]
@@ -208,7 +201,9 @@ def _new(
     files: str | None,
 ) -> Manifest:
     """Return the manifest of an archive without rows."""
-    partition, every = partition or DEFAULT_PARTITION, every or DEFAULT_EVERY
+    # At 5 kB each, the JSON of 10,000 versions is 50 MB of memory, and 10^7 versions are 1,000 files of a table.
+    # One read of a view per page of transactions about doubles the number of requests.
+    partition, every = partition or 10_000, every or PAGE
     if not _MIN_PARTITION <= partition <= _MAX_PARTITION or every < 1:
         raise InputError(
             f"partition must be {_MIN_PARTITION:,} to {_MAX_PARTITION:,} versions and every at least 1, got "
@@ -316,7 +311,8 @@ class _Sync:
         stored = 0
         with self._node.with_share(max_tasks) as share:
             tasks = ((share, folder, manifest, part) for part in parts)
-            with closing(results(pool, _read_to_files, tasks, max_tasks, ahead=_AHEAD * max_tasks)) as found:
+            # Read beyond the first partition that is missing; those that were read wait for their place.
+            with closing(results(pool, _read_to_files, tasks, max_tasks, ahead=2 * max_tasks)) as found:
                 for place, read in found:
                     early[place] = read
                     while stored in early:

@@ -34,13 +34,7 @@ if TYPE_CHECKING:
     from toolkit.client._reads import Reads
     from toolkit.wire import LedgerState
 
-# Partitions whose rows are held: pages are read in order, by several threads at once.
-_MAX_PARTITIONS = 2
-# Resources and modules whose writes are held: a study asks for the same ones at many versions.
-_MAX_WRITTEN = 256
 _TABLES = ("transactions", "events", "changes")
-# Paths of reads at a version. Without one, they would mean the node's head instead of the archive's.
-_VERSIONED = ("/accounts/", "/view", "/tables/")
 # Fields of transactions that nodes print as text, by column.
 _NUMBERS = (
     "gas_used",
@@ -91,8 +85,9 @@ class ArchiveTransport:
     def __init__(self, folder: Folder, manifest: Manifest, head: LedgerState, live: Reads | None) -> None:
         self._folder, self._manifest, self._head, self._live = folder, manifest, head, live
         self._lock = threading.Lock()
-        self._partition = lru_cache(_MAX_PARTITIONS)(self._read_partition)
-        self._written = lru_cache(_MAX_WRITTEN)(self._read_written)
+        # Pages are read in order, by several threads at once; a study asks for the same resources at many versions.
+        self._partition = lru_cache(2)(self._read_partition)
+        self._written = lru_cache(256)(self._read_written)
 
     def close(self) -> None:
         """Release the rows that are held."""
@@ -134,7 +129,8 @@ class ArchiveTransport:
     def _from_live(self, live: Reads, request: Request) -> Answer:
         """Return the answer of the node, at the head of the archive if the request names no version."""
         where = request.url.split("/v1", 1)[1]
-        if where.startswith(_VERSIONED) and "ledger_version=" not in where:
+        # Without a version, these paths would mean the node's head instead of the archive's.
+        if where.startswith(("/accounts/", "/view", "/tables/")) and "ledger_version=" not in where:
             where += f"{'&' if '?' in where else '?'}ledger_version={self._head.version}"
         there = Request(request.method, live.url + where, request.body, request.headers)
         try:

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 _MAX_DECIMALS = 38
 _MAX_DIGITS = 76
-_MAX_PLACES = 400  # no column of integers has a quotient other than 0 beyond
-_NONE = frozenset({"pow", "rpow", "divmod", "rdivmod"})  # powers hardly ever fit
 _COMPARE = {"eq": pc.equal, "ne": pc.not_equal, "lt": pc.less}
 _COMPARE |= {"le": pc.less_equal, "gt": pc.greater, "ge": pc.greater_equal}
 
@@ -76,7 +74,7 @@ def plain_number(value: Any) -> Any:
 def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
     """Apply an arithmetic operator."""
     name = op.__name__
-    if name in _NONE:
+    if name in {"pow", "rpow", "divmod", "rdivmod"}:  # powers hardly ever fit
         raise TypeError(f"unsupported operand for {name}: {left.dtype}; series.astype(object) has Python ints")
     theirs = _kind(other)
     kind = left.dtype.wide if theirs is None else common_kind(left.dtype.wide, theirs)
@@ -311,7 +309,8 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
     places = _places(decimals, series)
     _check_integers(series, "scaled")
     largest = max((place for place in places if place is not None), default=0)
-    most, of = (_MAX_DECIMALS, " for exact results") if exact else (_MAX_PLACES, "")
+    # No column of integers has a quotient other than 0 beyond 400 places.
+    most, of = (_MAX_DECIMALS, " for exact results") if exact else (400, "")
     if largest > most:
         raise InputError(f"decimals must be at most {most}{of}, got {shown(largest)}")
     quotients, typing = _decimals(series, places, largest) if exact else _floats(series, places)
@@ -398,9 +397,6 @@ def _integers(series: pd.Series) -> list[int]:
 # reductions -----------------------------------------------------------------------------------------------------------
 
 
-STATISTICS = frozenset({"mean", "median", "var", "std"})  # names that `statistic` takes
-
-
 def arrow_backed(array: pa.Array, dtype: Any) -> Any:
     """Return an Arrow array as an array of one of pandas' Arrow-backed dtypes."""
     return dtype.__from_arrow__(pa.chunked_array([array]))
@@ -465,7 +461,7 @@ def reduce_array(
         return booleans(pa.array([None if result is pd.NA else result], pa.bool_())) if keepdims else result
     present = len(array) - array.storage.null_count
     missing = array._hasna and not skipna
-    if name in STATISTICS:
+    if name in {"mean", "median", "var", "std"}:
         numbers = [number for number in to_ints(array.storage, kind) if number is not None]
         found = None if missing else statistic(name, numbers, ddof=options.get("ddof", 1))
         return floats([found]) if keepdims else pd.NA if found is None else found

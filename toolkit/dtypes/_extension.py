@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_EXACT_FLOATS = 2.0**53
-
-
 class WideIntIndex(pd.Index):
     """Index of u128, u256, i128 or i256; pandas builds it for those dtypes.
 
@@ -69,7 +66,7 @@ class WideIntIndex(pd.Index):
         index = super()._maybe_cast_listlike_indexer(_exact(target))  # type: ignore[misc]
         if index.dtype.kind == "f":
             labels = index.to_numpy(dtype=np.float64, na_value=0)
-            large = labels[np.isfinite(labels) & (np.abs(labels) >= _EXACT_FLOATS)]
+            large = labels[np.isfinite(labels) & (np.abs(labels) >= 2.0**53)]
             if len(large):
                 got = limbs.shown(float(large[0]))
                 raise InexactError(

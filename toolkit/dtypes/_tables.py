@@ -40,9 +40,7 @@ _DECIMAL = pa.decimal128(38, 0)
 _DIGITS = frozenset(
     {_DECIMAL.id, pa.decimal256(76, 0).id, *(kind().id for kind in (pa.string, pa.large_string, pa.null))}
 )
-_MAX_TYPE = 80  # maximum length of an Arrow type in a message: a struct is as long as its fields
 _SHOWN_META = ("unit", "source", "typing")
-_MAX_TEXT_BYTES = 2**31  # maximum size of the text of an Arrow column of type `string`
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:
@@ -227,7 +225,7 @@ def _widened(table: pa.Table) -> pa.Table:
         if name not in KINDS or kind.id not in _DIGITS:
             raise SchemaError(
                 f"column {shown(field.name)}: marked as wide integers of dtype {shown(name)}, but its type is "
-                f"{str(field.type)[:_MAX_TYPE]}; expected one of {', '.join(KINDS)}, as text or decimals",
+                f"{str(field.type)[:80]}; expected one of {', '.join(KINDS)}, as text or decimals",
                 column=field.name,
             )
         metadata = {key: value for key, value in field.metadata.items() if key != _WIDE}
@@ -447,7 +445,7 @@ def write_excel_file(frame: pd.DataFrame, file: BinaryIO) -> None:
 def _narrowed(table: pa.Table) -> pa.Table:
     """Convert text that pandas stores as `large_string` to `string`, the type of the schemas, if it fits."""
     for place, field in enumerate(table.schema):
-        if pa.types.is_large_string(field.type) and table.column(place).nbytes < _MAX_TEXT_BYTES:
+        if pa.types.is_large_string(field.type) and table.column(place).nbytes < 2**31:
             table = table.set_column(place, field.with_type(pa.string()), table.column(place).cast(pa.string()))
     return table
 

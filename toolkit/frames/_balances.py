@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_FROM_SEED = b"\xfe"  # end of what the address of a named object is derived from
 _STORES = (
     r"^0x1::(coin::CoinStore<.+>|fungible_asset::(FungibleStore|ConcurrentFungibleBalance)|object::Object(Core|Group))$"
 )
@@ -37,8 +36,6 @@ _COIN_STORE = re.compile(r"0x1::coin::CoinStore<(.+)>")
 _CHANGE_COLUMNS = ("address", "resource_type", "data")
 _EVENT_COLUMNS = ("type", "account_address", "creation_number", "data")
 _FEE_COLUMNS = ("gas_used", "gas_unit_price", "total_charge_gas_units", "storage_fee_refund_octas")
-_HEAD_COLUMNS = ("type", "sender", "fee_payer", *_FEE_COLUMNS)
-_USER_TRANSACTION = "user_transaction"
 # Errors of events and stores of another shape, on other chains; such events are ignored.
 _SHAPE_ERRORS = (KeyError, TypeError, AttributeError, ToolkitError)
 _Columns = dict[str, list[Any]]
@@ -47,7 +44,6 @@ _Moved = tuple[str, str, str, int]  # owner, asset, standard and signed amount o
 Slot = tuple[Any, str, str]
 
 _FUNGIBLE_STORE, _OBJECT_CORE = "0x1::fungible_asset::FungibleStore", "0x1::object::ObjectCore"
-_OBJECT_GROUP = "0x1::object::ObjectGroup"
 _STORE_DELETION = "0x1::fungible_asset::FungibleStoreDeletion"
 _OBJECT_TRANSFERS = ("0x1::object::Transfer", "0x1::object::TransferEvent")
 
@@ -135,7 +131,7 @@ class Stores:
         if text is None:
             if kind:
                 self.deleted.add((address, kind))
-            elif resource == _OBJECT_GROUP:
+            elif resource == "0x1::object::ObjectGroup":
                 self.gone.add(address)
             return
         data = parse_json(text, "data")
@@ -201,7 +197,7 @@ def balance_frame(
     stored = pc.match_substring_regex(writes["resource_type"], _STORES)
     written = _grouped(writes.filter(stored), by, _CHANGE_COLUMNS)
     emitted = _grouped(emissions.filter(pc.is_in(emissions["type"], value_set=moving)), by, _EVENT_COLUMNS)
-    heads = plain_columns(transactions, [*dict.fromkeys([by, *identity, *_HEAD_COLUMNS])])
+    heads = plain_columns(transactions, [*dict.fromkeys([by, *identity, "type", "sender", "fee_payer", *_FEE_COLUMNS])])
     found: list[tuple[int, dict[str, Any]]] = []
     waiting: list[tuple[int, _Fee | None, Stores, list[_Event], list[Slot]]] = []
 
@@ -300,7 +296,8 @@ def _add_conversions(stores: Stores, before: Stores, moved: dict[tuple[str, str]
 
 def _paired(owner: str, coin: str, stores: Stores) -> str:
     """Return the fungible asset that a coin of an owner was converted to; its address is derived from the coin."""
-    seed = address_to_bytes(APT_METADATA) + wire_type(parse_type_tag(coin)).encode() + _FROM_SEED
+    # The address of a named object is derived from its creator, its name, and this byte.
+    seed = address_to_bytes(APT_METADATA) + wire_type(parse_type_tag(coin)).encode() + b"\xfe"
     derived = APT_METADATA if coin == APT else address_from_bytes(hashlib.sha3_256(seed).digest())
     held = {asset for store, (asset, _) in stores.assets.items() if _owns(owner, store, stores)}
     return derived if derived in held else "unknown"
@@ -337,7 +334,7 @@ class _Fee:
 def _fee_of(head: dict[str, Any]) -> _Fee | None:
     """Return the fee of a transaction, None if nobody pays one."""
     payer = head["fee_payer"] or head["sender"]
-    if head["type"] != _USER_TRANSACTION or payer is None or head["gas_used"] is None:
+    if head["type"] != "user_transaction" or payer is None or head["gas_used"] is None:
         return None
     units, price = head["total_charge_gas_units"], head["gas_unit_price"]
     if units is None:  # transactions before 2023 have no fee statement: their fee includes storage

@@ -383,7 +383,8 @@ def written_items_frame(
     picked = rows.select([*identity, "change_index"])
     kinds = rows["type"].to_pylist()
     deleted = [kind == ChangeKind.DELETE_TABLE_ITEM for kind in kinds]
-    field = described_field("deleted", pa.bool_(), source="changes[].type", typing="schema", meaning=_DELETED)
+    meaning = "whether the change deletes the item"
+    field = described_field("deleted", pa.bool_(), source="changes[].type", typing="schema", meaning=meaning)
     picked = picked.append_column(field, pa.array(deleted, type=pa.bool_()))
     places = _places(rows)
     texts = rows["data"].to_pylist()
@@ -394,9 +395,6 @@ def written_items_frame(
         for column in _item_columns(name, cells, places, rows["ledger_version"].to_pylist(), default[place]):
             picked = picked.append_column(*column)
     return to_pandas(picked)
-
-
-_DELETED = "whether the change deletes the item"
 
 
 def _item_columns(

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _MAGIC = bytes.fromhex("a11ceb0b")
 _METADATA_TABLE = 0x10
-_METADATA_KEYS = frozenset({b"aptos::metadata_v0", b"aptos::metadata_v1"})
 
 
 class GenericParam(msgspec.Struct, frozen=True):
@@ -350,7 +349,7 @@ def _errors_in(bytecode: object) -> tuple[ErrorAbi, ...]:
             table = Reader(data[start + offset : start + offset + size] if kind == _METADATA_TABLE else b"")
             while table.remaining:
                 key, value = table.bytes(), Reader(table.bytes())
-                if key in _METADATA_KEYS:  # the value starts with a map of errors
+                if key in {b"aptos::metadata_v0", b"aptos::metadata_v1"}:  # the value starts with a map of errors
                     return tuple(ErrorAbi(value.u64(), value.string(), value.string()) for _ in range(value.uleb128()))
     except (SchemaError, ValueError):
         pass

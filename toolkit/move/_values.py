@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from toolkit.move._bcs import Reader
 
-# Every table of the framework is one, or has one inside.
-_TABLE = ("0x1", "table", "Table")
-
 
 def decode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
     """Decode a Python value from the JSON that nodes print.
@@ -306,7 +303,8 @@ def tables_in(layout: Layout, value: Any, field: str = "") -> Iterator[DeclaredT
     dot = f"{field}." if field else ""
     match layout:
         case StructOf(tag, fields) if isinstance(value, dict):
-            if (tag.address, tag.module, tag.name) == _TABLE and len(tag.type_arguments) == 2:  # noqa: PLR2004
+            # Every table of the framework is one of these, or has one inside.
+            if tag.base == "0x1::table::Table" and len(tag.type_arguments) == 2:  # noqa: PLR2004
                 if (handle := _handle(value.get("handle"))) is not None:
                     key, item = tag.type_arguments
                     yield DeclaredTable(handle, str(key), str(item), field)

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 
 COLUMNS = ("label", "source", "gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "gas_unit_price")
-MIN_NAMED_SHARE = 0.06  # a part that is narrower than this share of the axis has no room for its number
 MAX_BARS = 40  # fill two screens
-MAX_KINDS = 6  # of the committed transactions of a call; of more kinds, the most frequent are drawn
 
 
 def gas_breakdown(
@@ -130,7 +128,7 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
     last = alone.assign(count=counts).drop_duplicates(keys, keep="last")
     found = [_parts(last).assign(kind="", count=last["count"].to_numpy(dtype=np.int64))]
     for _, mine in rows[committed].groupby("label", sort=False):
-        for kind, those in kinds_of(mine)[:MAX_KINDS]:
+        for kind, those in kinds_of(mine)[:6]:  # the most frequent
             found.append(_parts(those.tail(1)).assign(kind=kind, count=len(those)))
     labels = list(observations["label"].unique())
     every = pd.concat(found, ignore_index=True)
@@ -169,7 +167,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
         left, narrow = 0.0, []
         for name, colour in colours.items():
             value = row[name]
-            if value >= MIN_NAMED_SHARE * widest:
+            if value >= 0.06 * widest:  # a narrower part has no room for its number
                 at, text = (left + value / 2, place), number(round(value))
                 style.write(ax, text, at, gid="part", size="x-small", colour=style.on(colour), ha="center")
             elif round(value):

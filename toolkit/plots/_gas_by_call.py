@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 BINS = 90
 HEIGHT, NARROW_HEIGHT = 0.78, 0.6  # share of the height of a row for its tallest bar; below the row's name
-FAILED_ALPHA = 0.4
-STRIP_ROW = 0.5  # height of a row of marks of a timeline, in rows of calls
 COLUMNS = 480  # of a row: about one for two pixels of the width of a figure
 FAILED_COLOUR = "#c6ccd2"
 COLOURS = (style.BLUE, "#f4f4f2", style.VERMILLION)  # of less, equal and more gas
@@ -148,7 +146,7 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         unit = tallest / max(int((good + failed).max()), 1)
         drawn = good + failed > 0  # the other bars have no height, but take most of the time
         foot = place + (0.45 if tallest == HEIGHT else 0.34)
-        parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, FAILED_ALPHA))
+        parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, 0.4))
         for part, count, bottom, alpha in parts:
             if count.any():
                 look: dict[str, Any] = {
@@ -307,7 +305,7 @@ def _draw(
         ax.pcolormesh(edges, heights, cells, cmap=grey, rasterized=True, gid="failed-cells")
         ax.add_patch(Rectangle((edges[0], 0), 0, 0, color=FAILED_COLOUR, label="no result"))
     ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.paper(ax), linewidth=2.5)
-    strip = STRIP_ROW * time.timeline_rows(changes)
+    strip = 0.5 * time.timeline_rows(changes)  # a row of marks is half as high as a row of a call
     limit = min(style.name_limit(ax, beside=True), 44)
     nodes = [f"\n({figure_text(series.node, limit)})" if series.node else "" for series in found]
     names = [figure_text(series.name, limit) + node for series, node in zip(found, nodes, strict=True)]

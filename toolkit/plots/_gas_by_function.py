@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 COLUMNS = ("stack", "category", "internal_gas")
 COLOURS = {**style.PART_COLOURS, "rounding": style.GREY}
 GAS_UNIT = 1_000_000  # internal gas units in a gas unit, if a frame is drawn: all public networks have this number
-_GAP_PT = 0.8
 
 
 @dataclass
@@ -161,6 +160,6 @@ def _draw(
 def _rectangle(ax: Axes, at: tuple[int, int, int], unit: int, **look: Any) -> Rectangle:
     """Draw a box of a given left edge, level and gas."""
     left, level, gas = at
-    box = Rectangle((left / unit, level), gas / unit, 0.94, edgecolor=style.paper(ax), linewidth=_GAP_PT, **look)
+    box = Rectangle((left / unit, level), gas / unit, 0.94, edgecolor=style.paper(ax), linewidth=0.8, **look)
     ax.add_patch(box)
     return box

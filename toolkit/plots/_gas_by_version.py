@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 RUG_STRIP = 0.045  # share of the height of the axes for each failing call
 MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the last row
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
-CAPTION_STRIP = 0.15  # share of the height of the axes for two rows of captions
-MARK_COLUMNS = 400
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # kinds of one call; more lines cannot be distinguished
-FAINT = 0.4  # opacity of transactions whose levels are drawn as lines
 MAX_LINES = 12  # calls whose lines can be distinguished in one pair of axes
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
 
@@ -145,7 +142,7 @@ def gas_by_version(
         failing = [series for series in found if series.failures()]
         strip = time.TIMELINE_ROW * time.timeline_rows(changes)
         below = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP + strip
-        above = CAPTION_STRIP if marks is not None else 0.0
+        above = 0.15 if marks is not None else 0.0  # share of the height for two rows of captions
         _set_axes(axes, found, times, x=x, below=below + 0.02 * (below > 0), above=above)
         _draw_rug(axes, failing, looks, above=strip)
         time.draw_timeline(axes, changes, share=strip)
@@ -265,7 +262,7 @@ def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) ->
         if chosen.any():
             size = 7 if good and not committed else 4 if faint else 5 if chosen.sum() <= MAX_LARGE_DOTS else 3
             look = {"marker": "x" if not good else "." if committed else "d", "markersize": size}
-            look |= {"alpha": FAINT if faint else 0.75 if committed else 1, "zorder": 2 if faint else 4}
+            look |= {"alpha": 0.4 if faint else 0.75 if committed else 1, "zorder": 2 if faint else 4}
             look |= {"gid": f"gas-{'committed' if committed else 'simulated'}", "clip_on": False}
             [drawn] = ax.plot(series.versions[chosen], series.gas[chosen], color=colour, linestyle="none", **look)
     return drawn
@@ -340,7 +337,7 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     if marks.empty:
         return marks
     # A drift of thousands of steps is a band of marks; one mark per column draws the same band.
-    column = columns_of(marks["x"].to_numpy(dtype=np.float64), MARK_COLUMNS)
+    column = columns_of(marks["x"].to_numpy(dtype=np.float64), 400)
     hidden = marks.assign(column=column).duplicated(["label", "cause", "column"]) & marks["drift"]
     return marks[~hidden]
 

@@ -54,7 +54,6 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
 
 
 _LONG_NAMES_PT = 60
-MAX_LEGEND_SHARE = 0.45  # of the height of axes; a higher legend leaves too little of them
 
 
 class Placed(Artist):
@@ -219,7 +218,7 @@ def legend_below(ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines
         for rows in range(1, len(entries) + 1):
             if sum(max(widths[at : at + rows]) for at in range(0, len(widths), rows)) <= width:
                 break
-        if entries and rows * 1.4 * size < MAX_LEGEND_SHARE * height:
+        if entries and rows * 1.4 * size < 0.45 * height:  # a higher legend leaves too little of the axes
             below = 1.25 * (ticks * lines + label) + 14
             under = ScaledTranslation(-left / 72, -below / 72, figure.dpi_scale_trans)
             place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "frameon": False}

@@ -73,13 +73,8 @@ DOTS = (0, (1, 2.5))
 
 PART_COLOURS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
 MIN_LOG_RATIO = 20  # of largest to smallest gas, for a logarithmic axis
-WIDTH = 7.0  # inches, of a figure that is created: its text can be read in a column of a page, and as a thumbnail
-NAME_ABOVE = -0.42  # of the middle of a row, where its name is inside narrow axes
 MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
-_ROW_INCHES, _NAMED_ROW_INCHES = 0.19, 0.34  # of a row with its name beside or above it, at least
-_FINE_TICK_PT = 40  # width of a tick label on a logarithmic axis
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
-UNNAMED = "_nolegend_"  # label of artists that have no entry in a legend
 
 
 class CauseMark(NamedTuple):
@@ -211,7 +206,7 @@ def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: flo
 
 def once(ax: Axes, label: str) -> str:
     """Return a label for a legend if no artist of the axes has it yet."""
-    return UNNAMED if label in ax.get_legend_handles_labels()[1] else label
+    return "_nolegend_" if label in ax.get_legend_handles_labels()[1] else label
 
 
 # axes -----------------------------------------------------------------------------------------------------------------
@@ -260,7 +255,8 @@ def drawing(
         if ax is None:
             from matplotlib import pyplot as plt
 
-            _, ax = plt.subplots(figsize=figsize or (WIDTH, height), layout="constrained")
+            # 7 inches: the text can be read in a column of a page, and as a thumbnail.
+            _, ax = plt.subplots(figsize=figsize or (7.0, height), layout="constrained")
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_axisbelow(True)
         ax.set_title(title, wrap=True)
@@ -288,7 +284,8 @@ def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int) -
         height, wide = figure_of(ax).get_figheight() * ax.get_position(original=True).height, is_wide(ax)
     else:
         height, wide = (0.8 * figsize[1], figsize[0] >= MIN_WIDE) if figsize else (np.inf, True)
-    return int(min(most, max(height / (_ROW_INCHES if wide else _NAMED_ROW_INCHES), 3)))
+    # The least height of a row in inches, with its name beside or above it.
+    return int(min(most, max(height / (0.19 if wide else 0.34), 3)))
 
 
 def is_wide(ax: Axes) -> bool:
@@ -329,7 +326,7 @@ def name_rows(
         limit, place = name_limit(ax), {"ha": "left", "va": "center"}
         lines = [name.replace("\n", ", ") for name in names]
         names = [name if len(name) <= limit else name[: limit - 1].rstrip("\\ ") + "…" for name in lines]
-        ax.set_yticks(np.arange(len(names)) + NAME_ABOVE, names, **cast("Any", place))
+        ax.set_yticks(np.arange(len(names)) - 0.42, names, **cast("Any", place))
         ax.tick_params(axis="y", pad=-2)
     else:
         ax.set_yticks(np.arange(len(names)) + shift, names)
@@ -424,7 +421,7 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
         set_scale = getattr(ax, f"set_{side}scale")
         set_scale("log") if low > 0 else set_scale("symlog", linthresh=1)
         across = 72 * (0.6 * room(ax) if side == "x" else 0.7 * figure_of(ax).get_figheight())
-        fine = 3 * np.log10(high / least) * _FINE_TICK_PT < across
+        fine = 3 * np.log10(high / least) * 40 < across  # a tick label has 40 points
         decades = LogLocator(subs=(1, 2, 5) if fine else (1,)).tick_values(1, 10 * high)
         axis.set_major_locator(FixedLocator([0.0] * (low == 0) + [tick for tick in decades if tick >= 1]))
         axis.set_minor_locator(NullLocator())
@@ -474,7 +471,6 @@ _SVG_RC: dict[Any, Any] = {
     **dict.fromkeys(("xtick.color", "ytick.color"), GRID),
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "axes.labelsize"), 8.5),
 }
-_NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
 
 
 def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> str:
@@ -504,7 +500,8 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[A
         for patch in (figure.patch, axes.patch):
             patch.set_visible(False)
         canvas: Any = FigureCanvasSVG(figure)  # its methods have no annotations
-        canvas.print_svg(text, metadata=_NO_METADATA)  # Figure.savefig draws twice
+        nothing_more = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        canvas.print_svg(text, metadata=nothing_more)  # Figure.savefig draws twice
     svg = text.getvalue()
     box = re.search(r'viewBox="([\d. ]+)"', svg)
     body = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]

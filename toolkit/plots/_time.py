@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 TIMELINE_ROW = 0.045  # share of the height of the axes for a row of marks of a timeline
 _MAX_TIMELINE_ROWS = 3  # so that the strip takes at most a seventh of the height
 _MAX_TIMELINE_LINES = 60  # lines of more changes would hide the gas
-_TIMELINE_GAP = 0.015  # least distance of marks in one row, as a share of the width
-_BEYOND = 1_000.0  # versions beyond the known times that a date axis can show
 _DAY_S = 86_400.0
-_MIN_DAYS = 3.0  # of a range whose ticks have dates; labels of a shorter range have hours
-_NEAR = 0.01  # of the span of known times: a version beyond them has the date of the next known one
 _dates: Any = dates  # it has no types
 
 
@@ -62,7 +58,7 @@ def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[Ti
         start, end = float(row["version_before"]), float(row["ledger_version"])
         x = end if row["exact"] else (start + end) / 2
         if first <= x <= last:
-            gap = _TIMELINE_GAP * (last - first)
+            gap = 0.015 * (last - first)  # least distance of marks in one row
             place = next((place for place, used in enumerate(ends) if x - used >= gap), _MAX_TIMELINE_ROWS - 1)
             ends[place] = x
             found.append(TimelineMark(x, start, end, Cause.of(row["kind"]), bool(row["exact"]), place))
@@ -204,7 +200,7 @@ def _version_dates(ax: Axes, versions: Floats, seconds: Floats) -> _VersionDates
     days = np.maximum.accumulate(seconds) / _DAY_S
     pace = (days[-1] - days[0]) / (versions[-1] - versions[0])
     days = days + np.arange(len(days)) * (days[-1] - days[0]) * 1e-9  # versions of one block have one time
-    reach = _BEYOND + versions[-1] - versions[0]
+    reach = 1_000.0 + versions[-1] - versions[0]  # versions beyond the known times that the axis can show
     return _VersionDates(
         np.concatenate(([versions[0] - reach], versions, [versions[-1] + reach])),
         np.concatenate(([days[0] - reach * pace], days, [days[-1] + reach * pace])),
@@ -230,13 +226,14 @@ def date_axis(ax: Axes, versions: Floats, seconds: Floats) -> None:
 def add_dates(ax: Axes, versions: Floats, seconds: Floats) -> None:
     """Write dates below the ledger versions of an x axis; the parameters are those of `date_axis`."""
     ticks = _version_dates(ax, versions, seconds)
-    form = "%Y-%m-%d" if seconds[-1] - seconds[0] > _MIN_DAYS * _DAY_S else "%m-%d %H:%M"
+    form = "%Y-%m-%d" if seconds[-1] - seconds[0] > 3 * _DAY_S else "%m-%d %H:%M"
 
     def text(version: float, _: object) -> str:
         known = float(np.clip(version, versions[0], versions[-1]))
         if version < 0:
             return ""
-        near = abs(version - known) <= _NEAR * (versions[-1] - versions[0])  # otherwise the date would be a guess
+        # A version beyond the known times has the date of the next known one; further away it would be a guess.
+        near = abs(version - known) <= 0.01 * (versions[-1] - versions[0])
         return f"{version:.0f}\n{f'{_dates.num2date(ticks.dates(known)):{form}}' if near else ''}"
 
     whole_ticks(ax.xaxis, FuncFormatter(text), characters=len("2026-05-01"))

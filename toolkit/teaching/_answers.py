@@ -17,7 +17,6 @@ from toolkit.wire import EntryFunction, SimulationRequest
 
 CELL_SOURCE = "__contract_cell__"
 """Attribute of a contract class: the code of the ``%%contract`` cell that it is from."""
-_MAX_DIGITS = 400
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -57,7 +56,7 @@ def answer_of(value: Any) -> Answer:  # noqa: PLR0911 - one per kind
         return Answer(AnswerKind.TEXT, name, str.__str__(value), " (write a number without quotes)")
     if kind is bool:
         return Answer(AnswerKind.OTHER, name)
-    if issubclass(kind, Integral) and abs(int(value)) < 10**_MAX_DIGITS:
+    if issubclass(kind, Integral) and abs(int(value)) < 10**400:
         return Answer(AnswerKind.NUMBER, name, str(int(value)))
     if issubclass(kind, Real | Decimal):
         return Answer(AnswerKind.FRACTION, name, advice=_advice_on_fractions(value))

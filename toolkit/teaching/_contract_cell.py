@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 _MODULE = "contract_cell"
-_MAX_NAMED = 6
-_ANNOTATIONS = __future__.annotations.compiler_flag
 
 
 def add_contract_cell(shell: Any) -> None:
@@ -62,9 +60,7 @@ def _ledger(variables: Mapping[str, Any], name: str) -> Ledger:
             raise InputError(f"{name} must be a toolkit.embedded.Ledger, got {type(variables[name]).__name__}")
         return ledgers[name]
     if len({id(ledger) for ledger in ledgers.values()}) > 1:
-        raise InputError(
-            f"there are several ledgers, {listed(list(ledgers), _MAX_NAMED)}: write %%contract and one of them"
-        )
+        raise InputError(f"there are several ledgers, {listed(list(ledgers), 6)}: write %%contract and one of them")
     return next(iter(ledgers.values()), None) or embedded_ledger()
 
 
@@ -94,7 +90,7 @@ def _contracts(
     vars(module).update({name: getattr(embedded, name) for name in embedded.__all__} | dict(variables))
     module.__name__ = _MODULE
     before = dict(vars(module))
-    code = compile(source, file, "exec", _ANNOTATIONS, dont_inherit=True)
+    code = compile(source, file, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
     published = ledger.chain.code_at(ledger.head).modules
 
     def revision(address: str, name: str) -> int:

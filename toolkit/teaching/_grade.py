@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
     from toolkit.teaching._exercises import Exercise
 
-_MAX_NOTEBOOK = 20_000_000  # bytes; figures are in it
-_LESSON = re.compile(r"\d\d(?=[_ -])")
-
 
 def grade(
     folder: str | os.PathLike[str],
@@ -125,9 +122,9 @@ def _grade_copy(folder: Path, known: Mapping[str, Exercise], runners: SimpleQueu
 
 def _grade_notebook(copy: Copy, path: Path, known: Mapping[str, Exercise], runner: Runner) -> None:
     """Run a notebook, and judge its answers."""
-    named = _LESSON.match(path.name)
+    named = re.match(r"\d\d(?=[_ -])", path.name)
     try:
-        content = read_file(path, limit=_MAX_NOTEBOOK)
+        content = read_file(path, limit=20_000_000)  # figures are in it
         cells = msgspec.json.decode(content, type=Notebook).cells
         numbers = [number for cell in cells for number in cell.exercises]
         found, problem = runner.run(content)

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from toolkit.teaching._exercises import Exercise
 
 _MAX_SHOWN = 2_000
-_MAX_CODE = 20_000
-_MAX_NAME = 80
-_UNSAFE = re.compile(r"[^\w-]")  # in the name of a file
 _MARKS = {
     Verdict.RIGHT: "✓",
     Verdict.NOT_YET: "✗",
@@ -74,7 +71,8 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Sequence[Copy], known: M
         lesson: [number for number in known if number[:2] == lesson]
         for lesson in dict.fromkeys(one[:2] for one in known)
     }
-    names = [f"{number}-{_UNSAFE.sub('_', copy.student)[:_MAX_NAME]}.html" for number, copy in enumerate(copies, 1)]
+    safe = [re.sub(r"[^\w-]", "_", copy.student)[:80] for copy in copies]
+    names = [f"{number}-{student}.html" for number, student in enumerate(safe, 1)]
     table = environment.get_template("grades.html.j2").render(copies=list(zip(copies, names, strict=True)))
     page = environment.get_template("feedback.html.j2")
     files = {"grades.csv": csv_table(to_arrow(frame)), "grades.html": table}
@@ -88,4 +86,4 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Sequence[Copy], known: M
 
 
 def _visible_lines(text: str) -> str:
-    return "\n".join(visible(line, _MAX_SHOWN) for line in text[:_MAX_CODE].splitlines())
+    return "\n".join(visible(line, _MAX_SHOWN) for line in text[:20_000].splitlines())

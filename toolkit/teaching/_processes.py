@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from toolkit.teaching._answers import Answer
     from toolkit.teaching._exercises import Step
 
-_MAX_FOUND = 5_000_000
-_PACKAGES = Path(__file__).parents[2]
-
 
 class Runner:
     """A process that runs notebooks and stories, and is started again if one of them ends it."""
@@ -71,12 +68,13 @@ class Runner:
 
 def _started() -> subprocess.Popen[bytes]:
     """Start a process that runs what students wrote; it gets nothing of the environment that may be a secret."""
+    packages = str(Path(__file__).parents[2])
     kept = ("HOME", "LANG", "LC_ALL", "LEDGER_TOOLKIT_CACHE", "PATH", "TMPDIR", "XDG_CACHE_HOME")
     return subprocess.Popen(  # the interpreter itself, with fixed arguments
         [sys.executable, "-P", "-c", "from toolkit.teaching._runner import main; main()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={name: os.environ[name] for name in kept if name in os.environ} | {"PYTHONPATH": str(_PACKAGES)},
+        env={name: os.environ[name] for name in kept if name in os.environ} | {"PYTHONPATH": packages},
     )
 
 
@@ -84,7 +82,7 @@ def _found_in(path: Path) -> list[Found]:
     """Return what a fork wrote. An incomplete line, or a line of another kind, is not from the fork's code."""
     found = []
     try:
-        lines = read_file(path, limit=_MAX_FOUND).splitlines()
+        lines = read_file(path, limit=5_000_000).splitlines()
     except OSError:
         return []
     for line in lines:

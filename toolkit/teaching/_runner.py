@@ -35,25 +35,20 @@ if TYPE_CHECKING:
 
     from toolkit.teaching._answers import Answer
 
-_MAX_FILE = 64 << 20
-_MAX_MESSAGE = 500
-_POLL_S = 0.02
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _SIOCSIFFLAGS, _IFF_UP, _IFREQ = 0x8914, 1, 40
 # Audit events of what no lesson does: other processes, other hosts, other people's files.
 _REFUSED = ("os.exec", "os.fork", "os.kill", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen")
 _FILES = ("chmod", "chown", "link", "mkdir", "remove", "rename", "rmdir", "symlink", "truncate")
 _CHANGES = {f"os.{verb}" for verb in _FILES}
-# Loaded once, for all forks, so that a notebook begins at once.
-_LOADED = ("IPython.core.interactiveshell", "matplotlib.pyplot", "toolkit.plots", "toolkit.teaching._story")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_CELLS_IN_TIME = 4  # a cell may take this part of the time of its notebook
 
 
 def main() -> None:
     """Run the jobs from stdin, one after another."""
     os.environ |= {"MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1"}
-    for name in _LOADED:
+    # Loaded once, for all forks, so that a notebook begins at once.
+    for name in ("IPython.core.interactiveshell", "matplotlib.pyplot", "toolkit.plots", "toolkit.teaching._story"):
         import_module(name)
     embedded_ledger()
     for line in sys.stdin.buffer:
@@ -77,7 +72,7 @@ def _forked(job: Job) -> str:
             done, status = os.waitpid(child, os.WNOHANG)
             if done:
                 return _ending(status, job)
-            time.sleep(_POLL_S)
+            time.sleep(0.02)
         return f"ended after {job.seconds:g} s, the time limit"
     finally:
         with suppress(OSError):
@@ -109,7 +104,7 @@ def _confine(job: Job) -> None:
     limits = {
         resource.RLIMIT_AS: size + (job.memory_mb << 20),
         resource.RLIMIT_CPU: int(job.seconds) + 1,
-        resource.RLIMIT_FSIZE: _MAX_FILE,
+        resource.RLIMIT_FSIZE: 64 << 20,
         resource.RLIMIT_CORE: 0,
     }
     for limit, value in limits.items():
@@ -190,7 +185,7 @@ def _run_notebook(job: Job, found: Callable[[Found], None]) -> None:
     for number, cell in enumerate(msgspec.json.decode(Path(job.notebook).read_bytes(), type=Notebook).cells, start=1):
         if cell.cell_type != "code":
             continue
-        signal.setitimer(signal.ITIMER_REAL, job.seconds / _CELLS_IN_TIME)
+        signal.setitimer(signal.ITIMER_REAL, job.seconds / 4)  # a cell may take a quarter of the notebook's time
         done = shell.run_cell(cell.text, silent=True)
         error = done.error_before_exec or done.error_in_exec
         for exercise in cell.exercises:
@@ -228,4 +223,4 @@ def _answer(shell: Any, source: str, exercise: str) -> tuple[Answer | None, Base
 def _said(error: BaseException) -> str:
     if isinstance(error, _CellTimeoutError):
         return "it did not end in time"
-    return f"{type(error).__name__}: {error}"[:_MAX_MESSAGE]
+    return f"{type(error).__name__}: {error}"[:500]

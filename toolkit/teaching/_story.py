@@ -26,7 +26,6 @@ from toolkit.wire import EntryFunction, ViewFunction
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_ANSWER = "your contract"
 _MAX_CALLS = 40
 _HOLDS = {Relation.EQUAL: operator.eq, Relation.AT_LEAST: operator.ge, Relation.AT_MOST: operator.le}
 _ALONE = "a cell of an exercise has classes and constants only, and all that they need"
@@ -106,7 +105,7 @@ class _Story:
             source = self._answer.value
             _check_cell(source)
         published = self._ledger.chain.code_at(self._ledger.head).modules
-        found = contracts_in(source, _ANSWER, self._ledger)
+        found = contracts_in(source, "your contract", self._ledger)
         new = [
             one
             for one in found

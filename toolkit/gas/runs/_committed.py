@@ -52,10 +52,6 @@ if TYPE_CHECKING:
     from toolkit.gas.runs._store import RunStore
 
 
-# Number of pages after which the progress is stored in the manifest; of a long list of pages, a hundredth of it.
-_PAGES = 50
-
-
 def _among(versions: NDArray[np.uint64], first: int, last: int) -> NDArray[np.uint64]:
     """Return the versions from first to last, of a sorted array."""
     low, high = np.searchsorted(versions, [first, last + 1])
@@ -190,10 +186,6 @@ def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, An
 
 # pages around the changes of the timeline -----------------------------------------------------------------------------
 
-# Pages read on each side of a change for sampled calls: 1,600 transactions, in which a function with a share of 1 %
-# has twice the 8 observations that a comparison needs.
-PAGES_PER_SIDE = 16
-
 
 def around_changes(store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> list[Range]:
     """Return the versions around the changes of the timeline that are read for calls with a sample.
@@ -210,7 +202,9 @@ def around_changes(store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> lis
         for change in timeline.for_function(call.function)
         if plan.range_of(call)[0] < change.ledger_version <= plan.range_of(call)[1]
     }
-    pages = max(1, min(PAGES_PER_SIDE, MAX_PAGES_AROUND // (2 * len(places) or 1)))
+    # At most 16 pages on each side of a change: 1,600 transactions, in which a function with a share of 1 % has twice
+    # the 8 observations that a comparison needs.
+    pages = max(1, min(16, MAX_PAGES_AROUND // (2 * len(places) or 1)))
     ranges = []
     for (first, last), before, after in places:
         ranges.append((max(first, (before // PAGE - pages + 1) * PAGE), before))
@@ -273,7 +267,7 @@ class CommittedReader:
         """Read the pages of every call."""
         pages = pages_of(without(wanted_ranges(self._reading.job.store, self._plan, self._calls), self._covered))
         self._collector.bar.expect(len(pages))
-        size = max(_PAGES, len(pages) // 100)
+        size = max(50, len(pages) // 100)  # after so many pages the progress is stored in the manifest
         for place in range(0, len(pages), size):
             some = pages[place : place + size]
             found = self._read_pages(some)

@@ -53,9 +53,6 @@ if TYPE_CHECKING:
 
 # Minimum number of view calls in a range: a range costs a scheduler milliseconds, and a worker a connection.
 MIN_RANGE = 100
-# A range that fails is read again whole, and workers end at about the same time if each has several ranges.
-_MAX_RANGE = 1_000
-_RANGES_PER_TASK = 4
 
 Row = dict[str, Any]
 Task = tuple["Call", int]
@@ -127,7 +124,8 @@ def observe_elsewhere(
     NodeUnreachable
         If the node no longer answers. The rows of the affected ranges are read again by the next attempt.
     """
-    size = min(_MAX_RANGE, max(MIN_RANGE, -(-count // (_RANGES_PER_TASK * max_tasks))))
+    # A range that fails is read again whole, and workers end at about the same time if each has several ranges.
+    size = min(1_000, max(MIN_RANGE, -(-count // (4 * max_tasks))))
     with node.with_share(max(1, min(max_tasks, -(-count // size)))) as share:
         ranges = ((share, origin, some) for some in _batches(tasks, size))
         with closing(results(executor, _observe_range, ranges, max_tasks)) as found:
@@ -154,10 +152,6 @@ def learn_module(node: Node, call: Call, versions: Sequence[int]) -> None:
     """Read the called module over sorted versions by bisection, so that no ABI is requested at each version."""
     function = FunctionId.parse(call.function)
     node.abis.prepare(function.address, function.module, versions)
-
-
-# Number of calls that are prepared at once, to bound the memory of a long plan.
-_BLOCK = 10_000
 
 
 class NodeReader:
@@ -235,7 +229,7 @@ class NodeReader:
             most = self._job.max_tasks
             observe_elsewhere(executor, self._node, self._origin, tasks, count=count, max_tasks=most, take=take)
             return
-        for block in _batches(tasks, _BLOCK):
+        for block in _batches(tasks, 10_000):  # prepared at once: a long plan has a bounded memory
             for row in heard(observe_views(self._node, self._origin, block), self._node):
                 self._collector.take(row)
                 if learn is not None:

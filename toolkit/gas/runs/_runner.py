@@ -38,10 +38,6 @@ if TYPE_CHECKING:
     from toolkit.gas.plan._plan import StudySpec
 
 
-# Packages whose versions the manifest has.
-_PACKAGES = ("pandas", "pyarrow", "pycurl")
-
-
 def run_study(
     spec: StudySpec,
     out: str | Path | None,
@@ -237,7 +233,7 @@ def begun(job: Job, manifest: Manifest) -> Manifest:
             "ledger-toolkit": __version__,
             "python": platform.python_version(),
             "platform": platform.platform(),
-            **{name: installed(name) for name in _PACKAGES},
+            **{name: installed(name) for name in ("pandas", "pyarrow", "pycurl")},
         },
         attempts=manifest.attempts + 1,
         resumed_rows=store.rows() if there else 0,

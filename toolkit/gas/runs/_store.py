@@ -45,8 +45,6 @@ _Mark = tuple[str, int, int, int]
 # Number of rows from which on a part is not rewritten.
 PART_ROWS = 10_000
 _MANIFEST = "run.json"
-# Written beside `run.json` until version 0.1.
-_COPY = "run.json.copy"
 _STEPS = "steps.parquet"
 _TIMELINE = "timeline.parquet"
 _PART = re.compile(r"part-\d{8}\.parquet")
@@ -127,8 +125,9 @@ class RunStore:
         manifest = self.manifest()
         if (found := manifest.study.get("title")) != title:
             raise StudyError(f"{self.path} has a run of another study, {shorten(found)}; choose another folder")
-        # run.json last: a folder with parts and without it could not be used again.
-        for place in (*self.part_files(), *(self.path / name for name in (_STEPS, _TIMELINE, _COPY, _MANIFEST))):
+        # The copy was written until version 0.1. run.json last: a folder with parts and without it could not be used.
+        names = (_STEPS, _TIMELINE, "run.json.copy", _MANIFEST)
+        for place in (*self.part_files(), *(self.path / name for name in names)):
             place.unlink(missing_ok=True)
 
     def manifest(self) -> Manifest:
