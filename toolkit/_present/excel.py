@@ -48,18 +48,15 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
         written.data_type = "s"  # openpyxl makes a formula of text that begins with an equals sign
         return written
 
-    columns = [_column(table[name].to_pylist()) for name in table.column_names]
+    columns = []
+    for name in table.column_names:
+        values = table[name].to_pylist()
+        # Excel holds numbers as floats and shows 15 digits.
+        long = any(isinstance(value, int) and abs(value) >= 10**15 for value in values)
+        columns.append([None if value is None else str(value) if long else _value(value) for value in values])
     for row in [tuple(visible(name, _MAX_CELL) for name in table.column_names), *zip(*columns, strict=True)]:
         sheet.append([cell(value) for value in row])
     book.save(file)
-
-
-def _column(values: list[Any]) -> list[Any]:
-    """Return the cells of a column: numbers, if Excel holds all of them, times, bools or text."""
-    # Excel holds numbers as floats and shows 15 digits.
-    if any(isinstance(value, int) and abs(value) >= 10**15 for value in values):
-        return [None if value is None else str(value) for value in values]
-    return [_value(value) for value in values]
 
 
 def _value(value: Any) -> Any:

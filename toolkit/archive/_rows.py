@@ -140,14 +140,9 @@ def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: Table) -> 
     if not versions:
         return rows.select(IDENTITY)  # the other columns follow with the first rows
     known = typed_at(node, tag, versions)
-    frame = payload_frame(
-        rows,
-        str(tag),
-        [known[version] for version in versions],
-        identity=IDENTITY,
-        default=known[max(known)],
-        failed=Failure.of,
-    )
+    layouts = [known[version] for version in versions]
+    options: dict[str, Any] = {"identity": IDENTITY, "default": known[max(known)], "failed": Failure.of}
+    frame = payload_frame(rows, str(tag), layouts, **options)
     return plain(to_arrow(frame, wide="text"))
 
 

@@ -37,14 +37,8 @@ if TYPE_CHECKING:
 _TABLES = ("transactions", "events", "changes")
 # Fields of transactions that nodes print as text, by column.
 _NUMBERS = (
-    "gas_used",
-    "sequence_number",
-    "max_gas_amount",
-    "gas_unit_price",
-    "expiration_timestamp_secs",
-    "replay_protection_nonce",
-    "epoch",
-    "timestamp",
+    *("gas_used", "sequence_number", "max_gas_amount", "gas_unit_price"),
+    *("expiration_timestamp_secs", "replay_protection_nonce", "epoch", "timestamp"),
 )
 
 

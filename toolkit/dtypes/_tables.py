@@ -393,7 +393,10 @@ def write_frame(frame: pd.DataFrame, file: BinaryIO, *, wide: Wide = "text") -> 
 
 def write_table(table: pa.Table, file: BinaryIO) -> None:
     """Write an Arrow table without extension types as Parquet to an open file."""
-    table = _narrowed(table)
+    for place, field in enumerate(table.schema):
+        # pandas stores text as `large_string`, the schemas have `string`, which text of 2 GB does not fit.
+        if pa.types.is_large_string(field.type) and table.column(place).nbytes < 2**31:
+            table = table.set_column(place, field.with_type(pa.string()), table.column(place).cast(pa.string()))
     try:
         pq.write_table(table, file, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
     except pa.ArrowNotImplementedError as error:  # a struct without fields
@@ -440,14 +443,6 @@ def write_excel_file(frame: pd.DataFrame, file: BinaryIO) -> None:
         write_workbook(to_arrow(frame), file)
     except ImportError:
         raise InputError("workbooks need openpyxl: install it with  pip install 'ledger-toolkit[excel]'") from None
-
-
-def _narrowed(table: pa.Table) -> pa.Table:
-    """Convert text that pandas stores as `large_string` to `string`, the type of the schemas, if it fits."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_large_string(field.type) and table.column(place).nbytes < 2**31:
-            table = table.set_column(place, field.with_type(pa.string()), table.column(place).cast(pa.string()))
-    return table
 
 
 def _encodings(schema: pa.Schema) -> dict[str, object]:

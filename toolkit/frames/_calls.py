@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from toolkit.dtypes import to_pandas
 from toolkit.errors import InputError, NodeError, SchemaError
-from toolkit.frames._columns import NamedColumn, flattened, inferred_column, text_column, typed_column, typed_columns
-from toolkit.frames._schema import TABLE_ITEMS, VIEWS
+from toolkit.frames._columns import JSON_TEXT, NamedColumn, flattened, inferred_column, typed_column, typed_columns
+from toolkit.frames._schema import TABLE_ITEMS, VIEWS, described_field
 from toolkit.move import Bool
 from toolkit.move._codecs import is_closed
 from toolkit.move._json_text import parse_json
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import pandas as pd
-    import pyarrow as pa
 
     from toolkit.move import Layout
 
@@ -165,20 +167,15 @@ def view_frame(
     SchemaError
         If a value does not fit the layout of its record.
     """
-    table = VIEWS.table(
-        {
-            "call": [record.call for record in records],
-            "ledger_version": [record.ledger_version for record in records],
-            "ledger_timestamp": [record.ledger_timestamp for record in records],
-            "head_version": [record.head_version for record in records],
-            "gas_used": [record.gas_used for record in records],
-            **outcome_columns([record.failure for record in records]),
-        }
-    )
+    names = ("call", "ledger_version", "ledger_timestamp", "head_version", "gas_used")
+    columns = {name: list(map(attrgetter(name), records)) for name in names}
+    table = VIEWS.table(columns | outcome_columns([record.failure for record in records]))
     if typed:
         values = _columns_by_call(records, layouts or {}, flatten=flatten)
     else:
-        values = [text_column("value", [record.raw for record in records], source="return values")]
+        array = pa.array([record.raw for record in records], type=pa.string())
+        about = {"source": "return values", "typing": "untyped", "meaning": JSON_TEXT}
+        values = [(described_field("value", array.type, **about), array)]
     table = _inserted(table, values, after="head_version")
     if named:
         return to_pandas(table)
@@ -214,25 +211,14 @@ def item_frame(
         ``key``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, ``value``, ``presence``, then the columns
         of failures.
     """
-    table = TABLE_ITEMS.table(
-        {
-            "ledger_version": [record.ledger_version for record in records],
-            "ledger_timestamp": [record.ledger_timestamp for record in records],
-            "head_version": [record.head_version for record in records],
-            "presence": _presence([*earlier, *records])[len(earlier) :],
-            **outcome_columns([record.failure for record in records]),
-        }
-    )
-    columns = typed_columns(
-        "value",
-        [None if record.failure else record.layout or value_layout for record in records],
-        [record.value for record in records],
-        [record.ledger_version for record in records],
-        default=value_layout,
-        source="table item value",
-        typing="given",
-        flatten=flatten,
-    )
+    names = ("ledger_version", "ledger_timestamp", "head_version")
+    known = {name: list(map(attrgetter(name), records)) for name in names}
+    known |= outcome_columns([record.failure for record in records])
+    table = TABLE_ITEMS.table(known | {"presence": _presence([*earlier, *records])[len(earlier) :]})
+    layouts = [None if record.failure else record.layout or value_layout for record in records]
+    about: dict[str, Any] = {"source": "table item value", "typing": "given", "flatten": flatten}
+    values, versions = [record.value for record in records], known["ledger_version"]
+    columns = typed_columns("value", layouts, values, versions, default=value_layout, **about)
     table = _inserted(table, columns, after="head_version")
     return to_pandas(table.add_column(0, *_key_column(key_layout, [record.key for record in records])))
 
@@ -311,16 +297,11 @@ def _value_columns(
             named = inferred_column(name, values, source=source)
             columns += flattened(named, None) if flatten else [named]
         else:
-            columns += typed_columns(
-                name,
-                [None if record.values is None else _at(record.layouts, position) for record in records],
-                values,
-                [record.ledger_version for record in records],
-                default=_at(default, position) or Bool(),  # without a default there are values
-                source=source,
-                typing="abi",
-                flatten=flatten,
-            )
+            layouts = [None if record.values is None else _at(record.layouts, position) for record in records]
+            versions = [record.ledger_version for record in records]
+            # Without a default there are values.
+            about: dict[str, Any] = {"default": _at(default, position) or Bool(), "typing": "abi", "flatten": flatten}
+            columns += typed_columns(name, layouts, values, versions, source=source, **about)
     return columns
 
 

@@ -154,12 +154,6 @@ def _has_floats(kind: pa.DataType) -> bool:
     return pa.types.is_floating(kind) or any(map(_has_floats, parts))
 
 
-def text_column(name: str, texts: Sequence[str | None], *, source: str) -> NamedColumn:
-    """Return a column of JSON text."""
-    array = pa.array(texts, type=pa.string())
-    return described_field(name, array.type, source=source, typing="untyped", meaning=JSON_TEXT), array
-
-
 def flattened(named: NamedColumn, layout: Layout | None) -> list[NamedColumn]:
     """Return a struct column as one column per field, named ``column.field``; return other columns unchanged."""
     field, array = named

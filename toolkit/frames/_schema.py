@@ -87,7 +87,14 @@ class Schema:
             If a value does not fit its column; with column and row.
         """
         rows = max((len(column) for column in values.values()), default=0)
-        arrays = [_array(column, values.get(column.name), rows) for column in self.columns]
+        arrays = []
+        for column in self.columns:
+            given = values.get(column.name)
+            arrays.append(pa.nulls(rows, column.type) if given is None else _built(column, given))
+            if column.required and arrays[-1].null_count:
+                row = arrays[-1].is_null().index(pa.scalar(value=True)).as_py()
+                text = f"column {column.name!r} needs a value in row {row}, got none"
+                raise SchemaError(text, column=column.name, rows=[row])
         return pa.Table.from_arrays(arrays, schema=self.arrow())
 
     def completed(self, table: pa.Table) -> pa.Table:
@@ -107,15 +114,6 @@ class Schema:
     @cached_property  # a run asks for the schema of its rows for each file
     def _arrow(self) -> pa.Schema:
         return pa.schema([column.field() for column in self.columns])
-
-
-def _array(column: Column, values: Sequence[Any] | None, rows: int) -> pa.Array:
-    array = pa.nulls(rows, column.type) if values is None else _built(column, values)
-    if column.required and array.null_count:
-        row = array.is_null().index(pa.scalar(value=True)).as_py()
-        text = f"column {column.name!r} needs a value in row {row}, got none"
-        raise SchemaError(text, column=column.name, rows=[row])
-    return array
 
 
 def _built(column: Column, values: Sequence[Any]) -> pa.Array:

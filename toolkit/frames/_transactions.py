@@ -15,15 +15,7 @@ from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import InputError, SchemaError
 from toolkit.frames import _schema as schemas
 from toolkit.frames._calls import Failure, outcome_columns
-from toolkit.frames._columns import (
-    NamedColumn,
-    frame_of_rows,
-    inferred_column,
-    kinds_of,
-    plain_columns,
-    typed_column,
-    typed_columns,
-)
+from toolkit.frames._columns import NamedColumn, inferred_column, kinds_of, plain_columns, typed_column, typed_columns
 from toolkit.frames._schema import described_field
 from toolkit.move import AbiMap, Layout, StructOf, Untyped, decode_bcs, decode_json, parse_type_tag, resolve_layout
 from toolkit.move._codecs import is_closed
@@ -125,7 +117,7 @@ def failure_frame(transactions: pd.DataFrame) -> pd.DataFrame:
         row = dict(zip(names, key, strict=True)) | {"count": len(found), "senders": len(set(senders))}
         row |= {"calls": calls[key[0]] if key[0] else None, "gas_used": sum(units or 0 for units in gas)}
         rows.append(row | {"first_version": min(versions), "last_version": max(versions)})
-    return frame_of_rows(schemas.FAILURES, rows)
+    return to_pandas(schemas.FAILURES.table_of_rows(rows))
 
 
 def _with_failures(

@@ -27,7 +27,7 @@ BcsEncoder: TypeAlias = Callable[[Any, bytearray], None]  # appends a value to t
 # Layouts whose compiled codec is cached, per direction and encoding: more than the types that a ledger's events have.
 _CACHE_SIZE = 8192
 VARIANT = "__variant__"  # key of the variant's name in the value of an enum
-_MAX_NAMES = 5  # enough to recognise an object
+MAX_NAMES = 5  # enough to recognise an object
 
 
 class Kind(msgspec.Struct, frozen=True, cache_hash=True):
@@ -189,14 +189,9 @@ def raise_schema_error(mismatch: Mismatch, where: str) -> NoReturn:
 def preview(value: Any) -> str:
     """Return text that describes an object by its keys and any other value by its kind."""
     if isinstance(value, dict) and value:
-        keys = ", ".join(shorten(key, 30) for key in list(value)[:_MAX_NAMES])
-        return f"object with {keys}{', ...' if len(value) > _MAX_NAMES else ''}"
+        keys = ", ".join(shorten(key, 30) for key in list(value)[:MAX_NAMES])
+        return f"object with {keys}{', ...' if len(value) > MAX_NAMES else ''}"
     return describe(value)
-
-
-def unknown_names(value: dict[Any, Any], known: Any) -> str:
-    """Return the first keys of an object that are not fields of its struct."""
-    return ", ".join([shorten(key, 30) for key in value if key not in known][:_MAX_NAMES])
 
 
 # reading BCS ---------------------------------------------------------------------------------------------------------

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from toolkit._present.messages import describe
+from toolkit._present.messages import describe, shorten
 from toolkit.move import _codecs as codecs
 from toolkit.move._bcs import uleb128
 from toolkit.move._codecs import BcsDecoder, BcsEncoder, Codec, Kind, Mismatch
 from toolkit.move._ids import format_hex
 from toolkit.move._node_messages import expect_map, json_debug, member, quoted
-from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes, node_bytes
+from toolkit.move._scalars import Scalar, UInt, hex_bytes, node_bytes
 from toolkit.move._type_tags import StructTag, TypeTag, wire_type
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ class StructOf(Kind, frozen=True):
 
     def _unknown_fields(self, value: Any) -> Mismatch:
         known = dict(self.fields)
-        names = codecs.unknown_names(value, known)
+        names = ", ".join([shorten(key, 30) for key in value if key not in known][: codecs.MAX_NAMES])
         return Mismatch(f"{self.tag.base} has no field {names}; it has {', '.join(known) or 'none'}")
 
     def bcs_decoder(self) -> BcsDecoder:
@@ -594,20 +594,6 @@ class Untyped(_Open, frozen=True):
         raise Mismatch(f"expected a JSON value, got {describe(value)}")
 
 
-Layout: TypeAlias = (
-    Bool
-    | UInt
-    | Int
-    | Address
-    | Bytes
-    | String
-    | VectorOf
-    | OptionOf
-    | ObjectOf
-    | StructOf
-    | EnumOf
-    | FunctionValue
-    | Untyped
-)
+Layout: TypeAlias = Scalar | VectorOf | OptionOf | StructOf | EnumOf | FunctionValue | Untyped
 # Names and layouts of the fields of a struct or variant, in declared order.
 Fields: TypeAlias = tuple[tuple[str, Layout], ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from toolkit._present.messages import describe
 from toolkit.errors import InputError
@@ -447,3 +447,4 @@ class String(Kind, frozen=True):
 
 
 _BYTES = Bytes()
+Scalar: TypeAlias = Bool | UInt | Int | Address | ObjectOf | Bytes | String

@@ -95,8 +95,7 @@ def gas_breakdown(
     height = 1.3 + 0.36 * max(len(rows), 1)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
-            style.nothing(axes, "no simulations and no committed transactions")
-            return axes
+            return style.nothing(axes, "no simulations and no committed transactions")
         style.whole_ticks(axes.xaxis)
         _draw_bars(axes, rows, drawn)
         legend_below(axes, axes.containers, wanted=legend)

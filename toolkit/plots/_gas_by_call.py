@@ -107,8 +107,7 @@ def gas_distribution(
     height = 1.2 + 0.6 * max(len(rows), 1)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if not rows:
-            style.nothing(axes, f"no readings of {figure_text(source)}")
-            return axes
+            return style.nothing(axes, f"no readings of {figure_text(source)}")
         _draw_rows(axes, rows, colours)
         handles = axes.get_legend_handles_labels()[0]
         legend_below(axes, handles if len(handles) > 1 else [], wanted=legend)
@@ -252,8 +251,7 @@ def gas_heatmap(
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.5 + 0.3 * max(len(found), 2), "across": None}
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
         if not found:
-            style.nothing(axes, "no views")
-            return axes
+            return style.nothing(axes, "no views")
         first = min(float(series.versions[0]) for series in found)
         last = max(float(series.versions[-1]) for series in found)
         edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
@@ -266,7 +264,12 @@ def gas_heatmap(
         handles = axes.get_legend_handles_labels()[0]
         legend_below(axes, handles, wanted=legend, lines=1 + (x == "both"))
         if legend:
-            _add_scale(axes, mesh, reach, "model gas" if is_model(observations) else "gas")
+            label, whole = "model gas" if is_model(observations) else "gas", float(np.floor(reach))
+            bar = style.figure_of(axes).colorbar(mesh, ax=axes, pad=0.02, fraction=0.05, aspect=14, label=label)
+            bar.set_ticks([-reach, 0, reach] if whole < 1 else [-whole, 0, whole])
+            bar.ax.yaxis.set_major_formatter(FuncFormatter(_factor))
+            bar.ax.minorticks_off()
+            bar.outline.set_visible(False)
     return axes
 
 
@@ -314,15 +317,6 @@ def _draw(
     return mesh, reach
 
 
-def _add_scale(ax: Axes, mesh: QuadMesh, reach: float, label: str) -> None:
-    """Add the colour bar, with factors instead of logarithms."""
-    bar = style.figure_of(ax).colorbar(mesh, ax=ax, pad=0.02, fraction=0.05, aspect=14, label=label)
-    whole = float(np.floor(reach))
-    bar.set_ticks([-reach, 0, reach] if whole < 1 else [-whole, 0, whole])
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _factor(value)))
-    bar.ax.minorticks_off()
-    bar.outline.set_visible(False)
-
-
-def _factor(power: float) -> str:
+def _factor(power: float, _: object) -> str:
+    """Return the factor whose logarithm is on the colour bar."""
     return "same" if abs(power) < MIN_POWER else times(2**power)

@@ -118,8 +118,7 @@ def gas_by_function(
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         if not boxes.gas:
-            style.nothing(axes, "nothing was charged")
-            return axes
+            return style.nothing(axes, "nothing was charged")
         axes.set_xlim(0, boxes.gas / unit)
         axes.set_ylim(levels, 0)
         style.whole_ticks(axes.xaxis)

@@ -91,8 +91,7 @@ def gas_change(
     height = 1.5 + 0.25 * max(len(rows), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
-            style.nothing(axes, "no changes")
-            return axes
+            return style.nothing(axes, "no changes")
         _draw_rows(axes, rows, [colours[cause.label] if cause else style.BLUE for cause in causes])
         if set(causes) - {None, Cause.UNKNOWN}:  # otherwise the one colour of all changes needs no name
             for name, colour in colours.items():

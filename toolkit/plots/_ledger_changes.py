@@ -93,8 +93,7 @@ def schedule_changes(
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=label) as axes:
         if not shown:
             axes.set_xticks([])
-            style.nothing(axes, "no parameter differs")
-            return axes
+            return style.nothing(axes, "no parameter differs")
         _draw_schedule(axes, shown, colours)
         both = axes.get_legend_handles_labels()[0]
         legend_below(axes, both if len(both) > 1 else [], wanted=legend)
@@ -202,8 +201,7 @@ def state_changes(
     height = 1.3 + 0.3 * max(len(shown), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel="state changes") as axes:
         if shown.empty:
-            style.nothing(axes, "no state changes")
-            return axes
+            return style.nothing(axes, "no state changes")
         _draw_state(axes, shown, colours)
         legend_below(axes, axes.containers, wanted=legend)
     return axes

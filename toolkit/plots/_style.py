@@ -20,15 +20,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import (
-    FixedLocator,
-    Formatter,
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullLocator,
-    StrMethodFormatter,
-)
+from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from toolkit._present.text import listed, number, visible
 from toolkit.errors import InputError
@@ -299,10 +291,11 @@ def size_of(what: str) -> float:
     return float(FontProperties(size=settings[f"{what}size"]).get_size_in_points())
 
 
-def nothing(ax: Axes, text: str) -> None:
-    """Write a text, such as the reason why a figure is empty, in the middle of the axes."""
+def nothing(ax: Axes, text: str) -> Axes:
+    """Write a text, such as the reason why a figure is empty, in the middle of the axes; return them."""
     ax.set_yticks([])
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", color=muted(ax))
+    return ax
 
 
 def name_limit(ax: Axes, *, beside: bool = False) -> int:
@@ -391,7 +384,7 @@ def _quantity(value: float, _: object) -> str:  # a function with a name, so tha
     return number(value)
 
 
-GAS_NUMBERS, VERSION_NUMBERS = FuncFormatter(_quantity), StrMethodFormatter("{x:.0f}")
+GAS_NUMBERS, VERSION_NUMBERS = FuncFormatter(_quantity), FuncFormatter("{:.0f}".format)
 
 
 class WholeTicks(MaxNLocator):

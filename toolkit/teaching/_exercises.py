@@ -142,12 +142,7 @@ class Exercise(msgspec.Struct, frozen=True):
 def exercises() -> dict[str, Exercise]:
     """Return the exercises of the class, or else of the package, by number, in course order."""
     path = Path(CLASS_FILE)
-    return read_exercises(path) if path.is_file() else _packaged()
-
-
-@cache
-def _packaged() -> dict[str, Exercise]:
-    return read_exercises(PACKAGED)
+    return read_exercises(path) if path.is_file() else _packaged(PACKAGED)
 
 
 def read_exercises(path: str | os.PathLike[str]) -> dict[str, Exercise]:
@@ -164,3 +159,6 @@ def read_exercises(path: str | os.PathLike[str]) -> dict[str, Exercise]:
         raise InputError(
             f"{path}: expected the exercises of a class, written by notebooks/make_course.py; {error}"
         ) from None
+
+
+_packaged = cache(read_exercises)

@@ -62,10 +62,14 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Sequence[Copy], known: M
     InputError
         If a file cannot be written.
     """
+
+    def lines(text: str) -> str:
+        return "\n".join(visible(line, _MAX_SHOWN) for line in text[:20_000].splitlines())
+
     environment = Environment(
         loader=PackageLoader("toolkit.teaching", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.filters |= {"shown": lambda text: visible(text, _MAX_SHOWN), "lines": _visible_lines}
+    environment.filters |= {"shown": lambda text: visible(text, _MAX_SHOWN), "lines": lines}
     environment.globals |= {"known": known, "marks": _MARKS, "total": sum(one.points for one in known.values())}
     environment.globals["lessons"] = {
         lesson: [number for number in known if number[:2] == lesson]
@@ -83,7 +87,3 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Sequence[Copy], known: M
                 file.write(text.encode())
         except OSError as error:
             raise InputError(f"{out / name}: cannot be written; {error.strerror or error}") from None
-
-
-def _visible_lines(text: str) -> str:
-    return "\n".join(visible(line, _MAX_SHOWN) for line in text[:20_000].splitlines())

@@ -223,13 +223,11 @@ def _of_node(spec: StudySpec, node: Node) -> NodeEstimate:
     plan, search = resolve(spec, node), spec.search
     cell = (plan.last - plan.first + 1) / max(1, search.initial - 1) if search else 1
     pages, pages_most = _page_counts(plan, spec.committed)
+    shared = {
+        name: getattr(plan, name) for name in ("node", "node_build", "model", "chain_id", "head", "oldest", "notes")
+    }
     return NodeEstimate(
-        node=plan.node,
-        node_build=plan.node_build,
-        model=plan.model,
-        chain_id=plan.chain_id,
-        head=plan.head,
-        oldest=plan.oldest,
+        **shared,
         latency_s=latency_s,
         in_flight=node.max_in_flight,
         pace=node.requests_per_second,
@@ -237,7 +235,6 @@ def _of_node(spec: StudySpec, node: Node) -> NodeEstimate:
         pages=pages,
         pages_most=pages_most,
         calls=tuple(_of_call(spec, call, plan) for call in spec.calls),
-        notes=plan.notes,
     )
 
 

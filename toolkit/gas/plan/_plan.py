@@ -63,11 +63,6 @@ def within(ranges: Iterable[Range], first: int, last: int) -> list[Range]:
     return [one for one in clipped if one[0] <= one[1]]
 
 
-def count_versions(ranges: Iterable[Range]) -> int:
-    """Return the number of versions in ranges that do not overlap."""
-    return sum(last + 1 - first for first, last in ranges)
-
-
 def page_numbers(first: int, last: int) -> range:
     """Return the numbers of the pages that contain a range; pages begin at multiples of 100."""
     return range(first // PAGE, last // PAGE + 1)

@@ -181,16 +181,9 @@ def extended(spec: StudySpec, node: Node, plan: P) -> P:
     ends = [(call, _further_range(call, plan, now)) for call in moving if call.source == Source.COMMITTED]
     own = {call.fingerprint: span for call, span in ends if call.own_range is not None}
     follow = any(call.own_range is None and call.source != Source.SIMULATE for call in moving)
-    grown = structs.replace(
-        plan,
-        head=now.head,
-        oldest=now.oldest,
-        oldest_claimed=now.oldest_claimed,
-        node_build=now.node_build,
-        extended_from=plan.head,
-        committed=plan.committed | own,
-        **(_further(spec, plan, now) if follow else {}),
-    )
+    seen = {name: getattr(now, name) for name in ("head", "oldest", "oldest_claimed", "node_build")}
+    new = _further(spec, plan, now) if follow else {}
+    grown = structs.replace(plan, **seen, extended_from=plan.head, committed=plan.committed | own, **new)
     grown = structs.replace(grown, committed_span=grown.span_of(spec.committed))
     read = ("first", "last", "versions", "step", "searches", "committed")
     simulated = any(call.source == Source.SIMULATE for call in moving)

@@ -23,16 +23,10 @@ from toolkit.gas._observations import Cause
 from toolkit.gas._timeline import timeline_frame, timeline_of
 from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
-from toolkit.gas.committed._steps import (
-    COLUMNS_CODED,
-    COLUMNS_READ,
-    CommittedCall,
-    StoragePrices,
-    judge_call,
-    series_frame,
-)
+from toolkit.gas.committed import _steps as committed
+from toolkit.gas.committed._steps import CommittedCall, StoragePrices
 from toolkit.gas.plan._estimate import MAX_PAGES_AROUND
-from toolkit.gas.plan._plan import Range, count_versions, joined_ranges, pages_of, within, without
+from toolkit.gas.plan._plan import Range, joined_ranges, pages_of, within, without
 from toolkit.gas.runs._collector import check_there, heard
 from toolkit.gas.runs._manifest import CommittedRead, Manifest, NodeRun, TimelineFacts
 from toolkit.gas.runs._scan import versions_read
@@ -87,7 +81,7 @@ def sample_size(plan: NodeRun, call: Call) -> tuple[int, int, int]:
     read = plan.committed_read or CommittedRead(((first, last),), 0)
     missing = [(low, high) for low, high in read.missing if low <= last and high >= first]
     there = within(without(read.ranges, missing), first, last)
-    return count_versions(there), last + 1 - first, len(missing)
+    return sum(high + 1 - low for low, high in there), last + 1 - first, len(missing)
 
 
 # the timeline ---------------------------------------------------------------------------------------------------------
@@ -175,9 +169,9 @@ def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, An
     rows, notes = [], []
     for call in job.spec.committed:
         about = CommittedCall(plan.node, call.name, call.fingerprint, not_judged=why, read_failed=bool(why))
-        tables = job.store.tables(COLUMNS_READ, coded=COLUMNS_CODED)
-        frame = series_frame(tables, plan.node, call.fingerprint, plan.known_prices)
-        note, found = judge_call(frame, about, timeline, call.function)
+        tables = job.store.tables(committed.COLUMNS_READ, coded=committed.COLUMNS_CODED)
+        frame = committed.series_frame(tables, plan.node, call.fingerprint, plan.known_prices)
+        note, found = committed.judge_call(frame, about, timeline, call.function)
         rows += [row | {"explanation": causes_text(causes)} for causes, row in found]
         read, versions, missing = sample_size(plan, call)
         notes.append(replace(note, versions=versions, versions_read=read, missing=missing))

@@ -184,7 +184,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         try:
             if document["format"] == FORMAT:
-                return msgspec.convert(_upgraded(document), cls)
+                nodes = [_upgraded(node) for node in document["nodes"]]
+                return msgspec.convert({"fingerprints": [], **document, "nodes": nodes}, cls)
             why = ""
         except (msgspec.ValidationError, InputError, TypeError, AttributeError, LookupError) as error:
             why = f": {error}"
@@ -216,12 +217,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{json.dumps(self.document(), indent=1, sort_keys=True)}\n".encode()
 
 
-def _upgraded(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a ``run.json`` as this version writes it."""
-    return {"fingerprints": [], **document, "nodes": [_upgraded_node(node) for node in document["nodes"]]}
-
-
-def _upgraded_node(node: Mapping[str, Any]) -> dict[str, Any]:
+def _upgraded(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry of a node as this version writes it."""
     node = {"anchor": None, "committed": {}, **node}
     read = node.get("committed_read")
     if read is not None and "to" in read:  # the last version that was read, before pages were read out of order

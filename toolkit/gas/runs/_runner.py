@@ -225,16 +225,12 @@ def begun(job: Job, manifest: Manifest) -> Manifest:
     store, there = job.store, job.store.exists()
     if there:
         store.drop_unanswered()
+    environment = {name: installed(name) for name in ("pandas", "pyarrow", "pycurl")} | {"ledger-toolkit": __version__}
     manifest = structs.replace(
         manifest,
         study=dict(job.spec.document),  # thresholds, waivers and the pace may differ from the first attempt
         executor=executor_name(job.executor, job.max_tasks),
-        environment={
-            "ledger-toolkit": __version__,
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            **{name: installed(name) for name in ("pandas", "pyarrow", "pycurl")},
-        },
+        environment=environment | {"python": platform.python_version(), "platform": platform.platform()},
         attempts=manifest.attempts + 1,
         resumed_rows=store.rows() if there else 0,
     )
