@@ -481,4 +481,5 @@ class InsufficientStorage(NodeError):
     """
 
 
-__all__ = sorted(name for name, one in dict(globals()).items() if getattr(one, "__module__", "") == __name__)  # noqa: PLE0605
+_OWN = (name for name, one in dict(globals()).items() if isinstance(one, type) and one.__module__ == __name__)
+__all__ = sorted(_OWN)  # noqa: PLE0605 - all are strings

@@ -201,9 +201,8 @@ def declared_at(*path: str, uses: str = "") -> str:
         return ""
     inside = True  # the class statement that runs contains the line that runs; its parts do not
     for name in path:
-        found = [
-            one for one in ast.walk(node) if name == _declared(one) and (not inside or frame.f_lineno in _lines(one))
-        ]
+        named = (one for one in ast.walk(node) if name == _declared(one))
+        found = [one for one in named if not inside or frame.f_lineno in _lines(one)]
         if found:
             node, inside = found[-1], False
     line = getattr(node, "lineno", None)

@@ -50,9 +50,7 @@ class Listing(tuple[_Entry, ...]):
         names = [one.name for one in fields(entry)]
         values = [[getattr(entry, name) for name in names] for entry in self]
         rows = [[visible(_cell(name, one), 120) for name, one in zip(names, row, strict=True)] for row in values]
-        right = {
-            place for place, value in enumerate(values[0]) if isinstance(value, int) and not isinstance(value, bool)
-        }
+        right = {place for place, value in enumerate(values[0]) if _is_integer(value)}
         return [name.replace("_", " ") for name in names], rows, right
 
     def __repr__(self) -> str:
@@ -76,8 +74,8 @@ def _cell(name: str, value: Any) -> str:
     """Return a value as text; quantities have separators, ledger versions and other identifiers do not."""
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value:,}" if is_number and name not in {"version", "sequence_number"} else str(value)
+    is_quantity = _is_integer(value) and name not in {"version", "sequence_number"}
+    return f"{value:,}" if is_quantity else str(value)
 
 
 def text_table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -202,17 +202,16 @@ class Archive(TransactionStore):
         try:
             import duckdb
         except ImportError:
-            raise InputError(
-                "sql needs DuckDB: pip install 'ledger-toolkit[archive]'; scan needs nothing else"
-            ) from None
+            text = "sql needs DuckDB: pip install 'ledger-toolkit[archive]'; scan needs nothing else"
+            raise InputError(text) from None
         warn_of_short_literals(query)
         manifest = self._manifest()
         # No table of the query may be a variable of the caller that happens to have its name.
         with duckdb.connect(config={"python_enable_replacements": False}) as connection:
             try:
                 connection.execute("SET TimeZone = 'UTC'")
-                text = connection.sqltype("VARCHAR")
-                connection.create_function("address", address, [text], text)
+                varchar = connection.sqltype("VARCHAR")
+                connection.create_function("address", address, [varchar], varchar)
                 if isinstance(files := self._folder.files(manifest), StoredFiles):
                     connection.register_filesystem(files.fsspec)
                 for table in manifest.tables:
@@ -231,9 +230,8 @@ class Archive(TransactionStore):
             wide_from_text(column.combine_chunks(), wide_type(_WIDE[kind])) if kind in _WIDE else column
             for column, (_, kind) in zip(result.columns, columns, strict=True)
         ]
-        fields = [
-            described_field(name, array.type, source="query") for (name, _), array in zip(columns, arrays, strict=True)
-        ]
+        named = zip(result.column_names, arrays, strict=True)
+        fields = [described_field(name, array.type, source="query") for name, array in named]
         return to_pandas(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
 
     def _view(self, manifest: Manifest, name: str) -> str:
@@ -343,9 +341,7 @@ class Archive(TransactionStore):
             raise InputError(f"{self.path}: {stored(manifest)} Sync it first")
         if versions is None:
             return range(first, last + 1)
-        plan = resolve_versions(
-            versions, head=last, oldest=first, version_at=lambda times: self._first_from(manifest, times)
-        )
+        plan = resolve_versions(versions, head=last, oldest=first, version_at=partial(self._first_from, manifest))
         if plan.notes:
             warn_caller(f"{stored(manifest)} Other versions in the plan are not read")
         if absent := [version for version in (min(plan.versions), max(plan.versions)) if not first <= version <= last]:

@@ -102,9 +102,8 @@ class Folder:
         files = self.files(manifest)
         for table in manifest.tables:
             files.remove_left_overs(table.name)
-            counted = {
-                manifest.file_name(table.name, start) for start in manifest.starts(manifest.first, manifest.last)
-            }
+            starts = manifest.starts(manifest.first, manifest.last)
+            counted = {manifest.file_name(table.name, start) for start in starts}
             for name in files.sizes(table.name).keys() - counted:
                 files.remove(name)
 
@@ -156,9 +155,8 @@ class Folder:
                         files.remove(added.name)
             counted.append(structs.replace(table, rows=table.rows + rows))
         state = {"epoch": head.epoch, "block_height": head.block_height, "synced_at": datetime.now(UTC)}
-        return self.write_manifest(
-            structs.replace(manifest, last=last, last_hash=last_hash, tables=tuple(counted), **state)
-        )
+        manifest = structs.replace(manifest, last=last, last_hash=last_hash, tables=tuple(counted), **state)
+        return self.write_manifest(manifest)
 
     def _fits(self, manifest: Manifest, name: str, added: Staged, start: int) -> bool:
         """Return whether a staged file can be used unchanged: a new partition, with the columns of earlier partitions.

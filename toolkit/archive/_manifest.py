@@ -96,9 +96,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return a table by its name."""
         found = next((table for table in self.tables if table.name == name), None)
         if found is None:
-            raise InputError(
-                f"the archive has no table {name!r:.80}; it has {', '.join(one.name for one in self.tables)}"
-            )
+            names = ", ".join(table.name for table in self.tables)
+            raise InputError(f"the archive has no table {name!r:.80}; it has {names}")
         return found
 
     def starts(self, first: int, last: int) -> Iterator[int]:

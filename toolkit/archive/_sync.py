@@ -162,9 +162,8 @@ def _tables(
         raise InputError(f"tables: expected one or more of {', '.join(BASIC)}, got {tables!r:.80}")
     found = [Table(name) for name in BASIC if name in names]
     found += [Table(check_name(name), event_type=str(struct_tag(name, text))) for name, text in (events or {}).items()]
-    found += [
-        Table(check_name(name), view=call.to_wire()) for name, call in (named_calls(views) if views else {}).items()
-    ]
+    calls = named_calls(views) if views else {}
+    found += [Table(check_name(name), view=call.to_wire()) for name, call in calls.items()]
     listed = [table.name.lower() for table in found]  # as SQL and some file systems compare names
     if twice := sorted({name for name in listed if listed.count(name) > 1}):
         raise InputError(f"the table name {twice[0]!r} is used twice; table names must be unique")

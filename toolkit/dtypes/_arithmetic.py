@@ -345,9 +345,8 @@ def _floats(series: pd.Series, places: list[int | None]) -> tuple[Any, str]:
             try:
                 quotients[row] = int(value) / 10**place
             except OverflowError:
-                raise SchemaError(
-                    f"row {row}: {shown(value)} is too large for a float; use exact=True", rows=[row]
-                ) from None
+                text = f"row {row}: {shown(value)} is too large for a float; use exact=True"
+                raise SchemaError(text, rows=[row]) from None
     return quotients, "float64"
 
 

@@ -72,9 +72,7 @@ class WideKind:
         return (1 << (self.bits - self.signed)) - 1
 
 
-KINDS: dict[str, WideKind] = {
-    name: WideKind(name, int(name[1:]), name[0] == "i") for name in ("u128", "u256", "i128", "i256")
-}
+KINDS = {name: WideKind(name, int(name[1:]), name[0] == "i") for name in ("u128", "u256", "i128", "i256")}
 
 
 def common_kind(first: WideKind, second: WideKind) -> WideKind:

@@ -180,9 +180,8 @@ class _ColumnFacts(dict[str, Any]):
     """
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _ColumnFacts:
-        return _ColumnFacts(
-            {name: facts.copy() if type(facts) is dict else deepcopy(facts, memo) for name, facts in self.items()}
-        )
+        copies = (facts.copy() if type(facts) is dict else deepcopy(facts, memo) for facts in self.values())
+        return _ColumnFacts(zip(self, copies, strict=True))
 
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
         return dict, (dict(self),)  # a pickle can be read without this package
@@ -316,11 +315,10 @@ def _pandas_metadata(schema: pa.Schema) -> dict[str, Any] | None:
 
 def _readable(stored: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
     """Replace dtype names that plain pandas cannot parse by ``object``, so that it can read the table."""
+    kinds = {field.name: field.type for field in schema}
     for column in stored["columns"]:
-        place = schema.get_field_index(column["field_name"])
-        if place >= 0 and (
-            _nested_dtype(schema.field(place).type) or isinstance(schema.field(place).type, WideIntType)
-        ):
+        kind = kinds.get(column["field_name"])
+        if kind is not None and (_nested_dtype(kind) or isinstance(kind, WideIntType)):
             column["numpy_type"] = "object"
     return stored
 

@@ -299,8 +299,7 @@ def _paired(owner: str, coin: str, stores: Stores) -> str:
     # The address of a named object is derived from its creator, its name, and this byte.
     seed = address_to_bytes(APT_METADATA) + wire_type(parse_type_tag(coin)).encode() + b"\xfe"
     derived = APT_METADATA if coin == APT else address_from_bytes(hashlib.sha3_256(seed).digest())
-    held = {asset for store, (asset, _) in stores.assets.items() if _owns(owner, store, stores)}
-    return derived if derived in held else "unknown"
+    return derived if any(asset == derived for asset, _ in _held(owner, stores)) else "unknown"
 
 
 def _add_transfers(events: Sequence[_Event], stores: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
@@ -384,8 +383,8 @@ def _canonical(coin_type: str) -> str:
 
 def _from_two_stores(fee: _Fee, stores: Stores) -> bool:
     """Return whether both the coins and the fungible store of the payer were written, so that either may have paid."""
-    held = (store for store, (asset, _) in stores.assets.items() if asset == APT_METADATA)
-    return (fee.payer, APT) in stores.coins and any(_owns(fee.payer, store, stores) for store in held)
+    stored = any(asset == APT_METADATA for asset, _ in _held(fee.payer, stores))
+    return stored and (fee.payer, APT) in stores.coins
 
 
 def _add_fee(fee: _Fee | None, stores: Stores, before: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
@@ -412,14 +411,13 @@ def _after(owner: str, asset: str, stores: Stores) -> int | None:
         return stores.coins[owner, asset]
     if (owner, asset) in stores.deleted:
         return 0
-    held = [
-        balance for store, (kind, balance) in stores.assets.items() if kind == asset and _owns(owner, store, stores)
-    ]
+    held = [balance for kind, balance in _held(owner, stores) if kind == asset]
     return held[0] if len(held) == 1 else None
 
 
-def _owns(owner: str, store: str, stores: Stores) -> bool:
-    return stores.owners.get(store, store) == owner
+def _held(owner: str, stores: Stores) -> list[tuple[str, int]]:
+    """Return the assets and balances of the fungible stores of an owner."""
+    return [held for store, held in stores.assets.items() if stores.owners.get(store, store) == owner]
 
 
 def _rows(moved: dict[tuple[str, str], _Movement]) -> Iterator[dict[str, Any]]:

@@ -470,9 +470,8 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     """
     changes = getattr(source, "changes", source)
     if not {"handle", "key", "ledger_version", "type"} <= set(getattr(changes, "columns", ())):
-        raise InputError(
-            f"source must be a frame of state changes or an object that has one, got {type(source).__name__}"
-        )
+        got = type(source).__name__
+        raise InputError(f"source must be a frame of state changes or an object that has one, got {got}")
     wanted = parse_table_handle(handle)
     columns = plain_columns(changes, ["handle", "key", "ledger_version", "type"])
     found: dict[bytes, dict[str, Any]] = {}

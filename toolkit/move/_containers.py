@@ -287,10 +287,8 @@ class StructOf(Kind, frozen=True):
         return self._json(tuple((name, codecs.json_decoder(layout)) for name, layout in self.fields))
 
     def json_encoder(self) -> Codec:
-        # Nodes print fields sorted by name, not in declared order.
-        return self._json(
-            tuple((name, codecs.json_encoder(layout)) for name, layout in sorted(self.fields, key=itemgetter(0)))
-        )
+        fields = sorted(self.fields, key=itemgetter(0))  # nodes print them by name, not in declared order
+        return self._json(tuple((name, codecs.json_encoder(layout)) for name, layout in fields))
 
     def _json(self, plan: tuple[tuple[str, Codec], ...]) -> Codec:
         count = len(plan)

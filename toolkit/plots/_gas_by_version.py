@@ -131,10 +131,8 @@ def gas_by_version(
     changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
     marks = None if steps is None or steps.empty else _marks(steps)
     times = None if x == "version" else time.axis_times(observations, steps, timeline)
-    dashes = style.call_dashes(found)
-    looks = {
-        key: {"color": colour, "linestyle": dashes[key]} for key, colour in style.call_colours(found, colors).items()
-    }
+    colours, dashes = style.call_colours(found, colors), style.call_dashes(found)
+    looks = {key: {"color": colour, "linestyle": dashes[key]} for key, colour in colours.items()}
     title = _title(found, x) + cut if title is None else title
     height, xlabel = max(4.0, 1.8 + 0.24 * len(found)), time.axis_label(found, times, x)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel, across="y") as axes:

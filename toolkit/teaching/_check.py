@@ -147,13 +147,10 @@ def _what_is_wrong(
     exercise: Exercise, answer: Answer, happens: Callable[[tuple[Step, ...], Answer], str] | None
 ) -> str:
     """Return a sentence about a wrong answer; an empty text if it is right."""
-    if answer.kind is not exercise.answer and not (
-        exercise.answer is AnswerKind.RULES and answer.kind in {AnswerKind.NUMBER, AnswerKind.TEXT}
-    ):
-        is_value = exercise.answer is AnswerKind.NUMBER or (
-            exercise.answer is AnswerKind.TEXT and answer.kind is AnswerKind.RULES
-        )
-        advice = answer.advice if is_value or answer.kind is AnswerKind.OTHER else ""
+    wanted, got = exercise.answer, answer.kind
+    if got is not wanted and not (wanted is AnswerKind.RULES and got in {AnswerKind.NUMBER, AnswerKind.TEXT}):
+        is_value = wanted is AnswerKind.NUMBER or (wanted is AnswerKind.TEXT and got is AnswerKind.RULES)
+        advice = answer.advice if is_value or got is AnswerKind.OTHER else ""
         return f"Expected {exercise.expected}, got {answer.name}{advice}."
     if exercise.solution is None:
         if happens is not None:
@@ -165,7 +162,7 @@ def _what_is_wrong(
     if given == _plain(exercise.solution):
         return ""
     found = [text for value, text in exercise.mistakes if given == _plain(value)]
-    noun = "number" if exercise.answer is AnswerKind.NUMBER else "text"
+    noun = "number" if wanted is AnswerKind.NUMBER else "text"
     return found[0] if found else f"This is not the right {noun} ({exercise.unit}). {exercise.slips}".rstrip()
 
 

@@ -98,9 +98,8 @@ def grade(
     try:
         with ThreadPoolExecutor(count) as pool:
             graded = pool.map(lambda name: _grade_copy(place / name, known, runners), students)
-            copies = list(
-                tqdm(graded, total=len(students), desc="grade", unit="copy", disable=not progress, leave=False)
-            )
+            bar = tqdm(graded, total=len(students), desc="grade", unit="copy", disable=not progress, leave=False)
+            copies = list(bar)
     finally:
         while not runners.empty():
             runners.get().close()

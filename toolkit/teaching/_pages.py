@@ -66,9 +66,8 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Sequence[Copy], known: M
     def lines(text: str) -> str:
         return "\n".join(visible(line, _MAX_SHOWN) for line in text[:20_000].splitlines())
 
-    environment = Environment(
-        loader=PackageLoader("toolkit.teaching", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
+    loader = PackageLoader("toolkit.teaching", "")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters |= {"shown": lambda text: visible(text, _MAX_SHOWN), "lines": lines}
     environment.globals |= {"known": known, "marks": _MARKS, "total": sum(one.points for one in known.values())}
     environment.globals["lessons"] = {

@@ -118,9 +118,8 @@ class _Story:
 
     def _call(self, call: EntryFunction, sender: str, *, aborts: bool | str | None) -> str:
         done = self._ledger.execute(call, sender=sender)
-        if aborts is None or (
-            done.success is not bool(aborts) and (not isinstance(aborts, str) or aborts in done.vm_status)
-        ):
+        as_said = not isinstance(aborts, str) or aborts in done.vm_status
+        if aborts is None or (done.success is not bool(aborts) and as_said):
             return ""
         outcome = "succeeded" if done.success else f"failed: {done.vm_status}"
         if aborts:
@@ -185,9 +184,8 @@ def _check_cell(source: str) -> None:
     quoted = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
     quoted += [node.returns for node in functions if node.returns is not None]
     quoted += [part for node in nodes if (part := getattr(node, "annotation", None)) is not None]
-    texts = {
-        id(one) for part in quoted for one in ast.walk(part) if isinstance(one, ast.Constant) and type(one.value) is str
-    }
+    constants = (one for part in quoted for one in ast.walk(part) if isinstance(one, ast.Constant))
+    texts = {id(one) for one in constants if type(one.value) is str}
     defined = {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
     defined |= {node.arg for node in nodes if isinstance(node, ast.arg)}
     defined |= {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
@@ -198,10 +196,9 @@ def _check_cell(source: str) -> None:
             raise ContractError(f"{_ALONE}; names of toolkit.embedded need no import (line {line})")
         if id(node) in texts:
             raise ContractError(f"write types without quotes (line {line})")
-        for name in (getattr(node, key, None) for key in ("attr", "id", "arg", "name")):
-            if isinstance(name, str) and (
-                name.startswith("__") or (name.startswith(_INNER) and name not in {*defined, "_"})
-            ):
+        names = [getattr(node, key, None) for key in ("attr", "id", "arg", "name")]
+        for name in filter(None, names):
+            if name.startswith("__") or (name.startswith(_INNER) and name not in {*defined, "_"}):
                 raise ContractError(f"{name} is not part of a contract (line {line})")
         if isinstance(node, ast.Name) and node.id not in defined | _names():
             raise ContractError(f"{node.id} is not defined in the cell; {_ALONE} (line {line})")

@@ -223,9 +223,8 @@ def _of_node(spec: StudySpec, node: Node) -> NodeEstimate:
     plan, search = resolve(spec, node), spec.search
     cell = (plan.last - plan.first + 1) / max(1, search.initial - 1) if search else 1
     pages, pages_most = _page_counts(plan, spec.committed)
-    shared = {
-        name: getattr(plan, name) for name in ("node", "node_build", "model", "chain_id", "head", "oldest", "notes")
-    }
+    names = ("node", "node_build", "model", "chain_id", "head", "oldest", "notes")
+    shared = {name: getattr(plan, name) for name in names}
     return NodeEstimate(
         **shared,
         latency_s=latency_s,

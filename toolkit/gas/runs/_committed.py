@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from toolkit.gas.runs._store import RunStore
 
 
+# Number of pages after which the progress is stored in the manifest; of a long list of pages, a hundredth of it.
+_PAGES = 50
+
+
 def _among(versions: NDArray[np.uint64], first: int, last: int) -> NDArray[np.uint64]:
     """Return the versions from first to last, of a sorted array."""
     low, high = np.searchsorted(versions, [first, last + 1])
@@ -261,7 +265,7 @@ class CommittedReader:
         """Read the pages of every call."""
         pages = pages_of(without(wanted_ranges(self._reading.job.store, self._plan, self._calls), self._covered))
         self._collector.bar.expect(len(pages))
-        size = max(50, len(pages) // 100)  # after so many pages the progress is stored in the manifest
+        size = max(_PAGES, len(pages) // 100)
         for place in range(0, len(pages), size):
             some = pages[place : place + size]
             found = self._read_pages(some)

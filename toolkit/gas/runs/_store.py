@@ -167,12 +167,10 @@ class RunStore:
     @property
     def order(self) -> Order:
         """The order of the run's rows: by node and call as in the study, then by version."""
-        order = self._order
-        if order is None:
-            manifest = self.manifest() if self.exists() else None
-            nodes = tuple(plan.node for plan in manifest.nodes) if manifest else ()
-            order = self._order = Order(nodes, manifest.fingerprints if manifest else ())
-        return order
+        if self._order is None and self.exists():
+            manifest = self.manifest()
+            self._order = Order(tuple(plan.node for plan in manifest.nodes), manifest.fingerprints)
+        return self._order or Order()
 
     def part_files(self) -> list[Path]:
         """Return the parts in the order in which they were started."""
@@ -378,9 +376,11 @@ class RunStore:
             table = file.read(columns=[name for name in names if name in there])
             rows = file.metadata.num_rows
         schema = pa.schema([OBSERVATIONS.arrow().field(name) for name in names])
-        if len(table.column_names) < len(schema):
-            table = _with_nulls(table, rows, schema, coded)
-        table = table.select(list(names)).replace_schema_metadata(None)
+        columns = {name: table[name] for name in table.column_names}
+        for field in schema:  # a part of an earlier version does not have all
+            kind = pa.dictionary(pa.int32(), field.type) if field.name in coded else field.type
+            columns.setdefault(field.name, pa.nulls(rows, kind))
+        table = pa.table({name: columns[name] for name in names})
         return table if coded else table.cast(schema)
 
 
@@ -401,16 +401,6 @@ class Journal:
         """Change a node's entry in the manifest."""
         nodes = tuple(structs.replace(plan, **changes) if plan.node == node else plan for plan in self.manifest.nodes)
         self.manifest = self._store.write_manifest(structs.replace(self.manifest, nodes=nodes))
-
-
-def _with_nulls(table: pa.Table, rows: int, schema: pa.Schema, coded: Sequence[str]) -> pa.Table:
-    """Return a part of an earlier version with nulls in the columns that it does not have."""
-    columns = {name: table[name] for name in table.column_names}
-    for field in schema:
-        if field.name not in columns:
-            kind = pa.dictionary(pa.int32(), field.type) if field.name in coded else field.type
-            columns[field.name] = pa.nulls(rows, kind)
-    return pa.table(columns)
 
 
 def _set_aside(place: Path) -> Path:
