@@ -372,7 +372,7 @@ class Archive(TransactionStore):
         if len(versions) < last + 1 - first:
             among = pc.field("ledger_version").isin(pa.array(versions, pa.uint64()))
             condition = among if condition is None else condition & among
-        return self._folder.rows(manifest, name, first, last, columns=columns, where=condition)
+        return self._folder.rows(manifest, name, first, last, columns=columns, filter=condition)
 
 
 def _quoted(name: str) -> str:

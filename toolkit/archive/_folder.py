@@ -11,7 +11,7 @@ import re
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +26,7 @@ from toolkit.archive._manifest import NAME, Manifest
 from toolkit.errors import InputError, RunStopped, ToolkitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from toolkit.wire import LedgerState
@@ -41,6 +41,14 @@ def check_name(name: Any) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(f"table name {name!r:.80}: expected a letter, then letters, digits and _, at most 63 in all")
     return name
+
+
+class Partition(NamedTuple):
+    """What was read of a partition: its rows or files by table, the last hash, and the node's newest head."""
+
+    tables: Mapping[str, Any]
+    last_hash: str | None
+    head: LedgerState
 
 
 class Folder:
@@ -122,14 +130,7 @@ class Folder:
             with self._writing(files.url(table.name)):
                 files.make_folder(table.name)
 
-    def add(
-        self,
-        manifest: Manifest,
-        tables: Mapping[str, pa.Table | Staged],
-        last: int,
-        last_hash: str | None,
-        head: LedgerState,
-    ) -> Manifest:
+    def add(self, manifest: Manifest, found: Partition, last: int) -> Manifest:
         """Store the rows of the versions that follow the archive's last version, up to `last`, all in one partition.
 
         When this returns, they survive the end of the process and a loss of power.
@@ -142,7 +143,7 @@ class Folder:
         start = last // manifest.partition * manifest.partition
         files, counted = self.files(manifest), []
         for table in manifest.tables:
-            name, added = manifest.file_name(table.name, start), tables[table.name]
+            name, added = manifest.file_name(table.name, start), found.tables[table.name]
             with self._writing(files.url(name)):
                 if isinstance(added, Staged) and self._fits(manifest, table.name, added, start):
                     files.put(added, name)
@@ -154,8 +155,8 @@ class Folder:
                     if isinstance(added, Staged):
                         files.remove(added.name)
             counted.append(structs.replace(table, rows=table.rows + rows))
-        state = {"epoch": head.epoch, "block_height": head.block_height, "synced_at": datetime.now(UTC)}
-        manifest = structs.replace(manifest, last=last, last_hash=last_hash, tables=tuple(counted), **state)
+        state = {"epoch": found.head.epoch, "block_height": found.head.block_height, "synced_at": datetime.now(UTC)}
+        manifest = structs.replace(manifest, last=last, last_hash=found.last_hash, tables=tuple(counted), **state)
         return self.write_manifest(manifest)
 
     def _fits(self, manifest: Manifest, name: str, added: Staged, start: int) -> bool:
@@ -245,17 +246,8 @@ class Folder:
         # Rows beyond the last version were written by a killed sync and do not count.
         return found.filter((version >= first) & (version <= min(last, manifest.last)))
 
-    def rows(
-        self,
-        manifest: Manifest,
-        name: str,
-        first: int,
-        last: int,
-        *,
-        columns: Sequence[str] | None = None,
-        where: pc.Expression | None = None,
-    ) -> pa.Table:
-        """Return rows of some versions of a table.
+    def rows(self, manifest: Manifest, name: str, first: int, last: int, **options: Any) -> pa.Table:
+        """Return rows of some versions of a table; the options are those of `pyarrow.dataset.Dataset.to_table`.
 
         Raises
         ------
@@ -263,7 +255,7 @@ class Folder:
             If a file is missing or damaged.
         """
         try:
-            return self.dataset(manifest, name, first, last).to_table(columns=columns, filter=where)
+            return self.dataset(manifest, name, first, last).to_table(**options)
         except ToolkitError:
             raise
         except _UNREADABLE as error:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from toolkit.archive._archive import Archive
 from toolkit.archive._files import Staged, StoredFiles, files_at
-from toolkit.archive._folder import Folder, check_name, stored, unwritten
+from toolkit.archive._folder import Folder, Partition, check_name, stored, unwritten
 from toolkit.archive._manifest import BASIC, Manifest, Table
 from toolkit.archive._rows import Collected, balance_rows, typed_event_rows, view_rows
 from toolkit.client._arguments import named_calls, struct_tag
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolkit.client._progress import Progress, ProgressHook
     from toolkit.client._reads import Reads
     from toolkit.client._versions import Versions
-    from toolkit.wire import LedgerState, ViewFunction
+    from toolkit.wire import ViewFunction
 
 _MIN_PARTITION, _MAX_PARTITION = PAGE, 1_000_000
 
@@ -177,11 +177,8 @@ def _check_same(
     there = {table.name: (table.event_type, table.view) for table in manifest.tables}
     named = [table for table in asked if tables is not None or table.name not in BASIC]
     differ = [table.name for table in named if there.get(table.name) != (table.event_type, table.view)]
-    differ += [
-        f"{name}={has}"
-        for name, given in options.items()
-        if (has := getattr(manifest, name)) != given and given is not None
-    ]
+    given = {name: value for name, value in options.items() if value is not None}
+    differ += [f"{name}={has}" for name, value in given.items() if (has := getattr(manifest, name)) != value]
     if differ:
         tables_there = ", ".join(f"{table.name} ({table.content})" for table in manifest.tables)
         raise InputError(
@@ -262,14 +259,6 @@ def _guard_of(node: Reads, manifest: Manifest) -> LedgerGuard:
     return LedgerGuard(node, LedgerAnchor(manifest.chain_id, last, version=last, transaction_hash=last_hash))
 
 
-class _Read(NamedTuple):
-    """What was read of a partition: its rows or files by table, the last hash, and the node's newest head."""
-
-    tables: Mapping[str, Any]
-    last_hash: str | None
-    head: LedgerState
-
-
 class _Sync:
     """One sync."""
 
@@ -306,7 +295,7 @@ class _Sync:
     def _run_elsewhere(self, parts: Sequence[range], bar: Progress, pool: Executor, max_tasks: int) -> None:
         """Have workers read partitions and write files, which take their places in order."""
         folder, manifest = self._files.path.resolve(), self._manifest
-        early: dict[int, _Read] = {}  # what was read before the partitions that precede it
+        early: dict[int, Partition] = {}  # what was read before the partitions that precede it
         stored = 0
         with self._node.with_share(max_tasks) as share:
             tasks = ((share, folder, manifest, part) for part in parts)
@@ -319,14 +308,14 @@ class _Sync:
                         bar.advance(len(_pages(parts[stored])))
                         stored += 1
 
-    def _store(self, part: range, found: _Read) -> None:
+    def _store(self, part: range, found: Partition) -> None:
         """Store what was read, if the node still serves the ledger that it is added to."""
         self._guard.check()
-        self._manifest = self._files.add(self._manifest, found.tables, part[-1], found.last_hash, found.head)
+        self._manifest = self._files.add(self._manifest, found, part[-1])
         self._guard = _guard_of(self._node, self._manifest)
 
 
-def _read(node: Reads, manifest: Manifest, part: range, advance: Callable[[int], object]) -> _Read:
+def _read(node: Reads, manifest: Manifest, part: range, advance: Callable[[int], object]) -> Partition:
     """Return the rows of the versions of one partition by table; `advance` is called for each page."""
     collected = Collected(part[0])
     for answer in read_transactions(node, _pages(part)):
@@ -349,10 +338,10 @@ def _read(node: Reads, manifest: Manifest, part: range, advance: Callable[[int],
             tables[table.name] = balance_rows(node, rows)
         else:
             tables[table.name] = rows[table.name]
-    return _Read(tables, rows["transactions"]["hash"][-1].as_py(), node.newest or node.ledger())
+    return Partition(tables, rows["transactions"]["hash"][-1].as_py(), node.newest or node.ledger())
 
 
-def _read_to_files(node: Node, folder: Path, manifest: Manifest, part: range) -> _Read:
+def _read_to_files(node: Node, folder: Path, manifest: Manifest, part: range) -> Partition:
     """Read a partition in a worker, and write its rows to temporary files next to the final files."""
     with node.with_share(1) as copy:  # in threads nothing is pickled, and each partition needs its own sockets
         copy.expect_chain(manifest.chain_id)

@@ -174,10 +174,10 @@ class ArchiveTransport:
         wanted = pc.field(column) == name
         if address is not None:
             wanted &= pc.field("address") == address
-        mine = changes(columns=["ledger_version", "state_key_hash", "data"], where=wanted)
+        mine = changes(columns=["ledger_version", "state_key_hash", "data"], filter=wanted)
         # A node lists all members of a group in each write of the group: one that is not listed was deleted.
         keys = pc.field("state_key_hash").isin(pc.unique(mine["state_key_hash"]))
-        group = changes(columns=["ledger_version"], where=keys)["ledger_version"].to_numpy()
+        group = changes(columns=["ledger_version"], filter=keys)["ledger_version"].to_numpy()
         versions = mine["ledger_version"].to_numpy()
         return _Written(versions, mine["data"], np.setdiff1d(group, versions))
 

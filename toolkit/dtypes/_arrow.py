@@ -140,8 +140,7 @@ def from_ints(values: Iterable[Any], kind: WideKind, *, column: str | None = Non
 
 def misfit(value: object, kind: WideKind, *, row: int | None = None, column: str | None = None) -> SchemaError:
     """Return the error for a value that is not a number of this kind."""
-    where = f"column {shown(column)}, " if column is not None else ""
-    where += f"row {row}: " if row is not None else ""
+    where = _where(column) + (f"row {row}: " if row is not None else "")
     text = f"{where}{shown(value)} does not fit {kind.name}: expected an integer {kind.low}..{kind.high}"
     rows: Sequence[int] = () if row is None else (row,)
     return SchemaError(text, column=column, rows=rows)
@@ -368,12 +367,9 @@ def _where(column: str | None) -> str:
 def _refused(text: object, name: str, row: int, column: str | None) -> SchemaError:
     """Return the error for a text that is not a canonical number."""
     sign = "an optional '-', " if name.startswith("i") else ""
-    return SchemaError(
-        f"{_where(column)}row {row}: {shown(text)} is not {name} text: expected {sign}decimal digits "
-        "without leading zeros, in a string",
-        column=column,
-        rows=(row,),
-    )
+    expected = f"expected {sign}decimal digits without leading zeros, in a string"
+    text = f"{_where(column)}row {row}: {shown(text)} is not {name} text: {expected}"
+    return SchemaError(text, column=column, rows=(row,))
 
 
 def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:

@@ -117,17 +117,10 @@ def typed_columns(
         parts = [group] if len(group) < len(kinds) else [[kind] for kind in group]
         for number, part in enumerate(parts, 1):
             own = [layout if layout in part else None for layout in layouts]
-            columns += typed_columns(
-                f"{name}[{text} #{number}]" if number > 1 else f"{name}[{text}]",
-                own,
-                [None if layout is None else value for layout, value in zip(own, values, strict=True)],
-                versions,
-                default=part[0],
-                source=source,
-                typing=typing,
-                meaning=OF_ONE_TYPE,
-                flatten=flatten,
-            )
+            own_values = [None if layout is None else value for layout, value in zip(own, values, strict=True)]
+            label = f"{name}[{text} #{number}]" if number > 1 else f"{name}[{text}]"
+            about = {"source": source, "typing": typing, "meaning": OF_ONE_TYPE, "flatten": flatten}
+            columns += typed_columns(label, own, own_values, versions, default=part[0], **about)
     return columns
 
 

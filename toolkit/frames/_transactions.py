@@ -479,11 +479,8 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     rows.sort(key=lambda row: row[2] or 0)  # the sort is stable, so the order within a version is preserved
     for _, key, version, kind in rows:
         entry = found.setdefault(key, {"first_version": version, "changes": 0})
-        entry |= {
-            "last_version": version,
-            "changes": entry["changes"] + 1,
-            "deleted": kind == ChangeKind.DELETE_TABLE_ITEM,
-        }
+        entry |= {"last_version": version, "deleted": kind == ChangeKind.DELETE_TABLE_ITEM}
+        entry["changes"] += 1
     table = schemas.KEYS.table({name: [entry[name] for entry in found.values()] for name in schemas.KEYS.names})
     return to_pandas(table.add_column(0, *_key_column(list(found), key_type, abis)))
 

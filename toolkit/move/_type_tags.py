@@ -295,11 +295,8 @@ def substitute(tag: TypeTag, type_arguments: Sequence[TypeTag]) -> TypeTag:
         case Reference(target, mutable):
             return Reference(substitute(target, type_arguments), mutable)
         case FunctionType(arguments, results, abilities):
-            return FunctionType(
-                tuple(substitute(a, type_arguments) for a in arguments),
-                tuple(substitute(r, type_arguments) for r in results),
-                abilities,
-            )
+            taken, given = (tuple(substitute(one, type_arguments) for one in side) for side in (arguments, results))
+            return FunctionType(taken, given, abilities)
         case _:
             return tag
 
@@ -420,11 +417,9 @@ class _Parser:
             return StructTag("0x1", module, word, arguments)
         meant = did_you_mean(word, [*sorted(PRIMITIVES), *(SHORT_FORMS if self.short else ())])
         forms = ", String, Option<..>, Object<..>" if self.short else ""
-        return self.fail(
-            position,
-            f"unknown type {shorten(word, 40)}{'; ' if meant else ''}{meant} (expected bool, u8..u256, i8..i256, "
-            f"address, signer, vector<..>{forms} or address::module::Name)",
-        )
+        hint = f"{'; ' if meant else ''}{meant}"
+        expected = f"bool, u8..u256, i8..i256, address, signer, vector<..>{forms} or address::module::Name"
+        return self.fail(position, f"unknown type {shorten(word, 40)}{hint} (expected {expected})")
 
     def _marked(self, mark: str, position: int, depth: int) -> TypeTag:
         """Parse a type that starts with a punctuation mark: a reference or a function type."""

@@ -148,11 +148,8 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         parts = (("succeeded", good, foot, 1.0), ("failed", failed, foot - good[drawn] * unit, 0.4))
         for part, count, bottom, alpha in parts:
             if count.any():
-                look: dict[str, Any] = {
-                    "color": colours[row.series.label, row.series.node],
-                    "alpha": alpha,
-                    "gid": part,
-                }
+                colour = colours[row.series.label, row.series.node]
+                look: dict[str, Any] = {"color": colour, "alpha": alpha, "gid": part}
                 look |= {"align": "edge", "linewidth": 0, "width": np.diff(edges)[drawn], "bottom": bottom}
                 look["label"] = style.once(ax, "execution failed" if part == "failed" else part)
                 ax.bar(edges[:-1][drawn], -count[drawn] * unit, **look)

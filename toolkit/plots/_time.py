@@ -201,10 +201,9 @@ def _version_dates(ax: Axes, versions: Floats, seconds: Floats) -> _VersionDates
     pace = (days[-1] - days[0]) / (versions[-1] - versions[0])
     days = days + np.arange(len(days)) * (days[-1] - days[0]) * 1e-9  # versions of one block have one time
     reach = 1_000.0 + versions[-1] - versions[0]  # versions beyond the known times that the axis can show
+    versions = np.concatenate(([versions[0] - reach], versions, [versions[-1] + reach]))
     return _VersionDates(
-        np.concatenate(([versions[0] - reach], versions, [versions[-1] + reach])),
-        np.concatenate(([days[0] - reach * pace], days, [days[-1] + reach * pace])),
-        room(ax),
+        versions, np.concatenate(([days[0] - reach * pace], days, [days[-1] + reach * pace])), room(ax)
     )
 
 

@@ -47,11 +47,8 @@ def add_contract_cell(shell: Any) -> None:
 
 def _ledger(variables: Mapping[str, Any], name: str) -> Ledger:
     """Return the ledger of a variable; without a name, the only ledger, or the ledger of ``toolkit.connect()``."""
-    ledgers = {
-        variable: value
-        for variable, value in variables.items()
-        if isinstance(value, embedded.Ledger) and not variable.startswith("_")
-    }
+    own = {variable: value for variable, value in variables.items() if not variable.startswith("_")}
+    ledgers = {variable: value for variable, value in own.items() if isinstance(value, embedded.Ledger)}
     if name:
         if name not in variables:
             hint = did_you_mean(name, list(ledgers)) or f"write {name} = Ledger()"
@@ -133,6 +130,13 @@ def _run(shell: Any, head: str, cell: str, ledger: Ledger) -> Contract:
     return contracts[names[-1]]
 
 
+def is_published(ledger: Ledger, contract: type[Module]) -> bool:
+    """Return whether a contract of a cell is published with the code of the cell."""
+    definition = contract.definition
+    before = ledger.chain.code_at(ledger.head).modules.get((definition.address, definition.name))
+    return before is not None and same_code(before.contract, vars(contract)[CELL_SOURCE])
+
+
 def same_code(contract: type[Module], source: str) -> bool:
     """Return whether a contract is from a cell with this code, whatever its comments and blank lines."""
     own = vars(contract).get(CELL_SOURCE)
@@ -144,10 +148,8 @@ def _publish(ledger: Ledger, contracts: list[type[Module]], lines: Mapping[str, 
     published = ledger.chain.code_at(ledger.head).modules
     changed = []
     for contract in contracts:
-        definition = contract.definition
-        before = published.get((definition.address, definition.name))
-        if before is not None and same_code(before.contract, vars(contract)[CELL_SOURCE]):
-            print(f"{definition.wire_id} is already published with this code")  # noqa: T201 - the output of the cell
+        if is_published(ledger, contract):
+            print(f"{contract.definition.wire_id} is already published with this code")  # noqa: T201 - the output of the cell
         else:
             changed.append(contract)
     if not changed:

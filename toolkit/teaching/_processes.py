@@ -68,14 +68,12 @@ class Runner:
 
 def _started() -> subprocess.Popen[bytes]:
     """Start a process that runs what students wrote; it gets nothing of the environment that may be a secret."""
-    packages = str(Path(__file__).parents[2])
     kept = ("HOME", "LANG", "LC_ALL", "LEDGER_TOOLKIT_CACHE", "PATH", "TMPDIR", "XDG_CACHE_HOME")
-    return subprocess.Popen(  # the interpreter itself, with fixed arguments
-        [sys.executable, "-P", "-c", "from toolkit.teaching._runner import main; main()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={name: os.environ[name] for name in kept if name in os.environ} | {"PYTHONPATH": packages},
-    )
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    command = [sys.executable, "-P", "-c", "from toolkit.teaching._runner import main; main()"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)  # noqa: S603 - the interpreter itself
 
 
 def _found_in(path: Path) -> list[Found]:

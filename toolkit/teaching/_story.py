@@ -19,7 +19,7 @@ from toolkit.errors import ContractError, ToolkitError
 from toolkit.gas._compare import compare
 from toolkit.gas._study import Study
 from toolkit.teaching._answers import Answer, calls_of
-from toolkit.teaching._contract_cell import contracts_in, same_code
+from toolkit.teaching._contract_cell import contracts_in, is_published
 from toolkit.teaching._exercises import AnswerKind, Call, Gas, Gate, Mark, Play, Publish, Relation, Step, Value
 from toolkit.wire import EntryFunction, ViewFunction
 
@@ -104,15 +104,8 @@ class _Story:
         if not source:
             source = self._answer.value
             _check_cell(source)
-        published = self._ledger.chain.code_at(self._ledger.head).modules
         found = contracts_in(source, "your contract", self._ledger)
-        new = [
-            one
-            for one in found
-            if (before := published.get((one.definition.address, one.definition.name))) is None
-            or not same_code(before.contract, source)
-        ]
-        if new:
+        if new := [one for one in found if not is_published(self._ledger, one)]:
             self._ledger.publish(*new)
         return "" if found else "The cell has no contract"
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, user_transaction
 from toolkit.archive._archive import Archive
-from toolkit.archive._folder import Folder, with_columns_of
+from toolkit.archive._folder import Folder, Partition, with_columns_of
 from toolkit.archive._manifest import Manifest, Table
 from toolkit.archive._sync import sync
 from toolkit.client._node import Node
@@ -71,7 +71,7 @@ def test_a_column_whose_type_changes_has_one_column_per_type(tmp_path):
     for place, (value, kind) in enumerate(zip(values, TYPES, strict=True)):
         last = 60 * place + 59  # the second file has rows of two types
         rows = pa.table({"ledger_version": pa.array([last], pa.uint64()), "value": pa.array([value], kind)})
-        manifest = folder.add(manifest, {"price": rows}, last, None, head)
+        manifest = folder.add(manifest, Partition({"price": rows}, None, head), last)
     archive = Archive(tmp_path)
     names = ["ledger_version", "value", "value[uint64]", "value[#2]", "value[#3]"]
     assert archive.scan("price").schema.names == names

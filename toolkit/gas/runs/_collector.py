@@ -173,10 +173,7 @@ class Collector:
         guard: LedgerGuard | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._store = store
-        self.bar = bar
-        self._guard = guard
-        self._clock = clock
+        self._store, self.bar, self._guard, self._clock = store, bar, guard, clock
         self._items: list[Row | pa.Table] = []
         self._waiting = 0
         self._step = self._due_rows = _MAX_ROWS if guard is None else _FIRST_ROWS

@@ -37,11 +37,8 @@ class Order:
 
     def keys(self, table: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return the positions of node and call and the version of each row; unknown nodes and calls are last."""
-        return (
-            _places(table["node"], self.nodes),
-            _places(table["fingerprint"], self.fingerprints),
-            table["ledger_version"].to_numpy(),
-        )
+        nodes, calls = _places(table["node"], self.nodes), _places(table["fingerprint"], self.fingerprints)
+        return nodes, calls, table["ledger_version"].to_numpy()
 
     def sorted(self, table: pa.Table) -> pa.Table:
         """Return the sorted rows; a table that is already sorted is returned unchanged."""

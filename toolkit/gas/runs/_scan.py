@@ -201,8 +201,5 @@ def _canonical(array: pa.Array) -> tuple[bytes, ...]:
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     nulls = array.is_null().to_numpy(zero_copy_only=False)
-    return (
-        nulls.tobytes(),
-        lengths.astype("<i4").tobytes(),
-        data[int(ends[0]) : int(ends[-1])].to_pybytes() if data else b"",
-    )
+    content = data[int(ends[0]) : int(ends[-1])].to_pybytes() if data else b""
+    return nulls.tobytes(), lengths.astype("<i4").tobytes(), content

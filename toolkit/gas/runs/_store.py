@@ -202,11 +202,8 @@ class RunStore:
                 self._read(place, OBSERVATIONS.names, _TEXTS)  # all columns: a damaged page shows only in its checksum
             except _UNREADABLE:
                 aside = _set_aside(place)
-                warnings.warn(
-                    f"{place} is damaged or truncated; renamed to {aside.name}; its rows will be read again",
-                    UserWarning,
-                    stacklevel=2,
-                )
+                text = f"{place} is damaged or truncated; renamed to {aside.name}; its rows will be read again"
+                warnings.warn(text, UserWarning, stacklevel=2)
         self._last = None
 
     def rows(self) -> int:
