@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -77,18 +77,15 @@ class Archive(TransactionStore):
     def __init__(self, folder: str | os.PathLike[str], *, node: Reads | None = None) -> None:
         self._folder = Folder(Path(folder))
         self._live = node
-        self._manifest()
+        self._folder.manifest()
 
     @property
     def path(self) -> Path:
         """The folder of the archive."""
         return self._folder.path
 
-    def _manifest(self) -> Manifest:
-        return self._folder.manifest()
-
     def __repr__(self) -> str:
-        manifest = self._manifest()
+        manifest = self._folder.manifest()
         if manifest.last < manifest.first:
             return f"Archive: no versions of chain {manifest.chain_id} yet"
         rows = ", ".join(f"{table.name} {table.rows:,}" for table in manifest.tables)
@@ -118,7 +115,7 @@ class Archive(TransactionStore):
         >>> archive.state()[["table", "rows", "files"]].head(1).to_numpy().tolist()
         [['transactions', 150, 1]]
         """
-        manifest = self._manifest()
+        manifest = self._folder.manifest()
         rows = []
         for table in manifest.tables:
             sizes = self._folder.sizes(manifest, table.name, manifest.first, manifest.last)
@@ -163,7 +160,7 @@ class Archive(TransactionStore):
         >>> archive.scan("transactions").to_table(columns=["gas_used"]).num_rows
         150
         """
-        manifest = self._manifest()
+        manifest = self._folder.manifest()
         return self._folder.dataset(manifest, table, manifest.first, manifest.last)
 
     def sql(self, query: str) -> pd.DataFrame:
@@ -205,7 +202,7 @@ class Archive(TransactionStore):
             text = "sql needs DuckDB: pip install 'ledger-toolkit[archive]'; scan needs nothing else"
             raise InputError(text) from None
         warn_of_short_literals(query)
-        manifest = self._manifest()
+        manifest = self._folder.manifest()
         # No table of the query may be a variable of the caller that happens to have its name.
         with duckdb.connect(config={"python_enable_replacements": False}) as connection:
             try:
@@ -274,7 +271,7 @@ class Archive(TransactionStore):
         >>> archive.transactions("100:109").balance_changes.shape[0] > 0
         True
         """
-        manifest = self._manifest()
+        manifest = self._folder.manifest()
         wanted = self._planned(manifest, versions)
         tables = {name: self._rows(manifest, name, wanted) for name in ("transactions", "events", "changes")}
         return TransactionFrames(*map(to_pandas, as_frame_tables(tables)), _node=self.node)
@@ -309,13 +306,13 @@ class Archive(TransactionStore):
         'uint64[pyarrow]'
         """
         tag = struct_tag("event_type", event_type)
-        manifest = self._manifest()
+        manifest = self._folder.manifest()
         wanted = self._planned(manifest, versions)
         events = self._rows(manifest, "events", wanted, pc.field("type") == str(tag))
         of_them = pc.field("ledger_version").isin(pc.unique(events["ledger_version"]))
         unread = pc.field("raw").is_valid()
         columns = ["ledger_version", "timestamp", "hash", "raw", "error_message"]
-        heads = self._rows(manifest, "transactions", wanted, of_them | unread, columns)
+        heads = self._rows(manifest, "transactions", wanted, of_them | unread, columns=columns)
         rows = rows_of_events({"events": events, "transactions": heads}, str(tag), failures=True)
         if not len(events):
             check_struct(self.node, "event_type", tag, wanted)
@@ -326,12 +323,11 @@ class Archive(TransactionStore):
     @cached_property
     def node(self) -> Node:
         """A node that reads from the archive's current contents, for functions that do not accept an archive."""
-        manifest = self._manifest()
-        last = self._rows(manifest, "transactions", self._planned(manifest, -1), None, ["timestamp"])
+        manifest = self._folder.manifest()
+        last = self._rows(manifest, "transactions", self._planned(manifest, -1), columns=["timestamp"])
         if self._live is not None:
             self._live.expect_chain(manifest.chain_id)
-        head = manifest.head(last["timestamp"][0].as_py())
-        transport = ArchiveTransport(self._folder, manifest, head, self._live)
+        transport = ArchiveTransport(self._folder, manifest, manifest.head(last["timestamp"][0].as_py()), self._live)
         return Node("http://archive.invalid", transport=transport, name=manifest.node)
 
     def _planned(self, manifest: Manifest, versions: Versions | None) -> Sequence[int]:
@@ -351,7 +347,7 @@ class Archive(TransactionStore):
     def _first_from(self, manifest: Manifest, times: Sequence[datetime]) -> list[int]:
         """Return the first version from each time on; -1 if it may be before the archive, last + 1 if after."""
         every, columns = range(manifest.first, manifest.last + 1), ["ledger_version", "timestamp"]
-        rows = self._rows(manifest, "transactions", every, pc.field("timestamp").is_valid(), columns)
+        rows = self._rows(manifest, "transactions", every, pc.field("timestamp").is_valid(), columns=columns)
         micros = rows["timestamp"].cast(pa.int64()).to_numpy()
         versions = [*rows["ledger_version"].to_pylist(), manifest.last + 1]
         wanted = pa.array(times, pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
@@ -360,19 +356,14 @@ class Archive(TransactionStore):
         return [-1 if before else version for version, before in zip(found, early, strict=True)]
 
     def _rows(
-        self,
-        manifest: Manifest,
-        name: str,
-        versions: Sequence[int],
-        condition: pc.Expression | None = None,
-        columns: Sequence[str] | None = None,
+        self, manifest: Manifest, name: str, versions: Sequence[int], condition: Any = None, **options: Any
     ) -> pa.Table:
         """Return the rows of some versions of a table that fulfil a condition."""
         first, last = min(versions), max(versions)
         if len(versions) < last + 1 - first:
             among = pc.field("ledger_version").isin(pa.array(versions, pa.uint64()))
             condition = among if condition is None else condition & among
-        return self._folder.rows(manifest, name, first, last, columns=columns, filter=condition)
+        return self._folder.rows(manifest, name, first, last, filter=condition, **options)
 
 
 def _quoted(name: str) -> str:

@@ -142,8 +142,7 @@ def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: Table) -> 
     known = typed_at(node, tag, versions)
     layouts = [known[version] for version in versions]
     options: dict[str, Any] = {"identity": IDENTITY, "default": known[max(known)], "failed": Failure.of}
-    frame = payload_frame(rows, str(tag), layouts, **options)
-    return plain(to_arrow(frame, wide="text"))
+    return plain(to_arrow(payload_frame(rows, str(tag), layouts, **options), wide="text"))
 
 
 def view_rows(node: Reads, table: Table, versions: Sequence[int]) -> pa.Table:

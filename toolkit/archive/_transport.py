@@ -92,8 +92,7 @@ class ArchiveTransport:
         """Answer a request as a node does."""
         parts = urlsplit(request.url)
         where = [unquote(part) for part in parts.path.split("/")[2:] if part]
-        query = dict(parse_qsl(parts.query))
-        answer = self._answer(request.method, where, query)
+        answer = self._answer(request.method, where, dict(parse_qsl(parts.query)))
         unknown = answer.status in {HTTPStatus.FORBIDDEN, HTTPStatus.GONE}
         return self._from_live(self._live, request) if unknown and self._live is not None else answer
 

@@ -326,7 +326,7 @@ class TransactionData:
 
         keys = rows[self._by].to_pylist()
         for name, values in self._of_transactions().items():
-            field = TRANSACTION_KEY.arrow().field(name)
+            field = TRANSACTION_KEY.arrow.field(name)
             rows = rows.append_column(field, pa.array([values.get(key) for key in keys], type=field.type))
         return rows
 

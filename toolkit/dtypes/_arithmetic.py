@@ -78,8 +78,7 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
         raise TypeError(f"unsupported operand for {name}: {left.dtype}; series.astype(object) has Python ints")
     theirs = _kind(other)
     kind = left.dtype.wide if theirs is None else common_kind(left.dtype.wide, theirs)
-    mine = to_ints(left.storage, left.dtype.wide)
-    pairs = zip(mine, _objects(other, len(left)), strict=True)
+    pairs = zip(to_ints(left.storage, left.dtype.wide), _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else op(a, _integer(b, name, kind)) for a, b in pairs]
     if name in {"truediv", "rtruediv"}:
         return floats(results)
@@ -408,8 +407,7 @@ def booleans(array: pa.Array) -> Any:
 
 def floats(values: Any) -> Any:
     """Return floats as a ``double[pyarrow]`` array; None and NaN are missing."""
-    array = pa.array(values, pa.float64(), from_pandas=True)
-    return arrow_backed(array, pd.ArrowDtype(pa.float64()))
+    return arrow_backed(pa.array(values, pa.float64(), from_pandas=True), pd.ArrowDtype(pa.float64()))
 
 
 def inferred(values: Sequence[Any], dtype: WideIntDtype) -> Any:
@@ -542,8 +540,7 @@ def _group_sums(
 ) -> list[int | None]:
     """Return the exact sum of each group, None if it has fewer than `min_count` numbers."""
     missing = array.isna()
-    seen = np.bincount(ids[(ids >= 0) & ~missing], minlength=ngroups)
-    empty = seen < min_count
+    empty = np.bincount(ids[(ids >= 0) & ~missing], minlength=ngroups) < min_count
     if not skipna:
         empty |= np.bincount(ids[(ids >= 0) & missing], minlength=ngroups) > 0
     sums = [0] * ngroups

@@ -169,6 +169,11 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
     ----------
     name : {'u128', 'u256', 'i128', 'i256'}
 
+    Attributes
+    ----------
+    wide : WideKind
+        Name, range and width of the type.
+
     Raises
     ------
     InputError
@@ -183,16 +188,11 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
     def __init__(self, name: str) -> None:
         if name not in KINDS:
             raise InputError(f"unknown wide integer type {shown(name)}: expected one of {', '.join(KINDS)}")
-        self._wide = KINDS[name]
-        super().__init__(pa.binary(self._wide.width), f"toolkit.{name}")
-
-    @property
-    def wide(self) -> WideKind:
-        """Name, range and width of the type."""
-        return self._wide
+        self.wide = KINDS[name]
+        super().__init__(pa.binary(self.wide.width), f"toolkit.{name}")
 
     def __arrow_ext_serialize__(self) -> bytes:
-        return self._wide.name.encode()
+        return self.wide.name.encode()
 
     @classmethod
     def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> WideIntType:
@@ -211,7 +211,7 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
         """Return the pandas dtype for columns of this type."""
         from pandas.api.types import pandas_dtype
 
-        return cast("ExtensionDtype", pandas_dtype(self._wide.name))
+        return cast("ExtensionDtype", pandas_dtype(self.wide.name))
 
 
 @cache

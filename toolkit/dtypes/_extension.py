@@ -90,6 +90,11 @@ class WideIntDtype(ExtensionDtype):
     name : {'u128', 'u256', 'i128', 'i256'}
         ``dtype="u128"`` works wherever pandas accepts a dtype.
 
+    Attributes
+    ----------
+    wide : WideKind
+        Name, range and width of the numbers.
+
     Raises
     ------
     TypeError
@@ -112,17 +117,12 @@ class WideIntDtype(ExtensionDtype):
     def __init__(self, name: str) -> None:
         if name not in limbs.KINDS:
             raise TypeError(f"Cannot construct a 'WideIntDtype' from '{name}'")
-        self._wide = limbs.KINDS[name]
+        self.wide = limbs.KINDS[name]
 
     @property
     def name(self) -> str:  # type: ignore[override]  # an attribute in the stubs; pandas has properties too
         """Name of the dtype."""
-        return self._wide.name
-
-    @property
-    def wide(self) -> limbs.WideKind:
-        """Name, range and width of the numbers."""
-        return self._wide
+        return self.wide.name
 
     @property
     def index_class(self) -> builtins.type[WideIntIndex]:
@@ -132,7 +132,7 @@ class WideIntDtype(ExtensionDtype):
     @property
     def itemsize(self) -> int:
         """Number of bytes per value."""
-        return self._wide.width
+        return self.wide.width
 
     @property
     def arrow_type(self) -> WideIntType:
@@ -161,7 +161,7 @@ class WideIntDtype(ExtensionDtype):
         return f"WideIntDtype({self.name!r})"
 
     def __from_arrow__(self, array: pa.Array | pa.ChunkedArray) -> WideIntArray:
-        return WideIntArray(_storage_from(limbs.whole(array), self._wide), self)
+        return WideIntArray(_storage_from(limbs.whole(array), self.wide), self)
 
     def _get_common_dtype(self, dtypes: list[Any]) -> WideIntDtype | None:
         """Return the dtype that holds the integers of all dtypes, or None, for which pandas uses Python objects."""

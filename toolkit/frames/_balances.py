@@ -194,8 +194,7 @@ def balance_frame(
     transactions = transactions.rename(columns={"timestamp": "ledger_timestamp"})
     writes, emissions = to_arrow(changes), to_arrow(events)
     moving = pa.array([*_DIRECTION, *_OBJECT_TRANSFERS, _STORE_DELETION], type=emissions["type"].type)
-    stored = pc.match_substring_regex(writes["resource_type"], _STORES)
-    written = _grouped(writes.filter(stored), by, _CHANGE_COLUMNS)
+    written = _grouped(writes.filter(pc.match_substring_regex(writes["resource_type"], _STORES)), by, _CHANGE_COLUMNS)
     emitted = _grouped(emissions.filter(pc.is_in(emissions["type"], value_set=moving)), by, _EVENT_COLUMNS)
     heads = plain_columns(transactions, [*dict.fromkeys([by, *identity, "type", "sender", "fee_payer", *_FEE_COLUMNS])])
     found: list[tuple[int, dict[str, Any]]] = []

@@ -95,11 +95,11 @@ class Schema:
                 row = arrays[-1].is_null().index(pa.scalar(value=True)).as_py()
                 text = f"column {column.name!r} needs a value in row {row}, got none"
                 raise SchemaError(text, column=column.name, rows=[row])
-        return pa.Table.from_arrays(arrays, schema=self.arrow())
+        return pa.Table.from_arrays(arrays, schema=self.arrow)
 
     def completed(self, table: pa.Table) -> pa.Table:
         """Return the columns of the schema in an Arrow table, null where it does not have them."""
-        names, fields = table.column_names, self.arrow()
+        names, fields = table.column_names, self.arrow
         arrays = [table[one.name] if one.name in names else pa.nulls(len(table), one.type) for one in fields]
         return pa.Table.from_arrays(arrays, schema=fields)
 
@@ -107,12 +107,9 @@ class Schema:
         """Return an Arrow table of rows; missing fields are null."""
         return self.table({name: [row.get(name) for row in rows] for name in self.names})
 
-    def arrow(self) -> pa.Schema:
-        """Return the Arrow schema."""
-        return self._arrow
-
     @cached_property  # a run asks for the schema of its rows for each file
-    def _arrow(self) -> pa.Schema:
+    def arrow(self) -> pa.Schema:
+        """The Arrow schema."""
         return pa.schema([column.field() for column in self.columns])
 
 

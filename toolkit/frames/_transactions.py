@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from toolkit.move import AbiSource
 
+    _Cell = tuple[Layout, bytes | None, Any]  # layout, BCS and JSON of a key or value
+
 
 def transaction_frames(transactions: Sequence[Any], **options: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the frames of transactions, state changes and events; for the options, see `transaction_tables`."""
@@ -74,8 +76,7 @@ def transaction_tables(
         head[f"abort_{name}"] = [getattr(aborts[status], name, None) for status in rows["vm_status"]]
     head["module"] = [_module(function) for function in rows["function"]]
     head["request"] = numbers
-    problems = rows["problem"]
-    head.update(outcome_columns([problem and Failure(None, "schema_error", problem) for problem in problems]))
+    head |= outcome_columns([problem and Failure(None, "schema_error", problem) for problem in rows["problem"]])
     if failures:
         head = _with_failures(head, failures, by)
     for part in (changes, events):
@@ -373,14 +374,12 @@ def written_items_frame(
         If a key or value does not fit its type; with column and row.
     """
     picked = rows.select([*identity, "change_index"])
-    kinds = rows["type"].to_pylist()
-    deleted = [kind == ChangeKind.DELETE_TABLE_ITEM for kind in kinds]
+    deleted = [kind == ChangeKind.DELETE_TABLE_ITEM for kind in rows["type"].to_pylist()]
     meaning = "whether the change deletes the item"
     field = described_field("deleted", pa.bool_(), source="changes[].type", typing="schema", meaning=meaning)
     picked = picked.append_column(field, pa.array(deleted, type=pa.bool_()))
     places = _places(rows)
-    texts = rows["data"].to_pylist()
-    pairs = zip(texts, places, strict=True)
+    pairs = zip(rows["data"].to_pylist(), places, strict=True)
     decoded = [None if text is None else parsed_payload(text, f"item of {place}") for text, place in pairs]
     for place, name in enumerate(("key", "value")):
         cells = list(zip([pair[place] for pair in layouts], rows[name].to_pylist(), decoded, strict=True))
@@ -390,11 +389,7 @@ def written_items_frame(
 
 
 def _item_columns(
-    name: str,
-    cells: Sequence[tuple[Layout, bytes | None, Any]],
-    places: Sequence[str],
-    versions: Sequence[int | None],
-    default: Layout,
+    name: str, cells: Sequence[_Cell], places: Sequence[str], versions: Sequence[int | None], default: Layout
 ) -> list[NamedColumn]:
     """Return the columns of keys or values: from BCS if their type is known entirely, else from the node's JSON."""
     values: list[Any] = []

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.gas._series import CallSeries
-    from toolkit.plots._style import Colors
+    from toolkit.plots._style import Colors, Floats
 
 
 BINS = 90
@@ -119,7 +119,7 @@ class _Stretch(NamedTuple):
 
     series: CallSeries
     where: str
-    gas: NDArray[np.float64]
+    gas: Floats
     success: NDArray[np.bool_]
 
 
@@ -168,7 +168,7 @@ def _row_name(row: _Stretch, limit: int) -> str:
     return f"{figure_text(series.name, min(limit, 44))}\n{plural(len(row.gas), 'reading')}{where}{node}"
 
 
-def _edges(ax: Axes, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _edges(ax: Axes, values: Floats) -> Floats:
     """Set the gas axis and return the edges of its bins: of equal width in the figure, at least one gas unit."""
     low, high = float(values.min()), float(values.max())
     if style.gas_scale(ax, "x", values) and low > 0:
@@ -258,8 +258,7 @@ def gas_heatmap(
             style.whole_ticks(axes.xaxis, style.VERSION_NUMBERS)
         else:
             time.add_dates(axes, *times)
-        handles = axes.get_legend_handles_labels()[0]
-        legend_below(axes, handles, wanted=legend, lines=1 + (x == "both"))
+        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, lines=1 + (x == "both"))
         if legend:
             label, whole = "model gas" if is_model(observations) else "gas", float(np.floor(reach))
             bar = style.figure_of(axes).colorbar(mesh, ax=axes, pad=0.02, fraction=0.05, aspect=14, label=label)
@@ -270,7 +269,7 @@ def gas_heatmap(
     return axes
 
 
-def _cells(series: CallSeries, edges: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _cells(series: CallSeries, edges: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """Return log2 of a call's gas relative to its first reading (NaN if unknown), and where it failed, by column."""
     known = series.gas[series.answered]
     with np.errstate(divide="ignore"):
@@ -285,11 +284,7 @@ def _cells(series: CallSeries, edges: NDArray[np.float64]) -> tuple[NDArray[np.f
 
 
 def _draw(
-    ax: Axes,
-    found: Sequence[CallSeries],
-    edges: NDArray[np.float64],
-    changes: Sequence[time.TimelineMark],
-    colors: Any,
+    ax: Axes, found: Sequence[CallSeries], edges: Floats, changes: Sequence[time.TimelineMark], colors: Any
 ) -> tuple[QuadMesh, float]:
     """Draw a row per call; return the cells, and the largest change as a power of 2."""
     change, failed = map(np.array, zip(*(_cells(series, edges) for series in found), strict=True))

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from toolkit.teaching._exercises import Exercise, Step
 
+    Happens = Callable[[tuple[Step, ...], Answer], str]
+
 _FAILURES: Counter[str] = Counter()  # wrong answers to each exercise since the last right one
 
 
@@ -126,11 +128,7 @@ def not_answered(name: str, exercise: Exercise) -> CheckedAnswer:
 
 
 def judge(
-    name: str,
-    exercise: Exercise,
-    answer: Answer,
-    failures: int = 0,
-    happens: Callable[[tuple[Step, ...], Answer], str] | None = None,
+    name: str, exercise: Exercise, answer: Answer, failures: int = 0, happens: Happens | None = None
 ) -> CheckedAnswer:
     """Return the verdict on an answer to an exercise that was answered wrongly `failures` times before.
 
@@ -143,9 +141,7 @@ def judge(
     return CheckedAnswer(name, Verdict.NOT_YET, message, exercise.worked if failures >= len(exercise.hints) else "")
 
 
-def _what_is_wrong(
-    exercise: Exercise, answer: Answer, happens: Callable[[tuple[Step, ...], Answer], str] | None
-) -> str:
+def _what_is_wrong(exercise: Exercise, answer: Answer, happens: Happens | None) -> str:
     """Return a sentence about a wrong answer; an empty text if it is right."""
     wanted, got = exercise.answer, answer.kind
     if got is not wanted and not (wanted is AnswerKind.RULES and got in {AnswerKind.NUMBER, AnswerKind.TEXT}):

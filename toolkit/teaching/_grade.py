@@ -138,8 +138,7 @@ def _grade_notebook(copy: Copy, path: Path, known: Mapping[str, Exercise], runne
             copy.add(_judged(one, known[one.exercise], runner), answer)
     for number in numbers:
         if number in known and number not in copy.checked:
-            reason = problem or "its cell did not run"
-            copy.add(CheckedAnswer(number, Verdict.FAILED, reason))
+            copy.add(CheckedAnswer(number, Verdict.FAILED, problem or "its cell did not run"))
 
 
 def _judged(found: Found, exercise: Exercise, runner: Runner) -> CheckedAnswer:

@@ -26,7 +26,7 @@ class Runner:
     """A process that runs notebooks and stories, and is started again if one of them ends it."""
 
     def __init__(self, seconds: float, memory_mb: int, hidden: tuple[str, ...]) -> None:
-        self._limits = seconds, memory_mb, hidden
+        self._limits: dict[str, Any] = {"seconds": seconds, "memory_mb": memory_mb, "hidden": hidden}
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, notebook: bytes) -> tuple[list[Found], str]:
@@ -34,12 +34,12 @@ class Runner:
         with tempfile.TemporaryDirectory(prefix="ledger-toolkit-grade-") as folder:
             path = Path(folder, "notebook.ipynb")
             path.write_bytes(notebook)
-            return self._do(self._job(folder, notebook=str(path)))
+            return self._do(Job(folder, **self._limits, notebook=str(path)))
 
     def story(self, steps: Sequence[Step], answer: Answer) -> str:
         """Return what goes wrong in a story with an answer."""
         with tempfile.TemporaryDirectory(prefix="ledger-toolkit-grade-") as folder:
-            found, problem = self._do(self._job(folder, steps=tuple(steps), answer=answer))
+            found, problem = self._do(Job(folder, **self._limits, steps=tuple(steps), answer=answer))
         return found[0].problem if found else f"The answer could not be used: {problem or 'Python ended'}"
 
     def close(self) -> None:
@@ -48,10 +48,6 @@ class Runner:
             self._process.kill()
             self._process.communicate()
             self._process = None
-
-    def _job(self, folder: str, **what: Any) -> Job:
-        seconds, memory_mb, hidden = self._limits
-        return Job(folder, seconds, memory_mb, hidden, **what)
 
     def _do(self, job: Job) -> tuple[list[Found], str]:
         process = self._process = self._process or _started()

@@ -96,7 +96,7 @@ def rows_of(run, label):
 
 def test_names_order_and_types_are_the_contract():
     """Exactly these, in this order."""
-    assert {field.name: field.type for field in OBSERVATIONS.arrow()} == {
+    assert {field.name: field.type for field in OBSERVATIONS.arrow} == {
         name: kind for name, (kind, _) in CONTRACT.items()
     }
     assert OBSERVATIONS.names == list(CONTRACT)

@@ -79,7 +79,7 @@ def test_the_digest_sees_every_other_column(tmp_path, digest_of_rows, column):
         "ledger_version": 9,
         "status": 9,
         "ledger_timestamp": NOW + timedelta(microseconds=1),
-    }.get(column, "x" if OBSERVATIONS.arrow().field(column).type == "string" else 9)
+    }.get(column, "x" if OBSERVATIONS.arrow.field(column).type == "string" else 9)
     assert rows_digest(stored(tmp_path / "b", [ROWS[0] | {column: changed}, *ROWS[1:]])) != digest_of_rows
     empty = {str: "", int: 0, bool: False}.get(type(changed))
     if column not in {"label", "fingerprint", "source", "chain_id", "ledger_version", "model"} and empty is not None:
@@ -90,9 +90,9 @@ def test_the_digest_sees_every_other_column(tmp_path, digest_of_rows, column):
 def test_a_digest_without_columns_of_committed_transactions_is_that_of_an_earlier_version(tmp_path, monkeypatch):
     """Rows without a value in the columns that were added later have the digest of the version without them."""
     later = rows_digest(stored(tmp_path / "later", ROWS))
-    earlier = pa.schema([field for field in OBSERVATIONS.arrow() if field.name in EARLIER_COLUMNS])
+    earlier = pa.schema([field for field in OBSERVATIONS.arrow if field.name in EARLIER_COLUMNS])
     store = stored(tmp_path / "earlier", ROWS)
-    monkeypatch.setattr(rows_module, "OBSERVATIONS", SimpleNamespace(arrow=lambda: earlier))
+    monkeypatch.setattr(rows_module, "OBSERVATIONS", SimpleNamespace(arrow=earlier))
     assert rows_digest(store) == later
 
 

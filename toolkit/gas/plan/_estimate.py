@@ -185,8 +185,7 @@ class Plan:
             seconds = [round(one, 3) for one in of.seconds]
             return {"requests": [*of.requests], "further_requests": of.further_requests, "seconds": seconds}
 
-        nodes = [asdict(node) | sums(node) for node in self.nodes]
-        return {"title": self.title, **sums(self), "nodes": nodes}
+        return {"title": self.title, **sums(self), "nodes": [asdict(node) | sums(node) for node in self.nodes]}
 
     def __repr__(self) -> str:
         lines = [f"Plan of {visible(self.title)} (nothing has been sent yet)"]

@@ -312,8 +312,7 @@ class CommittedReader:
             for call in calls:
                 first, last = self._plan.range_of(call)
                 if first <= version <= last and not self._has(call, version) and call.selects(sender, one):
-                    now = datetime.now(UTC)
-                    rows.append(self._origin.committed(call, one, now, head=answer.head))
+                    rows.append(self._origin.committed(call, one, datetime.now(UTC), head=answer.head))
         self._missing += [(lost.first, lost.last) for lost in missing]
         return [*rows, *(row for lost in missing for row in self._missing_rows(lost))]
 

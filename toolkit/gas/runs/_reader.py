@@ -191,8 +191,7 @@ class NodeReader:
         outcomes = outcomes_read(self._job.store, self._origin.node, [call.fingerprint for call in calls])
 
         def learn(row: Mapping[str, Any]) -> None:
-            outcome = outcome_of(row[name] for name in OUTCOME_COLUMNS)
-            outcomes[row["fingerprint"]][row["ledger_version"]] = outcome
+            outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
 
         search = self._job.spec.search
         self._collector.bar.expect(0, found=sum(map(len, outcomes.values())))

@@ -149,8 +149,7 @@ def _numbers(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[Any]]:
         column = column.cast(pa.uint8())
     elif pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
-    filled = column.fill_null(0).to_numpy()
-    return filled, nulls
+    return column.fill_null(0).to_numpy(), nulls
 
 
 def rows_digest(store: RunStore) -> str:
@@ -179,7 +178,7 @@ def rows_digest(store: RunStore) -> str:
     places = pa.array(order)
     # Column by column, since a million rows do not fit in memory; the rows of one part are read at once.
     small = pa.concat_tables(store.tables()) if len(order) <= PART_ROWS else None
-    for field in OBSERVATIONS.arrow():
+    for field in OBSERVATIONS.arrow:
         if field.name not in LEFT_OUT:
             table = pa.concat_tables(store.tables([field.name])) if small is None else small
             column = table[field.name]

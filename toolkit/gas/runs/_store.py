@@ -48,7 +48,7 @@ _MANIFEST = "run.json"
 _STEPS = "steps.parquet"
 _TIMELINE = "timeline.parquet"
 _PART = re.compile(r"part-\d{8}\.parquet")
-_TEXTS = [field.name for field in OBSERVATIONS.arrow() if pa.types.is_string(field.type)]
+_TEXTS = [field.name for field in OBSERVATIONS.arrow if pa.types.is_string(field.type)]
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException)
 
 
@@ -122,8 +122,7 @@ class RunStore:
         """
         if not self.exists():
             return
-        manifest = self.manifest()
-        if (found := manifest.study.get("title")) != title:
+        if (found := self.manifest().study.get("title")) != title:
             raise StudyError(f"{self.path} has a run of another study, {shorten(found)}; choose another folder")
         # The copy was written until version 0.1. run.json last: a folder with parts and without it could not be used.
         names = (_STEPS, _TIMELINE, "run.json.copy", _MANIFEST)
@@ -282,7 +281,7 @@ class RunStore:
 
     def dataset(self) -> ds.Dataset:
         """Return the parts as a lazy dataset."""
-        return ds.dataset([str(place) for place in self.part_files()], schema=OBSERVATIONS.arrow(), format="parquet")
+        return ds.dataset([str(place) for place in self.part_files()], schema=OBSERVATIONS.arrow, format="parquet")
 
     def observations(self) -> pd.DataFrame:
         """Return all rows as an observation frame, by node and call in the order of the study, then by version."""
@@ -292,7 +291,7 @@ class RunStore:
         # Sorted while texts are codes: a million rows are then a tenth of the bytes to move.
         table = self.order.sorted(pa.concat_tables(parts).unify_dictionaries())
         del parts
-        return to_pandas(table.cast(OBSERVATIONS.arrow()))
+        return to_pandas(table.cast(OBSERVATIONS.arrow))
 
     def steps(self) -> pd.DataFrame | None:
         """Return the stored steps; None if there are none.
@@ -372,7 +371,7 @@ class RunStore:
         with pq.ParquetFile(place, read_dictionary=known, page_checksum_verification=True) as file:
             table = file.read(columns=[name for name in names if name in there])
             rows = file.metadata.num_rows
-        schema = pa.schema([OBSERVATIONS.arrow().field(name) for name in names])
+        schema = pa.schema([OBSERVATIONS.arrow.field(name) for name in names])
         columns = {name: table[name] for name in table.column_names}
         for field in schema:  # a part of an earlier version does not have all
             kind = pa.dictionary(pa.int32(), field.type) if field.name in coded else field.type
