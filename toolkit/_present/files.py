@@ -39,8 +39,7 @@ def cache_folder() -> Path:
     RuntimeError
         If the user has no home folder.
     """
-    own = os.environ.get("LEDGER_TOOLKIT_CACHE")
-    if own:
+    if own := os.environ.get("LEDGER_TOOLKIT_CACHE"):
         return Path(own).expanduser()
     xdg = os.environ.get("XDG_CACHE_HOME")
     if xdg and Path(xdg).is_absolute():  # the XDG specification ignores relative paths

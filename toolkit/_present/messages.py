@@ -80,8 +80,7 @@ def describe(value: Any) -> str:
     """
     if value is None:
         return "null"
-    kind = _JSON_KINDS.get(type(value))
-    if kind is None:
+    if (kind := _JSON_KINDS.get(type(value))) is None:
         return f"a Python {type(value).__name__}"
     if isinstance(value, bool):
         return "boolean true" if value else "boolean false"
@@ -191,8 +190,7 @@ def declared_at(*path: str, uses: str = "") -> str:
     import ast
     import linecache
 
-    frame = _users_frame()
-    if frame is None:
+    if (frame := _users_frame()) is None:
         return ""
     file = frame.f_code.co_filename
     try:
@@ -202,8 +200,7 @@ def declared_at(*path: str, uses: str = "") -> str:
     inside = True  # the class statement that runs contains the line that runs; its parts do not
     for name in path:
         named = (one for one in ast.walk(node) if name == _declared(one))
-        found = [one for one in named if not inside or frame.f_lineno in _lines(one)]
-        if found:
+        if found := [one for one in named if not inside or frame.f_lineno in _lines(one)]:
             node, inside = found[-1], False
     line = getattr(node, "lineno", None)
     lines = [one.lineno for one in ast.walk(node) if uses and isinstance(one, ast.Name) and one.id == uses]

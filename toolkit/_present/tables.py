@@ -113,17 +113,13 @@ def text_table(
     coin::supply      7
     x             1,200
     """
-    lines = [*([head] if head else []), *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    start = len(widths) if numbers_from is None else numbers_from
-    return [
-        indent
-        + "  ".join(
-            cell.ljust(width) if place < start and place not in right else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
+    columns = list(zip(*([head] if head else []), *rows, strict=True))
+    start = len(columns) if numbers_from is None else numbers_from
+    padded = []
+    for place, column in enumerate(columns):
+        width, left = max(map(len, column)), place < start and place not in right
+        padded.append([cell.ljust(width) if left else cell.rjust(width) for cell in column])
+    return [indent + "  ".join(line).rstrip() for line in zip(*padded, strict=True)]
 
 
 def markdown_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_from: int | None = None) -> str:

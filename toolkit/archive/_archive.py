@@ -213,8 +213,7 @@ class Archive(TransactionStore):
                     connection.register_filesystem(files.fsspec)
                 for table in manifest.tables:
                     connection.execute(self._view(manifest, table.name))
-                found = connection.sql(query)
-                if found is None:
+                if (found := connection.sql(query)) is None:
                     raise InputError(f"expected a query that returns a result, got {query!r:.80}")
                 columns = list(zip(found.columns, map(str, found.types), strict=True))
                 wide = [name for name, kind in columns if kind in _WIDE]

@@ -144,8 +144,7 @@ class ArchiveTransport:
 
     def _transactions(self, first: int, last: int) -> Answer:
         manifest = self._manifest
-        lacking = set(_TABLES) - {table.name for table in manifest.tables}
-        if lacking:
+        if lacking := set(_TABLES) - {table.name for table in manifest.tables}:
             return self._refused(403, "api_disabled", f"the archive does not have the tables {', '.join(lacking)}")
         if first < manifest.first:
             return self._refused(410, "version_pruned", f"the archive begins at version {manifest.first}")

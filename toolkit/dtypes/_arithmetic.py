@@ -80,9 +80,7 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
     kind = left.dtype.wide if theirs is None else common_kind(left.dtype.wide, theirs)
     pairs = zip(to_ints(left.storage, left.dtype.wide), _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else op(a, _integer(b, name, kind)) for a, b in pairs]
-    if name in {"truediv", "rtruediv"}:
-        return floats(results)
-    return _stored(left, kind, name, results)
+    return floats(results) if name in {"truediv", "rtruediv"} else _stored(left, kind, name, results)
 
 
 def _integer(value: Any, name: str, kind: WideKind) -> int:

@@ -628,8 +628,7 @@ def _from_objects(values: list[Any], kind: limbs.WideKind) -> pa.FixedSizeBinary
     """Convert Python objects one by one."""
     missing = pd.isna(np.array([*values, None], dtype=object))[:-1]
     values = [None if absent else value for value, absent in zip(values, missing, strict=True)]
-    rows = [row for row, value in enumerate(values) if isinstance(value, str)]
-    if rows:
+    if rows := [row for row, value in enumerate(values) if isinstance(value, str)]:
         try:
             read = wide_from_text([values[row] for row in rows], wide_type(kind.name)).storage
         except SchemaError as error:

@@ -303,8 +303,7 @@ def _nested_dtype(arrow: pa.DataType) -> Any:
 
 def _pandas_metadata(schema: pa.Schema) -> dict[str, Any] | None:
     """Return the metadata that pandas stored in a schema, or None."""
-    raw = (schema.metadata or {}).get(_PANDAS)
-    if raw is None:
+    if (raw := (schema.metadata or {}).get(_PANDAS)) is None:
         return None
     try:
         stored = json.loads(raw)
@@ -490,8 +489,7 @@ def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None 
     with opened as source:
         try:
             with pq.ParquetFile(source, page_checksum_verification=True) as file:
-                absent = sorted(set(columns or ()) - set(file.schema_arrow.names))
-                if absent:
+                if absent := sorted(set(columns or ()) - set(file.schema_arrow.names)):
                     raise InputError(f"{path} has no column {absent}; it has {file.schema_arrow.names}")
                 table = file.read(columns=None if columns is None else list(columns), use_pandas_metadata=True)
             return to_pandas(table)

@@ -203,8 +203,7 @@ def balance_frame(
     for place, values in enumerate(zip(*heads.values(), strict=True)):
         head = dict(zip(heads, values, strict=True))
         one = _fee_of(head), Stores(written.get(head[by], {})), _parsed(emitted.get(head[by], {}))
-        slots = [(head[by], *slot) for slot in _not_said(*one)]
-        if slots:
+        if slots := [(head[by], *slot) for slot in _not_said(*one)]:
             waiting.append((place, *one, slots))
         else:
             found += [(place, row) for row in _rows(_moved(*one, Stores({})))]
@@ -359,20 +358,17 @@ def _movements(events: Sequence[_Event], stores: Stores) -> Iterator[_Moved]:
     for kind, account, number, data in events:
         if kind in _DIRECTION:
             with suppress(*_SHAPE_ERRORS):
-                moved = _movement(_DIRECTION[kind], data, account, number, stores)
-                if moved[3] or moved[1] != "unknown":  # nodes report a movement of nothing without touching the store
-                    yield moved
-
-
-def _movement(direction: int, data: Any, account: str, number: int, stores: Stores) -> _Moved:
-    amount = direction * parse_u64(data["amount"], "amount")
-    if "store" in data:
-        store = parse_address(data["store"])
-        asset = stores.assets.get(store, ("unknown", 0))[0]
-        return stores.owners.get(store, store), asset, "fungible asset", amount
-    if "coin_type" in data:
-        return parse_address(data["account"]), _canonical(data["coin_type"]), "coin", amount
-    return account, stores.handles.get((account, number), "unknown"), "coin", amount
+                amount = _DIRECTION[kind] * parse_u64(data["amount"], "amount")
+                if "store" in data:
+                    store = parse_address(data["store"])
+                    asset, standard = stores.assets.get(store, ("unknown", 0))[0], "fungible asset"
+                    owner = stores.owners.get(store, store)
+                elif "coin_type" in data:
+                    owner, asset, standard = parse_address(data["account"]), _canonical(data["coin_type"]), "coin"
+                else:
+                    owner, asset, standard = account, stores.handles.get((account, number), "unknown"), "coin"
+                if amount or asset != "unknown":  # nodes report a movement of nothing without touching the store
+                    yield owner, asset, standard, amount
 
 
 def _canonical(coin_type: str) -> str:

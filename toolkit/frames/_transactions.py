@@ -299,8 +299,7 @@ def _places(rows: pa.Table) -> list[str]:
 
 def parsed_payload(text: str, what: str) -> Any:
     """Return a payload of JSON text, which is not null."""
-    payload = parse_json(text, what)
-    if payload is None:
+    if (payload := parse_json(text, what)) is None:
         raise SchemaError(f"{what}: expected data, got null")
     return payload
 

@@ -490,8 +490,7 @@ class EnumOf(Kind, frozen=True):
             if name not in plans:
                 raise Mismatch(f"{self.tag.base} has no variant {quoted(name)}, it has {', '.join(plans)}")
             codec, known = plans[name]
-            unknown = [key for key in expect_map(inner) if key not in known]
-            if unknown:
+            if unknown := [key for key in expect_map(inner) if key not in known]:
                 raise Mismatch(f"variant {name} has no field {quoted(unknown[0])}")
             return {codecs.VARIANT: name, **codec(inner)}
 

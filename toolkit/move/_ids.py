@@ -63,8 +63,7 @@ def parse_address(text: str) -> str:
 @lru_cache(maxsize=_CACHE_SIZE)
 def _canonical(text: str) -> str:
     """Return the canonical form; raise ValueError or TypeError if `text` is not an address."""
-    match = _HEX.fullmatch(text)
-    if match is None:
+    if (match := _HEX.fullmatch(text)) is None:
         raise ValueError
     digits = match[1].lower().zfill(_DIGITS)
     return f"0x{digits[-1]}" if digits.startswith(_SPECIAL_ZEROS) else f"0x{digits}"

@@ -154,11 +154,9 @@ class _Resolver:
             if (tag.module, tag.name) == ("option", "Option"):
                 inner, size = self.sized(tag.type_arguments[0])
                 return OptionOf(inner), size + 1
-        module = self.abis.module_abi(tag.address, tag.module)
-        if module is None:
+        if (module := self.abis.module_abi(tag.address, tag.module)) is None:
             return Untyped(tag, f"{NO_ABI} {tag.address}::{tag.module}"), 1
-        struct = module.struct(tag.name)
-        if struct is None:
+        if (struct := module.struct(tag.name)) is None:
             return Untyped(tag, f"module {tag.address}::{tag.module} has no struct {tag.name}"), 1
         return self._declared(tag, struct)
 

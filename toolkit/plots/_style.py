@@ -149,8 +149,7 @@ def chosen(defaults: Mapping[str, Any], colors: Colors) -> dict[str, Any]:
     if not isinstance(colors, Mapping):
         given = [colors] if isinstance(colors, str) else list(colors or ())
         return {name: given[n % len(given)] for n, name in enumerate(defaults)} if given else dict(defaults)
-    unknown = [name for name in colors if name not in defaults]
-    if unknown:
+    if unknown := [name for name in colors if name not in defaults]:
         there = listed((visible(repr(name), 60) for name in defaults), 8)
         raise InputError(f"colors: {visible(repr(unknown[0]), 60)} is not in this figure; there are: {there or 'none'}")
     return dict(defaults) | dict(colors)

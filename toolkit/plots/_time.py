@@ -167,9 +167,7 @@ class _VersionDates(Locator):
         return np.interp(days, self._days, self._versions)
 
     def __call__(self) -> Any:
-        if self.axis is None:
-            return []
-        return self.tick_values(*self.axis.get_view_interval())
+        return [] if self.axis is None else self.tick_values(*self.axis.get_view_interval())
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         first, last = (_dates.num2date(day) for day in self.dates(np.array(sorted((vmin, vmax)))))

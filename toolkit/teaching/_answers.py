@@ -47,8 +47,7 @@ def answer_of(value: Any) -> Answer:  # noqa: PLR0911 - one per kind
     """
     kind = type(value)
     name = "nothing (None)" if value is None else f"a value of type {kind.__name__}"
-    calls = _calls(value)
-    if calls is not None:
+    if (calls := _calls(value)) is not None:
         return Answer(AnswerKind.CALLS, "a list of requests", msgspec.json.encode(calls).decode())
     if issubclass(kind, type) and CELL_SOURCE in vars(value):
         return Answer(AnswerKind.CONTRACT, "a contract", vars(value)[CELL_SOURCE])

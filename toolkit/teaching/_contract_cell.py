@@ -118,8 +118,7 @@ def _run(shell: Any, head: str, cell: str, ledger: Ledger) -> Contract:
     if not found:
         raise InputError("the cell has no contract: write class Counter(Module, address='0xc0de') with its functions")
     names = [contract.definition.name for contract in found]
-    taken = [name for name in names if not isinstance(shell.user_ns.get(name), Contract | None)]
-    if taken:
+    if taken := [name for name in names if not isinstance(shell.user_ns.get(name), Contract | None)]:
         raise InputError(f"{taken[0]} is already a variable: rename it or the contract's class")
     lines = {one.name: one.lineno for one in ast.parse(source).body if isinstance(one, ast.ClassDef)}
     for address in dict.fromkeys(contract.definition.address for contract in found):

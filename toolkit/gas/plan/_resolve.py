@@ -106,8 +106,7 @@ def _check_calls(spec: StudySpec, node: Node, plan: NodePlan) -> None:
         request = call.request.payload if isinstance(call.request, SimulationRequest) else call.request
         if isinstance(request, ViewFunction | EntryFunction):
             there = readable(_versions_of(call, spec, plan), oldest=plan.oldest, head=plan.head)
-            problem = call_problem(node, request, there, arguments=not call.reads_committed)
-            if problem is not None:
+            if (problem := call_problem(node, request, there, arguments=not call.reads_committed)) is not None:
                 problems[call.name] = problem
     if problems:
         on = f"{node.name}: " if len(spec.connections) > 1 else ""
@@ -127,8 +126,7 @@ def _versions_of(call: Call, spec: StudySpec, plan: NodePlan) -> Sequence[int]:
 def anchored(node: Node, plan: P) -> P:
     """Return a plan with the transaction by which its ledger is recognised: the last one in the range that is read."""
     version = min(max(plan.last, *(plan.committed_span or [0])), plan.head)
-    found = LedgerAnchor.taken(node, version).transaction_hash
-    if found is not None:
+    if (found := LedgerAnchor.taken(node, version).transaction_hash) is not None:
         return structs.replace(plan, anchor=Anchor(version, found))
     note = (
         f"transaction {version} could not be read, so only the chain id, the head and the oldest version show whether "

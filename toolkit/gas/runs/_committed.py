@@ -190,8 +190,7 @@ def around_changes(store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> lis
 
     They depend only on the ledger, the timeline and the study, not on what an earlier attempt has read.
     """
-    timeline = stored_timeline(store, plan)
-    if timeline is None:
+    if (timeline := stored_timeline(store, plan)) is None:
         return []
     places = {
         (plan.range_of(call), change.start, change.ledger_version)

@@ -126,8 +126,7 @@ def prove_whole(job: Job, manifest: Manifest) -> None:
     store, names = job.store, {call.fingerprint: call.name for call in job.spec.calls}
     for plan in manifest.nodes:
         read = versions_read(store, plan.node)
-        strange = sorted(read.keys() - names.keys())
-        if strange:
+        if strange := sorted(read.keys() - names.keys()):
             listing = strange[:_MAX_NAMED]
             raise StudyError(f"{store.path} has observations of calls that are not in its study: {listing}")
         for mark, versions in read.items():

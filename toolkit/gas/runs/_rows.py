@@ -44,9 +44,7 @@ class Order:
         """Return the sorted rows; a table that is already sorted is returned unchanged."""
         nodes, calls, versions = self.keys(table)
         places = np.lexsort((versions, calls, nodes))
-        if bool((places[1:] > places[:-1]).all()):
-            return table
-        return table.take(pa.array(places))
+        return table if bool((places[1:] > places[:-1]).all()) else table.take(pa.array(places))
 
 
 def _places(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[Any]:

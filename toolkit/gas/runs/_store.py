@@ -191,18 +191,14 @@ class RunStore:
             try:
                 read()
             except StudyError:
-                aside = _set_aside(self.path / name)
-                text = f"{self.path / name} is damaged; renamed to {aside.name}; {what} again"
-                warnings.warn(text, UserWarning, stacklevel=2)
+                _set_aside(self.path / name, "damaged", what)
         for folder in (self.path, self._parts):
             remove_left_overs(folder, age_s=0)  # the run is locked: nobody else writes into it
         for place in self.part_files():
             try:
                 self._read(place, OBSERVATIONS.names, _TEXTS)  # all columns: a damaged page shows only in its checksum
             except _UNREADABLE:
-                aside = _set_aside(place)
-                text = f"{place} is damaged or truncated; renamed to {aside.name}; its rows will be read again"
-                warnings.warn(text, UserWarning, stacklevel=2)
+                _set_aside(place, "damaged or truncated", "its rows will be read")
         self._last = None
 
     def rows(self) -> int:
@@ -399,14 +395,15 @@ class Journal:
         self.manifest = self._store.write_manifest(structs.replace(self.manifest, nodes=nodes))
 
 
-def _set_aside(place: Path) -> Path:
-    """Rename a damaged file, so that its name is free and its content is not lost."""
+def _set_aside(place: Path, damage: str, result: str) -> None:
+    """Rename a damaged file, so that its name is free and its content is not lost; warn of it and say the result."""
     aside = place.with_name(f"{place.stem}.damaged-{place.lstat().st_mtime_ns}")
     try:
         place.replace(aside)
     except OSError as error:
         raise StudyError(f"{place} is damaged and cannot be renamed: {error.strerror}") from None
-    return aside
+    text = f"{place} is {damage}; renamed to {aside.name}; {result} again"
+    warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def _unlocked() -> None:
@@ -414,8 +411,7 @@ def _unlocked() -> None:
 
 
 def _mark(place: Path) -> _Mark:
-    found = check_regular(place)
-    if found is None:
+    if (found := check_regular(place)) is None:
         raise FileNotFoundError(errno.ENOENT, "the file was removed", str(place))
     return place.name, found.st_ino, found.st_size, found.st_mtime_ns
 
