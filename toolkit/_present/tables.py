@@ -74,8 +74,7 @@ def _cell(name: str, value: Any) -> str:
     """Return a value as text; quantities have separators, ledger versions and other identifiers do not."""
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
-    is_quantity = _is_integer(value) and name not in {"version", "sequence_number"}
-    return f"{value:,}" if is_quantity else str(value)
+    return f"{value:,}" if _is_integer(value) and name not in {"version", "sequence_number"} else str(value)
 
 
 def text_table(

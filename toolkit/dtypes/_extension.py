@@ -285,8 +285,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         count = len(self)
         rows: NDArray[np.intp] = np.arange(count)
         new = _storage_from(value if is_list_like(value) else [value], self._dtype.wide)
-        source = np.arange(count, count + len(new))
-        rows[key] = source if is_list_like(value) else count
+        rows[key] = np.arange(count, count + len(new)) if is_list_like(value) else count
         self.storage = pa.concat_arrays([self.storage, new]).take(pa.array(rows))
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> WideIntArray:

@@ -149,8 +149,7 @@ def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
         look: dict[str, Any] = {"colour": as_text(ax, colour), "annotation_clip": False, "bbox": behind} | top
         text = write(ax, caption, (x, 1), gid="caption", **look)
         text.set_in_layout(False)
-        line = ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")
-        drawn.append((text, line))
+        drawn.append((text, ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")))
     Placed(ax, partial(_place_captions, ax, drawn))
 
 

@@ -215,8 +215,7 @@ def _state_counts(changes: pd.DataFrame) -> pd.DataFrame:
     what = what.fillna("something else")
     counts = pd.crosstab(what.map(distinct_addresses(what.unique())), changes["type"])
     kinds = [*(kind for kind in KIND_COLOURS if kind in counts), *(kind for kind in counts if kind not in KIND_COLOURS)]
-    order = np.argsort(-counts.sum(axis=1).to_numpy(), kind="stable")
-    return counts[kinds].iloc[order]
+    return counts[kinds].iloc[np.argsort(-counts.sum(axis=1).to_numpy(), kind="stable")]
 
 
 def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, Any]) -> None:

@@ -244,8 +244,7 @@ class NodeReader:
         if not missing:
             return
         ledger = self._node.ledger()
-        requests = [cast("SimulationRequest", call.request) for call in missing]
-        found = simulate_all(self._node, requests, ledger)
+        found = simulate_all(self._node, [cast("SimulationRequest", call.request) for call in missing], ledger)
 
         def rows() -> Iterator[Row]:
             for place, outcome in found:
