@@ -28,15 +28,14 @@ JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when th
 Texts = list[str] | None  # of an option that may be repeated
 
 _MAX_ROWS = 40
-_MAX_FACT = 2_000
-_MAX_QUOTED = 40
 
 
 _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
-_NODES = ("embedded", "mainnet", "testnet", "devnet", "local")
 
 
-NodeOption = Annotated[str, typer.Option("--node", help=f"{', '.join(_NODES)}, or an http(s) URL.", show_default=True)]
+NodeOption = Annotated[
+    str, typer.Option("--node", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.")
+]
 StudyNodeOption = Annotated[
     list[str] | None,
     typer.Option("--node", help="Node to read instead of the study's; gets the API key. May be repeated."),
@@ -98,7 +97,7 @@ def argument(text: str) -> Any:
     except ValueError:
         return text
     except RecursionError:
-        raise InputError(f"argument {text[:_MAX_QUOTED]!r}... is nested too deeply") from None
+        raise InputError(f"argument {text[:40]!r}... is nested too deeply") from None
 
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
@@ -110,7 +109,7 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     for name, value in facts.items():
         fact = json_value(value)
         fact = json.dumps(fact, ensure_ascii=False) if isinstance(value, list | dict) else fact
-        rows.append((name, visible(fact, _MAX_FACT)))
+        rows.append((name, visible(fact, 2_000)))
     print("\n".join(text_table(rows)))
 
 

@@ -81,7 +81,6 @@ _BUILDERS = {
     "table_item": ("Table item", "TableItemBuilder"),
     "gas": ("Gas", "GasExplorer"),
 }
-_STUDIED = ("simulation", "view")  # tabs whose call the tab Gas can study
 
 
 class Workbench(Pictured):
@@ -237,11 +236,11 @@ class Workbench(Pictured):
         InputError
             If the current tab has no valid call, or the Gas tab is busy.
         """
-        if self.selected not in _STUDIED:
-            raise InputError("expected the tab Simulation or View to be open")
         from toolkit.gas._calls import Call
         from toolkit.widgets._gas_explorer import SAMPLE
 
+        if self.selected not in {"simulation", "view"}:
+            raise InputError("expected the tab Simulation or View to be open")
         builder = self._builder(self.selected)
         found, draft = builder._found, builder._draft  # noqa: SLF001 - a part of the same widget
         if not builder.function.strip() or not draft.calls_function:
