@@ -37,8 +37,7 @@ import gc, sys
 gc.disable()  # a tenth of the time: what is imported stays
 import ipykernel.kernelapp, toolkit
 toolkit.widgets.Workbench, toolkit.widgets.SimulationBuilder
-if sys.argv[1] == "embedded":
-    toolkit.client._http.embedded_ledger()
+toolkit.connect(sys.argv[1])  # sends nothing; the embedded ledger is built
 gc.freeze()
 gc.enable()
 file = sys.stdin.readline().strip()
