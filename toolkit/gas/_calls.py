@@ -42,11 +42,8 @@ _MAX_VALUE = 40
 _KINDS_OF = {
     "arguments": ("view", "simulate"),
     "sender": ("simulate", "committed"),
-    "fee_payer": ("simulate",),
-    "gas_unit_price": ("simulate",),
-    "max_gas_amount": ("simulate",),
-    "versions": ("committed",),
-    "success": ("committed",),
+    **dict.fromkeys(("fee_payer", "gas_unit_price", "max_gas_amount"), ("simulate",)),
+    **dict.fromkeys(("versions", "success"), ("committed",)),
 }
 _FIELD = re.compile(r"(?:ViewFunction|EntryFunction|SimulationRequest)\.(\w+)(?:\.(\d+))?: ")
 _RANGE = (

@@ -37,13 +37,12 @@ _MAJORITY = 0.5
 
 def evidence_text(evidence: findings.Evidence) -> str:
     """Return why a step happened."""
-    match evidence:
-        case str():
-            return evidence
-        case findings.AtTransaction(by, found):
-            what = "; and it ".join(" and ".join(map(fact_text, facts)) for facts in found.values())
-            return f"{transaction_text(by)} {what or 'wrote nothing that explains it'}"
-    return _between_text(evidence)
+    if isinstance(evidence, str):
+        return evidence
+    if isinstance(evidence, findings.BetweenVersions):
+        return _between_text(evidence)
+    what = "; and it ".join(" and ".join(map(fact_text, facts)) for facts in evidence.found.values())
+    return f"{transaction_text(evidence.transaction)} {what or 'wrote nothing that explains it'}"
 
 
 _COMPARED = {Cause.SCHEDULE: "the gas schedule", Cause.CODE: "modules and packages", Cause.CONFIG: "the feature flags"}

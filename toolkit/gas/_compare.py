@@ -49,13 +49,9 @@ _AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
 _VERSION = re.compile(r"\d{1,20}")
 _CALL_KEY = ["node", "fingerprint"]
 _SPLIT = tuple(part.column for part in Part)
-_SIDED = {
-    "ledger_version": "version",
-    "gas_used": "gas",
-    "success": "success",
-    "error_code": "error",
-    "vm_status": "vm_status",
-} | dict(zip(_SPLIT, _SPLIT, strict=True))
+# Columns of an observation that a comparison has for each side, with their names there.
+_SIDED = {name: name for name in ("success", "vm_status", *_SPLIT)}
+_SIDED |= {"ledger_version": "version", "gas_used": "gas", "error_code": "error"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,10 +85,8 @@ def default_labels(calls: Sequence[Called], taken: Collection[str] = ()) -> list
             _differing([[short(call.sender)] if call.sender else [] for call in group], " by ", ""),
         )
         labels |= {call: visible(name + "".join(parts), _MAX_LABEL) for call, *parts in zip(group, *shown, strict=True)}
-    kinds: dict[str, set[str]] = {}
-    for call, text in labels.items():
-        kinds.setdefault(text, set()).add(call.kind)
-    labels = {call: f"{text} [{call.kind}]" if len(kinds[text]) > 1 else text for call, text in labels.items()}
+    kinds = Counter(text for text, _ in {(text, call.kind) for call, text in labels.items()})
+    labels = {call: f"{text} [{call.kind}]" if kinds[text] > 1 else text for call, text in labels.items()}
     numbered = dict(zip(labels, _numbered([*labels.values()], taken), strict=True))
     return [numbered[call] for call in calls]
 

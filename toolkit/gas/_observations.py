@@ -91,10 +91,7 @@ class Cause(_Labelled):
     @classmethod
     def of(cls, value: object) -> Cause:
         """Return the cause of a cell; `UNKNOWN` for a missing value or one that is not a cause."""
-        try:
-            return cls(str(value))
-        except ValueError:
-            return cls.UNKNOWN
+        return next((cause for cause in cls if cause == str(value)), cls.UNKNOWN)
 
 
 # The columns of observations written before the columns for committed transactions existed.

@@ -67,9 +67,3 @@ def changed_ratios(before: GasSchedule, after: GasSchedule) -> dict[str, Fractio
     """Return the ratio of each parameter of both schedules that has another value; None for one that was 0."""
     sides = {name: (old, after.entries.get(name, old)) for name, old in sorted(before.entries.items())}
     return {name: Fraction(new, old) if old else None for name, (old, new) in sides.items() if new != old}
-
-
-def uniform_ratio(before: GasSchedule, after: GasSchedule) -> Fraction | None:
-    """Return the ratio by which every changed parameter changed; None if there is not one for all."""
-    ratios = set(changed_ratios(before, after).values())
-    return ratios.pop() if len(ratios) == 1 else None

@@ -23,7 +23,7 @@ from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, step_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
@@ -73,12 +73,8 @@ def run_lines(steps: pd.DataFrame, coverage: Coverage, committed: Sequence[Commi
     list of str
     """
     lines = step_lines(steps) or [none_sentence(coverage, committed)]
-    notes = [
-        *not_located_sentences(steps),
-        *not_compared_sentences(committed, visible),
-        *not_steps_sentences(committed, visible),
-        *unjudged_sentences(coverage.unjudged, visible),
-    ]
+    notes = not_located_sentences(steps) + not_compared_sentences(committed, visible)
+    notes += not_steps_sentences(committed, visible) + unjudged_sentences(coverage.unjudged, visible)
     return [*lines, *(visible(note, _MAX_LINE) for note in notes)]
 
 
@@ -115,23 +111,18 @@ def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str
 
 def not_compared_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
     """Return which committed transactions could not be compared: not read, or too few of their kind."""
-    return _about_calls(committed, name, _not_compared_of)
+    return [f"{_whose(call, committed, name)}: {text}." for call in committed for text in _not_compared_of(call, name)]
 
 
 def not_steps_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
     """Return what moves committed gas without being a step: growth, the mix, and borders of whole units."""
-    return _about_calls(committed, name, _not_steps_of)
+    return [f"{_whose(call, committed, name)}: {text}." for call in committed for text in _not_steps_of(call, name)]
 
 
-def _about_calls(
-    committed: Sequence[CommittedCall], name: Renderer, texts: Callable[[CommittedCall, Renderer], Iterable[str]]
-) -> list[str]:
-    several = len({call.node for call in committed}) > 1
-    return [
-        f"{name(call.label, _MAX_LABEL)}{f' on {name(call.node, _MAX_LABEL)}' if several else ''}: {text}."
-        for call in committed
-        for text in texts(call, name)
-    ]
+def _whose(call: CommittedCall, committed: Sequence[CommittedCall], name: Renderer) -> str:
+    """Return the label of a call, and its node if the calls are of several nodes."""
+    several = len({one.node for one in committed}) > 1
+    return f"{name(call.label, _MAX_LABEL)}{f' on {name(call.node, _MAX_LABEL)}' if several else ''}"
 
 
 def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:

@@ -102,14 +102,6 @@ class CallSeries:
         return [(self.versions[a], self.versions[b - 1]) for a, b in zip(starts, ends, strict=True)]
 
 
-def columns_of(versions: NDArray[np.float64], count: int) -> NDArray[np.intp]:
-    """Return the column of each version if their range is divided into `count` columns of equal width."""
-    width = (versions.max() - versions.min()) or 1.0
-    share = (versions - versions.min()) / width
-    columns: NDArray[np.intp] = np.floor(share * (count - 1)).astype(np.intp)
-    return columns
-
-
 def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str) -> None:
     """Check that a frame has columns.
 
@@ -333,26 +325,23 @@ def series_of(observations: pd.DataFrame, calls: Sequence[str] | None = None) ->
     rows = observations[observations["label"].isin(list(order))]
     several = "node" in rows.columns and len(rows["node"].unique()) > 1
     keys = ["label", "source", "node"] if several else ["label", "source"]
-    found = [
-        _series(group, *map(str, key), name=names[str(key[0])], position=order[str(key[0])])
-        for key, group in rows.groupby(keys, sort=True)
-    ]
+    found = []
+    for key, group in rows.groupby(keys, sort=True):
+        mine = group.sort_values("ledger_version", kind="stable")
+        label = str(key[0])
+        success = mine["success"] if "success" in mine.columns else mine["gas_used"].notna()
+        errors = mine["error_code"].dropna().tolist() if "error_code" in mine.columns else []
+        series = CallSeries(
+            label=label,
+            source=str(key[1]),
+            node=str(key[2]) if several else "",
+            name=names[label],
+            position=order[label],
+            versions=mine["ledger_version"].to_numpy(dtype=np.float64),
+            gas=mine["gas_used"].to_numpy(dtype=np.float64, na_value=np.nan),
+            success=success.fillna(value=False).to_numpy(dtype=np.bool_),
+            error=str(errors[-1]) if errors else "",
+        )
+        found.append(series)
     rank = {label: place for place, label in enumerate(order)}
     return sorted(found, key=lambda series: rank[series.label])
-
-
-def _series(rows: pd.DataFrame, label: str, source: str, node: str = "", *, name: str, position: int) -> CallSeries:
-    rows = rows.sort_values("ledger_version", kind="stable")
-    success = rows["success"] if "success" in rows.columns else rows["gas_used"].notna()
-    errors = rows["error_code"].dropna() if "error_code" in rows.columns else pd.Series(dtype=object)
-    return CallSeries(
-        label=label,
-        source=source,
-        node=node,
-        name=name,
-        position=position,
-        versions=rows["ledger_version"].to_numpy(dtype=np.float64),
-        gas=rows["gas_used"].to_numpy(dtype=np.float64, na_value=np.nan),
-        success=success.fillna(value=False).to_numpy(dtype=np.bool_),
-        error=str(errors.iloc[-1]) if len(errors) else "",
-    )

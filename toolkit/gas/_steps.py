@@ -22,7 +22,7 @@ from toolkit.gas._observations import Cause, Source, is_no_answer
 from toolkit.gas._series import require
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
 
@@ -122,19 +122,16 @@ def steps_of(observations: pd.DataFrame) -> list[Step]:
         By call in the order of the frame, then by version.
     """
     views = observations[observations["source"] == Source.VIEW]
-    return [step for _, rows in views.groupby(["node", "fingerprint"], sort=False) for step in _call_steps(rows)]
-
-
-def _call_steps(rows: pd.DataFrame) -> Iterator[Step]:
-    columns = plain_columns(
-        rows.sort_values("ledger_version", kind="stable"), ["ledger_version", *OUTCOME_COLUMNS, "node_build"]
-    )
-    readings = zip(*columns.values(), strict=True)
-    observed = [row for row in readings if not is_no_answer(row[3])]
-    constant = [rows[name].iloc[0] for name in ("node", "label", "fingerprint", "source")]
-    for before, after in pairwise(observed):
-        if before[1:4] != after[1:4]:
-            yield Step(*constant, *(side for pair in zip(before, after, strict=True) for side in pair))
+    steps = []
+    for _, rows in views.groupby(["node", "fingerprint"], sort=False):
+        ordered = rows.sort_values("ledger_version", kind="stable")
+        columns = plain_columns(ordered, ["ledger_version", *OUTCOME_COLUMNS, "node_build"])
+        observed = [row for row in zip(*columns.values(), strict=True) if not is_no_answer(row[3])]
+        constant = [rows[name].iloc[0] for name in ("node", "label", "fingerprint", "source")]
+        for before, after in pairwise(observed):
+            if before[1:4] != after[1:4]:
+                steps.append(Step(*constant, *(side for pair in zip(before, after, strict=True) for side in pair)))
+    return steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,12 +464,8 @@ def coverage_of(tables: Iterable[pa.Table], committed: Mapping[tuple[str, str], 
     unjudged, judged = [], []
     seen = _counted(tables)
     for node, label, source, low, high, readings, answered, count in seen.values():
-        if source == Source.COMMITTED:
-            why = known.get((node, label), NOT_ANALYSED)
-            looked_for = not why
-        else:
-            why, looked_for = "", source == Source.VIEW and answered >= _MIN_ANSWERS
-        if looked_for:
+        why = known.get((node, label), NOT_ANALYSED) if source == Source.COMMITTED else ""
+        if (source == Source.COMMITTED and not why) or (source == Source.VIEW and answered >= _MIN_ANSWERS):
             judged.append(source)
         else:
             unjudged.append(Unjudged(label, source, node, readings, count - readings, low, high, why))

@@ -12,7 +12,7 @@ from matplotlib.transforms import blended_transform_factory
 from toolkit._present.text import change_place, plural
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._series import CallSeries, as_observations, columns_of, is_model, require, series_of
+from toolkit.gas._series import CallSeries, as_observations, is_model, require, series_of
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
 from toolkit.plots import _labels as texts
 from toolkit.plots import _style as style
@@ -335,7 +335,8 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     if marks.empty:
         return marks
     # A drift of thousands of steps is a band of marks; one mark per column draws the same band.
-    column = columns_of(marks["x"].to_numpy(dtype=np.float64), 400)
+    x = marks["x"].to_numpy(dtype=np.float64)
+    column = np.floor((x - x.min()) / (np.ptp(x) or 1.0) * 399)  # in 400 columns
     hidden = marks.assign(column=column).duplicated(["label", "cause", "column"]) & marks["drift"]
     return marks[~hidden]
 

@@ -449,10 +449,7 @@ def _calls(
         readings=("label", "size"),
         first_version=("ledger_version", "min"),
         last_version=("ledger_version", "max"),
-        first_gas=("gas_used", "first"),  # of those that are known, as all of gas
-        last_gas=("gas_used", "last"),
-        min_gas=("gas_used", "min"),
-        max_gas=("gas_used", "max"),
+        **{f"{which}_gas": ("gas_used", which) for which in ("first", "last", "min", "max")},  # the gas that is known
         failures=("failed", "sum"),
     )
     steps_of_calls = [counted.get(key[:2], 0) for key in found.index]

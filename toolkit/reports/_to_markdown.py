@@ -44,13 +44,12 @@ def comparison_markdown(comparison: Comparison, gate: Gate | None = None) -> str
     -------
     str
     """
-    parts = [f"# {code(comparison.names[0])} compared with {code(comparison.names[1])}"]
+    title = f"# {code(comparison.names[0])} compared with {code(comparison.names[1])}"
     lines = sentences.gate_lines(gate, code) if gate else []
     lines += [f"note: {code(note)}" for note in comparison.warnings]
-    parts += ["\n".join(f"- {line}" for line in lines)] if lines else []
-    parts.append(sentences.counts_text(comparison))
+    about = (lines, sentences.comparison_lines(comparison, code))
+    above, below = ("\n".join(f"- {line}" for line in those) for those in about)
     rows = sentences.comparison_rows(comparison, code)
-    if rows:
-        parts.append(markdown_table(rows, head=sentences.COMPARISON_HEAD, numbers_from=1))
-    parts += ["\n".join(f"- {line}" for line in sentences.comparison_lines(comparison, code))]
+    table = markdown_table(rows, head=sentences.COMPARISON_HEAD, numbers_from=1) if rows else ""
+    parts = [title, above, sentences.counts_text(comparison), table, below]
     return "\n\n".join(part for part in parts if part) + "\n"

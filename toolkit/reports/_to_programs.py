@@ -159,13 +159,11 @@ def comparison_annotations(
     notices = [command("notice", "Gas comparison", note) for note in said]
     if gate is None:
         return "\n".join([*notices, sentences.counts_text(comparison), ""])
-    kinds = [
-        ("error", "Gas regression", gate.regressions),
-        ("error", "Gas not judged", gate.not_judged),
-        ("warning", "Gas rise excused", gate.waived),
-    ]
+    titles = {"Gas regression": gate.regressions, "Gas not judged": gate.not_judged, "Gas rise excused": gate.waived}
     about = [
-        command(level, title, f"{one.label}: {_reason(one)}", one.label) for level, title, ones in kinds for one in ones
+        command("warning" if one.waiver else "error", title, f"{one.label}: {_reason(one)}", one.label)
+        for title, ones in titles.items()
+        for one in ones
     ]
     return "\n".join([*about, *notices, sentences.gate_lines(gate, sentences.label_text)[0], ""])
 
@@ -191,14 +189,13 @@ def _group(group: StepGroup) -> dict[str, Any]:
 
 
 def _gate(gate: Gate) -> dict[str, Any]:
-    limits = {label: threshold.model_dump(exclude_none=True) for label, threshold in gate.rules.own.items()}
     general = gate.rules.threshold
     return {
         "passed": gate.passed,
         "verdict": gate.verdict,
         "judged": gate.judged,
         "threshold": None if general is None else general.model_dump(exclude_none=True),
-        "thresholds_of_calls": limits,
+        "thresholds_of_calls": {label: one.model_dump(exclude_none=True) for label, one in gate.rules.own.items()},
         **{name: [_regression(one) for one in getattr(gate, name)] for name in ("regressions", "not_judged", "waived")},
         "notes": list(gate.notes),
     }

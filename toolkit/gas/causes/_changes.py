@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +19,8 @@ from toolkit.client._threads import run_in_threads
 from toolkit.client._versions import next_round
 from toolkit.gas import _findings as findings
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas.causes._evidence import (
-    FEATURES,
-    FRAMEWORK,
-    REGISTRY,
-    SCHEDULE,
-    UNREAD,
-    Dependencies,
-    Evidence,
-    Package,
-    Written,
-    dependencies,
-    reason,
-)
+from toolkit.gas.causes import _evidence as reads
+from toolkit.gas.causes._evidence import Evidence
 from toolkit.gas.causes._finding import MAX_COMPARED_MODULES, MAX_NAMED, config_facts, module_fact, schedule_facts
 from toolkit.move._ids import ModuleId, wire_address
 
@@ -47,9 +37,9 @@ DEFAULT_INITIAL = 17
 STORAGE_GAS = "0x1::storage_gas::StorageGas"
 # The resources of 0x1 that the virtual machine reads when it runs or charges transactions, by kind and name.
 CONFIGURATION: Mapping[str, tuple[Cause, str]] = {
-    SCHEDULE: (Cause.SCHEDULE, "the gas schedule"),
+    reads.SCHEDULE: (Cause.SCHEDULE, "the gas schedule"),
     STORAGE_GAS: (Cause.SCHEDULE, "the storage gas"),
-    FEATURES: (Cause.CONFIG, "the feature flags"),
+    reads.FEATURES: (Cause.CONFIG, "the feature flags"),
     "0x1::version::Version": (Cause.CONFIG, "the ledger's protocol version"),
     "0x1::execution_config::ExecutionConfig": (Cause.CONFIG, "the execution configuration"),
     "0x1::transaction_validation::TransactionValidation": (Cause.CONFIG, "the prologue and epilogue"),
@@ -110,8 +100,8 @@ def find_timeline(
     search = _Search(node, evidence, modules, (min(low, last), last), initial)
     times = [found.by.time if (found := search.written(version)) else None for version in (first, last)]
     changes = tuple(sorted(search.changes(), key=lambda change: (change.ledger_version, change.kind)))
-    names, reads = tuple(module.wire for module in modules), evidence.reads - before
-    return findings.Timeline(first, last, changes, names, reads, tuple(search.unread()), initial, *times)
+    names, requests = tuple(module.wire for module in modules), evidence.reads - before
+    return findings.Timeline(first, last, changes, names, requests, tuple(search.unread()), initial, *times)
 
 
 @dataclass
@@ -159,7 +149,7 @@ class _Source:
         for version in self.asked.difference(self.known, self.failed):
             try:
                 self.state(version)
-            except UNREAD as error:
+            except reads.UNREAD as error:
                 self.failed[version] = error
             else:
                 self.known.append(version)
@@ -185,7 +175,7 @@ class _Source:
         """Return what could not be read; None if nothing is missing."""
         if not self.failed:
             return None
-        why = reason(next(iter(self.failed.values())))
+        why = reads.reason(next(iter(self.failed.values())))
         if not self.known:
             return findings.Unread(self.name, why)
         low, high = self.ends
@@ -212,7 +202,7 @@ class _Search:
     def __init__(self, node: Node, evidence: Evidence, modules: Sequence[ModuleId], ends: _Ends, initial: int) -> None:
         self._node, self._evidence, self._modules, self._ends = node, evidence, modules, ends
         self._configuration = [
-            _Source(evidence, FRAMEWORK, tag, name, ends, initial) for tag, (_, name) in CONFIGURATION.items()
+            _Source(evidence, reads.FRAMEWORK, tag, name, ends, initial) for tag, (_, name) in CONFIGURATION.items()
         ]
         self._registries: dict[str, _Source] = {}
         self._needed: set[_PackageKey] = set()
@@ -234,19 +224,15 @@ class _Search:
     def _sources(self) -> list[_Source]:
         return [*self._configuration, *self._registries.values()]
 
-    def _chosen(self, packages: Iterable[Package] | None) -> dict[_PackageKey, Package]:
+    def _chosen(self, packages: Iterable[reads.Package] | None) -> dict[_PackageKey, reads.Package]:
         """Return the packages that are looked at, by address and name."""
         named = {(package.address, package.name): package for package in packages or ()}
         return {key: package for key, package in named.items() if key in self._needed}
 
     def _follow_dependencies(self) -> None:
         """Add the packages that the modules need at any version read so far, and their registries."""
-        waiting = [
-            (package.address, package.name)
-            for module in self._modules
-            for package in self._packages(module.address)
-            if module.name in package.modules
-        ]
+        pairs = [(module, package) for module in self._modules for package in self._packages(module.address)]
+        waiting = [(package.address, package.name) for module, package in pairs if module.name in package.modules]
         found: set[_PackageKey] = set()
         while waiting and len(found) < _MAX_PACKAGES:
             address, name = waiting.pop()
@@ -255,11 +241,13 @@ class _Search:
                 waiting += [need for one in self._packages(address) if one.name == name for need in one.needs]
         self._needed = found
 
-    def _packages(self, address: str) -> set[Package]:
+    def _packages(self, address: str) -> set[reads.Package]:
         """Return all states of all packages of an address that were read so far."""
         if address not in self._registries:
             name = f"the packages of {wire_address(address)}"
-            self._registries[address] = _Source(self._evidence, address, REGISTRY, name, self._ends, 2, self._chosen)
+            self._registries[address] = _Source(
+                self._evidence, address, reads.REGISTRY, name, self._ends, 2, self._chosen
+            )
         source = self._registries[address]
         return {package for version in source.known for package in source.state(version) or ()}
 
@@ -300,10 +288,10 @@ class _Search:
             if change := self._of_code(ends, packages):
                 yield change
 
-    def written(self, version: int) -> Written | None:
+    def written(self, version: int) -> reads.Written | None:
         """Return what the transaction of a version wrote, None if it cannot be read."""
-        with suppress(*UNREAD):
-            return Written.of(self._evidence.transaction(version))
+        with suppress(*reads.UNREAD):
+            return reads.Written.of(self._evidence.transaction(version))
         return None
 
     def _made(self, ends: _Ends, kind: Cause, what: findings.Facts, **more: Any) -> findings.Change:
@@ -318,7 +306,7 @@ class _Search:
         """Return the parts of gas that a change of the gas schedule and of the storage gas can move."""
         try:
             before, after = (self._evidence.schedule(version) for version in ends)
-        except UNREAD:
+        except reads.UNREAD:
             return frozenset(Part)
         if before.feature_version != after.feature_version:  # the virtual machine may charge by other rules
             return frozenset(Part)
@@ -332,7 +320,8 @@ class _Search:
         """Return the change of some packages; None if no module changed, or no requested module needs it."""
         places: defaultdict[ModuleId, list[tuple[int, str]]] = defaultdict(list)
         for called in self._modules:
-            for needs in self._needs(called, ends):
+            found = [reads.dependencies(called, partial(self._packages_at, version)) for version in ends]
+            for needs in filter(None, found):
                 for module in self._written_modules(ends, packages, needs):
                     distance = 0 if module == called else 1 + (needs.distance(module) or 0)
                     places[module].append((distance, called.wire))
@@ -363,22 +352,13 @@ class _Search:
         names = listed(sorted({name for _, name in needed}), MAX_NAMED)
         return findings.RelatedModule(module, findings.Role.OF_NAMED, names)
 
-    def _written_modules(self, ends: _Ends, packages: set[_PackageKey], needs: Dependencies) -> list[ModuleId]:
+    def _written_modules(self, ends: _Ends, packages: set[_PackageKey], needs: reads.Dependencies) -> list[ModuleId]:
         """Return the needed modules of changed packages: those that the transaction wrote, if that is known."""
-        within = {
-            ModuleId(package.address, name)
-            for package in needs.packages
-            if (package.address, package.name) in packages
-            for name in package.modules
-        }
+        changed = [package for package in needs.packages if (package.address, package.name) in packages]
+        within = {ModuleId(package.address, name) for package in changed for name in package.modules}
         written = self.written(ends[1]) if ends[1] - ends[0] == 1 else None
         return sorted(within if written is None else within.intersection(written.modules))
 
-    def _needs(self, module: ModuleId, ends: _Ends) -> list[Dependencies]:
-        """Return what a module depends on before and after a change."""
-
-        def registry(version: int) -> Any:
-            return lambda address: self._registries[address].at(version) or () if address in self._registries else ()
-
-        found = [dependencies(module, registry(version)) for version in ends]
-        return [one for one in found if one is not None]
+    def _packages_at(self, version: int, address: str) -> tuple[reads.Package, ...]:
+        """Return the packages of an address at any version, judging by the versions read."""
+        return self._registries[address].at(version) or () if address in self._registries else ()

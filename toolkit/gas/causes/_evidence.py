@@ -375,25 +375,25 @@ class Written:
     @cached_property
     def config(self) -> tuple[str, ...]:
         """Resources of on-chain configuration that were written."""
-        return self._framework(_is_config)
+        rest = self._framework(lambda tag: not tag.startswith(_SCHEDULE + _UPKEEP))
+        return tuple(tag for tag in rest if tag.startswith(_CONFIG) or tag.partition("<")[0].endswith(_CONFIG_NAMES))
 
     @cached_property
     def upkeep(self) -> tuple[Write, ...]:
         """What every transaction or block writes: balances and sequence numbers of payers, clock, packages."""
-        own_stores = self._gas_stores()
+        # Gas is paid from fungible stores, too, and changes the supply of the object of the gas coin.
+        stores, objects = ([one for one in self.writes if one.resource == tag] for tag in (_STORE, _OBJECT))
+        of_coin = {one.address for one in stores if _address_at(one.document, "metadata", "inner") == _METADATA}
+        owned = {one.address for one in objects if _address_at(one.document, "owner") in self.payers}
+        own_stores = frozenset({*(of_coin & owned), _METADATA})
         return tuple(write for write in self.writes if not write.deleted and self._is_upkeep(write, own_stores))
 
     @cached_property
     def state(self) -> tuple[Write, ...]:
         """Everything else: resources and table items."""
         named = {*self.schedule, *self.config}
-        return tuple(
-            write
-            for write in self.writes
-            if write.module is None
-            and write not in self.upkeep
-            and not (write.address == FRAMEWORK and write.resource in named)
-        )
+        state = [write for write in self.writes if write.module is None and write not in self.upkeep]
+        return tuple(write for write in state if not (write.address == FRAMEWORK and write.resource in named))
 
     def _framework(self, wanted: Callable[[str], bool]) -> tuple[str, ...]:
         tags = [write.resource for write in self.writes if write.resource and write.address == FRAMEWORK]
@@ -408,19 +408,6 @@ class Written:
         if write.address in own_stores and tag.startswith("0x1::"):
             return True
         return tag in _ACCOUNT and write.address in self.payers
-
-    def _gas_stores(self) -> frozenset[str | None]:
-        """Return the fungible stores that gas is paid from, and the object of the gas coin, whose supply changes."""
-        stores, objects = ([one for one in self.writes if one.resource == tag] for tag in (_STORE, _OBJECT))
-        of_coin = {one.address for one in stores if _address_at(one.document, "metadata", "inner") == _METADATA}
-        owned = {one.address for one in objects if _address_at(one.document, "owner") in self.payers}
-        return frozenset({*(of_coin & owned), _METADATA})
-
-
-def _is_config(tag: str) -> bool:
-    if tag.startswith(_SCHEDULE + _UPKEEP):
-        return False
-    return tag.startswith(_CONFIG) or tag.partition("<")[0].endswith(_CONFIG_NAMES)
 
 
 def _address_at(document: Any, *names: str) -> str | None:

@@ -15,27 +15,15 @@ from toolkit.client._threads import run_in_threads
 from toolkit.errors import SchemaError
 from toolkit.gas import _findings as findings
 from toolkit.gas._observations import MADE_BY_NODE, PRUNED, Cause
-from toolkit.gas._schedules import changed_ratios, uniform_ratio
-from toolkit.gas.causes._evidence import (
-    FEATURES,
-    FRAMEWORK,
-    SCHEDULE,
-    UNREAD,
-    Evidence,
-    Table,
-    Write,
-    Written,
-    key_text,
-    reason,
-    tables_of,
-)
+from toolkit.gas._schedules import changed_ratios
+from toolkit.gas.causes import _evidence as reads
+from toolkit.gas.causes._evidence import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolkit.client._node import Node
     from toolkit.gas._steps import Step
-    from toolkit.gas.causes._evidence import Dependencies
     from toolkit.move._ids import ModuleId
 
 
@@ -101,10 +89,10 @@ def _explanation(step: Step, evidence: Evidence, function: str) -> findings.Expl
     try:
         if not step.exact:
             return _explain_interval(step, evidence, called)
-        case = _Case(step, evidence, called, Written.of(evidence.transaction(step.version_after)))
+        case = _Case(step, evidence, called, reads.Written.of(evidence.transaction(step.version_after)))
         found = _parts(case)
-    except UNREAD as error:
-        return findings.Explanation(Cause.UNKNOWN, f"required data could not be read: {reason(error)}")
+    except reads.UNREAD as error:
+        return findings.Explanation(Cause.UNKNOWN, f"required data could not be read: {reads.reason(error)}")
     return findings.Explanation(_cause_of(found), findings.AtTransaction(case.written.by, found))
 
 
@@ -135,7 +123,7 @@ class _Case(NamedTuple):
     step: Step
     evidence: Evidence
     called: ModuleId
-    written: Written
+    written: reads.Written
 
     @property
     def ends(self) -> _Ends:
@@ -174,11 +162,12 @@ def schedule_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence, step: S
         return found
     try:
         before, after = (evidence.schedule(version) for version in ends)
-    except UNREAD as error:
-        return (*found, findings.NotComparable(SCHEDULE, reason(error)))
+    except reads.UNREAD as error:
+        return (*found, findings.NotComparable(reads.SCHEDULE, reads.reason(error)))
     if before == after:
         return found
-    ratio = uniform_ratio(before, after)
+    ratios = set(changed_ratios(before, after).values())
+    ratio = ratios.pop() if len(ratios) == 1 else None
     gas = (step.gas_before, step.gas_after) if step else (None, None)
     rounded = bool(ratio is not None and gas[0] and gas[1]) and (gas[0] or 0) * (ratio or 0) != gas[1]
     return (*found, findings.ScheduleChange(before, after, rounded))
@@ -193,11 +182,11 @@ def _resource_change(
     tag: str, ends: _Ends, evidence: Evidence
 ) -> findings.ResourceChange | findings.FlagsChange | findings.NotComparable | None:
     try:
-        before, after = (evidence.resource(FRAMEWORK, tag, version) for version in ends)
-        if tag == FEATURES and after is not None:
+        before, after = (evidence.resource(reads.FRAMEWORK, tag, version) for version in ends)
+        if tag == reads.FEATURES and after is not None:
             return _flags_change(ends, evidence)
-    except UNREAD as error:
-        return findings.NotComparable(tag, reason(error))
+    except reads.UNREAD as error:
+        return findings.NotComparable(tag, reads.reason(error))
     if before == after and after is not None:
         return None
     if not isinstance(before, dict) or not isinstance(after, dict):
@@ -215,7 +204,9 @@ def _flags_change(ends: _Ends, evidence: Evidence) -> findings.FlagsChange | Non
 _FAR = 1_000
 
 
-def _role_of(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> tuple[int, findings.RelatedModule]:
+def _role_of(
+    module: ModuleId, called: ModuleId, needs: reads.Dependencies | None
+) -> tuple[int, findings.RelatedModule]:
     """Return how far a module is from the called module, as declared by the packages, and its relation to it."""
     if module == called:
         return 0, findings.RelatedModule(module, findings.Role.CALLED)
@@ -255,17 +246,17 @@ def module_fact(
     """Return what happened to a module between two versions; None if it is the same."""
     try:
         before, after = (evidence.module(module.id, version) for version in ends)
-    except UNREAD as error:
-        return findings.NotComparable(module, reason(error))
+    except reads.UNREAD as error:
+        return findings.NotComparable(module, reads.reason(error))
     if not (before.answered and after.answered):
         return findings.NotComparable(module, "")
     return findings.ModuleChange(module, before, after) if before.digest != after.digest else None
 
 
-def _dependencies(case: _Case) -> Dependencies | None:
+def _dependencies(case: _Case) -> reads.Dependencies | None:
     """Return the packages that the called module needs; None if no registry has them."""
     for version in reversed(case.ends):  # a deleted package is in the registry of the version before only
-        with suppress(*UNREAD):
+        with suppress(*reads.UNREAD):
             if found := case.evidence.dependencies(case.called, version):
                 return found
     return None
@@ -273,10 +264,10 @@ def _dependencies(case: _Case) -> Dependencies | None:
 
 def _state(case: _Case) -> tuple[findings.Facts, findings.Facts]:
     """Return which state was written: that of the called module, and other state."""
-    tables: dict[str, Table] = {}
+    tables: dict[str, reads.Table] = {}
     if any(write.handle for write in case.written.state):
-        tables = tables_of(case.called, case.written, case.evidence, case.step.version_after)
-    sides: dict[bool, list[Write]] = {True: [], False: []}
+        tables = reads.tables_of(case.called, case.written, case.evidence, case.step.version_after)
+    sides: dict[bool, list[reads.Write]] = {True: [], False: []}
     for write in case.written.state:
         resource = write.resource or (tables[write.handle].resource if write.handle in tables else "")
         if not _is_setup(resource, case):
@@ -288,24 +279,24 @@ def _is_setup(resource: str, case: _Case) -> bool:
     """Return whether a resource is written by the initialization of a new module: that belongs to its code."""
     module = next((one for one in case.written.modules if resource.startswith(f"{one}::")), None)
     if module is not None:
-        with suppress(*UNREAD):
+        with suppress(*reads.UNREAD):
             before = case.evidence.module(module, case.step.version_before)
             return before.answered and before.digest is None
     return False
 
 
 def _writes(
-    case: _Case, writes: Sequence[Write], tables: Mapping[str, Table], *, upkeep: bool = False
+    case: _Case, writes: Sequence[reads.Write], tables: Mapping[str, reads.Table], *, upkeep: bool = False
 ) -> findings.Facts:
     """Return resources by type and table items by table, each group once."""
-    groups: dict[tuple[bool, str], list[Write]] = {}
+    groups: dict[tuple[bool, str], list[reads.Write]] = {}
     for write in writes:
         groups.setdefault((write.deleted, write.resource or str(write.handle)), []).append(write)
     written = tuple(_written(case, group, tables) for group in groups.values())
     return (findings.StateChange(written, upkeep),) if written else ()
 
 
-def _written(case: _Case, group: Sequence[Write], tables: Mapping[str, Table]) -> findings.WrittenState:
+def _written(case: _Case, group: Sequence[reads.Write], tables: Mapping[str, reads.Table]) -> findings.WrittenState:
     first = group[0]
     if first.resource is not None:
         addresses = tuple(str(write.address) for write in group)
@@ -314,7 +305,7 @@ def _written(case: _Case, group: Sequence[Write], tables: Mapping[str, Table]) -
         return findings.WrittenState(first.deleted, key=first.kind)
     table = tables.get(first.handle)
     where = f"{table.resource}.{table.field}" if table else f"table {first.handle}"
-    key = key_text(first, table, case.evidence, case.step.version_after)
+    key = reads.key_text(first, table, case.evidence, case.step.version_after)
     return findings.WrittenState(first.deleted, table=where, key=key, count=len(group))
 
 
@@ -343,8 +334,8 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findi
         try:
             if facts := compare():
                 found[cause] = facts
-        except UNREAD as error:
-            unread[cause] = reason(error)
+        except reads.UNREAD as error:
+            unread[cause] = reads.reason(error)
     cause = Cause.UNKNOWN if unread and not found else _cause_of(found)
     # New parameters alone do not change the gas of existing calls; that is said if nothing else differs either.
     schedule = None if found or unread else _between(ends, evidence)

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas.committed._levels import (
-    BOUNDS_95,
-    MIN_SIDE,
-    MIN_SIDE_OF_SHIFT,
-    TOLD_APART,
-    Difference,
-    Model,
-    Series,
-    compare,
-    find_shift,
-    fit_model,
-    student_tail,
-)
+from toolkit.gas.committed import _levels as levels
 from toolkit.gas.committed._strata import SLOTS, MixShift, Observations, Stratum, chance_of_counts, mix_shifts
 from toolkit.gas.committed._ways import MAX_ABSENT, find_ways
 
@@ -68,7 +56,7 @@ WINDOW_OF_SHARES = 320
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesStep:
+class SeriesStep(levels.Levels):
     """A step of one part of one stratum.
 
     Attributes
@@ -79,15 +67,6 @@ class SeriesStep:
     version_before, version_after : int
         The step is between these observations: those next to its causes, or, without a cause, those next to all
         places that explain the observations about as well as the best one.
-    before, after : float
-        The level on each side, at the place and for the payload size of both sides: gas units, or octas of storage
-        and refund.
-    low, high : float
-        Bounds of ``after - before``, 95 %, rounding of the parts included.
-    count_before, count_after : int
-        Observations compared.
-    chance : float
-        Chance of a difference as large without a change, before the correction for all comparisons.
     causes : tuple of Change
         The change, or all those that cannot be distinguished; empty if no change explains the step.
     writes_changed : bool
@@ -102,22 +81,10 @@ class SeriesStep:
     stratum: str
     version_before: int
     version_after: int
-    before: float
-    after: float
-    low: float
-    high: float
-    count_before: int
-    count_after: int
-    chance: float
     causes: tuple[Change, ...] = ()
     writes_changed: bool = False
     uncertain: tuple[str, ...] = ()
     weak: bool = False
-
-    @property
-    def change(self) -> float:
-        """After less before."""
-        return self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +148,11 @@ class _Line:
     part: Part
     stratum: Stratum
     versions: NDArray[np.int64]
-    series: Series
+    series: levels.Series
     groups: list[tuple[tuple[int, ...], tuple[Change, ...]]]
     edges: list[int]
     shifts: list[int]
-    model: Model
+    model: levels.Model
 
 
 @dataclass(slots=True)
@@ -195,7 +162,7 @@ class _Test:
     line: _Line
     changes: tuple[Change, ...]
     places: tuple[int, ...]
-    found: Difference
+    found: levels.Difference
     crowded: bool = False
     border: bool = False
     joined: bool = False
@@ -267,7 +234,7 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
 def _lines(observations: Observations, stratum: Stratum, timeline: Sequence[Change]) -> Iterator[_Line]:
     """Yield a line for each part of the gas that a way pays; they have versions and clock in common."""
     rows = stratum.rows
-    if len(rows) < MIN_SIDE or stratum.is_other:
+    if len(rows) < levels.MIN_SIDE or stratum.is_other:
         return
     versions, clock = observations.of(observations.versions, rows), observations.clock(rows)
     changed = [change.ledger_version for change in timeline if change.kind is not Cause.CONFIG]
@@ -280,41 +247,38 @@ def _lines(observations: Observations, stratum: Stratum, timeline: Sequence[Chan
         if values.any():
             able = [change for change in timeline if part in change.parts]
             width, unit = (0.0, observations.octas_per_unit) if part.in_octas else (1.0, 1.0)
-            series = Series(clock, values, sizes, width, unit)
+            series = levels.Series(clock, values, sizes, width, unit)
             yield _Line(part, stratum, versions, series, *_fitted(series, versions, able, edges))
 
 
 def _fitted(
-    series: Series, versions: NDArray[np.int64], able: Sequence[Change], edges: list[int]
-) -> tuple[list[tuple[tuple[int, ...], tuple[Change, ...]]], list[int], list[int], Model]:
+    series: levels.Series, versions: NDArray[np.int64], able: Sequence[Change], edges: list[int]
+) -> tuple[list[tuple[tuple[int, ...], tuple[Change, ...]]], list[int], list[int], levels.Model]:
     """Return the groups of changes that can move a series, the edges, its other shifts, and its model."""
     places = np.searchsorted(versions, [change.ledger_version for change in able]).tolist()
     groups: list[tuple[tuple[int, ...], tuple[Change, ...]]] = []
     for place, change in zip(places, able, strict=True):
         if not 0 < place < len(versions):
             continue
-        if groups and place - groups[-1][0][-1] < MIN_SIDE:
+        if groups and place - groups[-1][0][-1] < levels.MIN_SIDE:
             groups[-1] = (*groups[-1][0], place), (*groups[-1][1], change)
         else:
             groups.append(((place,), (change,)))
     cuts = sorted({place for group, _ in groups for place in group})
-    model = fit_model(series, cuts)
-    shifts = [
-        place
-        for first, last in itertools.pairwise([0, *cuts, len(versions)])
-        for place in _search(series, model, first, last)
-    ]
+    model = levels.fit_model(series, cuts)
+    segments = itertools.pairwise([0, *cuts, len(versions)])
+    shifts = [place for first, last in segments for place in _search(series, model, first, last)]
     if shifts:  # a shift of one unit is a border crossed as well
-        model = replace(fit_model(series, [*cuts, *shifts]), rises=model.rises, falls=model.falls)
+        model = replace(levels.fit_model(series, [*cuts, *shifts]), rises=model.rises, falls=model.falls)
     return groups, edges, shifts, model
 
 
-def _search(series: Series, model: Model, first: int, last: int) -> list[int]:
+def _search(series: levels.Series, model: levels.Model, first: int, last: int) -> list[int]:
     """Return the places of at most three shifts within a segment, ascending."""
-    place = find_shift(series, model, first, last)
+    place = levels.find_shift(series, model, first, last)
     # A level that shifts and comes back shows no single shift, but its halves do.
     cut = (first + last) // 2 if place is None else place
-    more = (find_shift(series, model, a, b) for a, b in ((first, cut), (cut, last)))
+    more = (levels.find_shift(series, model, a, b) for a, b in ((first, cut), (cut, last)))
     return sorted(one for one in (place, *more) if one is not None)
 
 
@@ -326,10 +290,10 @@ def _test(line: _Line, number: int) -> _Test | None:
     first = max([first, *(shift for shift in line.shifts if shift < places[0])])
     last = min([last, *(shift for shift in line.shifts if shift > places[-1])])
     crowded = len(set(places)) > 1
-    found = compare(line.series, line.model, first, places, last)
+    found = levels.compare(line.series, line.model, first, places, last)
     if found is None and crowded:
         # Too few observations outside of the group: compare at each place, and take those between as they are.
-        alone = [compare(line.series, line.model, first, [place], last) for place in sorted(set(places))]
+        alone = [levels.compare(line.series, line.model, first, [place], last) for place in sorted(set(places))]
         usable = [one for one in alone if one is not None]
         found = min(usable, key=lambda one: one.splits[0][1] if len(one.splits) == 1 else 0.0, default=None)
         if found is not None:
@@ -356,11 +320,9 @@ def _joins(
                 continue
             places = np.searchsorted(observations.versions, [change.ledger_version for change in timeline])
             after = np.searchsorted(every, places if ends else -places, side="left" if ends else "right")
-            able = [
-                change
-                for change, place in zip(timeline, after.tolist(), strict=True)
-                if edge <= place and (place - edge) * share <= MAX_ABSENT and Part.EXECUTION in change.parts
-            ]
+            pairs = zip(timeline, after.tolist(), strict=True)
+            near = [change for change, place in pairs if edge <= place and (place - edge) * share <= MAX_ABSENT]
+            able = [change for change in near if Part.EXECUTION in change.parts]
             if able:
                 sides = every[max(0, edge - WINDOW_OF_SHARES) : edge], every[edge : edge + WINDOW_OF_SHARES]
                 found = _joined(observations, line, others, sides, able, ends=ends)
@@ -399,14 +361,14 @@ def _joined(
     shift = before / mine * float(two.mean() - one.mean())
     level, start = float(two.mean()) + shift, float(own.mean())
     error = math.sqrt(sum(float(values.var()) / len(values) for values in (own, two)))
-    half = max(BOUNDS_95 * error + abs(shift), line.series.width)
+    half = max(levels.BOUNDS_95 * error + abs(shift), line.series.width)
     if abs(level - start) <= half:
         return None  # the levels cannot be distinguished, so only the shares have moved
     chance = chance_of_counts(np.array([mine, len(here) - mine]), np.array([0, len(there)]))
     (low, high), counted = ((start, level), (mine, after)) if ends else ((level, start), (after, mine))
     bounds = high - low - half, high - low + half
-    found = Difference(
-        low, high, error, *bounds, *counted, chance, steady=False, first=0, last=0, splits=(), earliest=0, latest=0
+    found = levels.Difference(
+        low, high, *bounds, *counted, chance, error, steady=False, first=0, last=0, splits=(), earliest=0, latest=0
     )
     place = len(line.stratum.rows) if ends else 0
     return _Test(line, tuple(changes), (place,) * len(changes), found, joined=True), partner
@@ -437,13 +399,8 @@ def _border_guard(large: Iterable[_Test], *, searched: bool = False) -> list[_Te
             crossings = model.rises if test.found.change > 0 else model.falls
             gap = float(series.clock[test.places[-1]] - series.clock[test.places[0] - 1])
             rate = (1 + crossings) * max(1 / len(series.values), gap / float(np.ptp(series.clock)))
-            agree = {
-                other.line.stratum.name
-                for other in accepted
-                if other.line.part == test.line.part
-                and set(other.changes) & set(test.changes)
-                and other.found.change * test.found.change > 0
-            }
+            alike = [one for one in accepted if one.line.part == test.line.part and {*one.changes} & {*test.changes}]
+            agree = {one.line.stratum.name for one in alike if one.found.change * test.found.change > 0}
             if len(agree) == 1 and (searched or (crossings and rate >= BORDER_RATE)):
                 continue
             test.border = True
@@ -458,7 +415,7 @@ def _candidates(test: _Test) -> tuple[Change, ...]:
         return test.changes  # compared at one of them: the others are as good
     best = min(loss[place] for place in test.places)
     pairs = zip(test.changes, test.places, strict=True)
-    return tuple(change for change, place in pairs if loss[place] - best <= TOLD_APART)
+    return tuple(change for change, place in pairs if loss[place] - best <= levels.TOLD_APART)
 
 
 def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list[SeriesStep]:
@@ -476,7 +433,7 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
         doubts = {
             f"it may be any of {len(causes)} changes": len(causes) > 1,
             "another change is fewer than 8 observations away": test.crowded and len(causes) == 1,
-            "a side has fewer than 8 observations": min(found.count_before, found.count_after) < MIN_SIDE,
+            "a side has fewer than 8 observations": min(found.count_before, found.count_after) < levels.MIN_SIDE,
             "rounding can make a change of one gas unit": test.border,
             "neighbouring observations are correlated": _is_alike(line.model, found),
             "its level on one side is that of another way, so its transactions may have stopped instead": test.joined,
@@ -488,21 +445,21 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
     return steps
 
 
-def _step(line: _Line, found: Difference, between: tuple[int, int]) -> SeriesStep:
+def _step(line: _Line, found: levels.Difference, between: tuple[int, int]) -> SeriesStep:
     return SeriesStep(
         part=line.part,
         stratum=line.stratum.name,
         version_before=int(line.versions[between[0]]),
         version_after=int(line.versions[between[1]]),
-        **{name: getattr(found, name) for name in _COMPARED},
+        **{name: getattr(found, name) for name in _LEVELS},
         writes_changed=line.part in {Part.STORAGE, Part.REFUND} and line.stratum.changes_slots,
     )
 
 
-_COMPARED = ("before", "after", "low", "high", "count_before", "count_after", "chance")
+_LEVELS = [entry.name for entry in fields(levels.Levels)]
 
 
-def _is_alike(model: Model, found: Difference) -> bool:
+def _is_alike(model: levels.Model, found: levels.Difference) -> bool:
     """Return whether neighbours are so alike, and the difference so small, that its bounds may be too narrow."""
     noise = model.deviation * found.level
     return model.correlation > CORRELATED and not found.steady and abs(found.change) < CLEAR * noise
@@ -510,7 +467,7 @@ def _is_alike(model: Model, found: Difference) -> bool:
 
 def _is_long_gap(versions: NDArray[np.int64], before: int, after: int) -> bool:
     """Return whether the transactions next to a step are far apart for the number of transactions around them."""
-    first, last = max(0, before - MIN_SIDE_OF_SHIFT), min(len(versions) - 1, after + MIN_SIDE_OF_SHIFT)
+    first, last = max(0, before - levels.MIN_SIDE_OF_SHIFT), min(len(versions) - 1, after + levels.MIN_SIDE_OF_SHIFT)
     gap = versions[after] - versions[before]
     usual = (versions[last] - versions[first] - gap) / max(1, last - first - (after - before))
     return bool(gap > LONG_GAP * max(usual, 1))
@@ -524,7 +481,7 @@ def _in_order(steps: Iterable[SeriesStep]) -> tuple[SeriesStep, ...]:
     return tuple(sorted(steps, key=place))
 
 
-def _mix_changed(line: _Line, found: Difference, place: int, member: NDArray[np.int64], count: int) -> bool:
+def _mix_changed(line: _Line, found: levels.Difference, place: int, member: NDArray[np.int64], count: int) -> bool:
     first, middle, last = (int(line.stratum.rows[row]) for row in (found.first, place, found.last - 1))
     sides = (np.bincount(member[a:b], minlength=count) for a, b in ((first, middle), (middle, last + 1)))
     return chance_of_counts(*sides) < CHANGED_MIX
@@ -540,23 +497,17 @@ def _left_over(lines: list[_Line], accepted: list[_Test]) -> tuple[list[_Test], 
             places = _search(line.series, line.model, first, last)
             if not places:
                 continue
-            model = fit_model(line.series, [*used, *(s for s in line.shifts if not first < s < last), *places])
+            model = levels.fit_model(line.series, [*used, *(s for s in line.shifts if not first < s < last), *places])
             edges = [first, *places, last]
             for a, place, b in zip(edges, places, edges[2:], strict=False):
-                found = compare(line.series, model, a, [place], b)
+                found = levels.compare(line.series, model, a, [place], b)
                 # A place was chosen, so all of them are what the chance is corrected for.
-                if (
-                    found is None
-                    or found.chance * len(line.stratum.rows) >= ALPHA
-                    or abs(found.change) <= BOUNDS_95 * found.error
-                ):
+                if found is None or found.chance * len(line.stratum.rows) >= ALPHA:
                     continue
-                there = [
-                    (p, change)
-                    for group, changes in line.groups
-                    for p, change in zip(group, changes, strict=False)
-                    if found.earliest <= p <= found.latest
-                ]
+                if abs(found.change) <= levels.BOUNDS_95 * found.error:
+                    continue
+                pairs = (pair for group in line.groups for pair in zip(*group, strict=False))
+                there = [(p, change) for p, change in pairs if found.earliest <= p <= found.latest]
                 if there:
                     at, causes = zip(*there, strict=True)
                     steps.append(_Test(line, causes, at, found))
@@ -570,11 +521,11 @@ def _places_used(line: _Line, accepted: list[_Test]) -> list[int]:
     return sorted({place for test in accepted if test.line is line and not test.joined for place in test.places})
 
 
-def _shift(line: _Line, model: Model, found: Difference) -> SeriesStep | None:
+def _shift(line: _Line, model: levels.Model, found: levels.Difference) -> SeriesStep | None:
     if abs(found.change) < MIN_RELATIVE_SHIFT * max(found.level, line.series.unit):
         return None
     noise = CLEAR * model.deviation * found.level
-    if min(found.count_before, found.count_after) < MIN_SIDE_OF_SHIFT and abs(found.change) < noise:
+    if min(found.count_before, found.count_after) < levels.MIN_SIDE_OF_SHIFT and abs(found.change) < noise:
         return None
     doubts = []
     weak = abs(found.change) <= ONE_UNIT * line.series.width
@@ -592,8 +543,10 @@ def _largest_growth(lines: list[_Line]) -> float:
     bounds = [math.inf]
     for line in lines:
         model, values = line.model, line.series.values
-        if line.part is Part.EXECUTION and len(values) >= 2 * MIN_SIDE_OF_SHIFT:
-            bound = float(np.ptp(line.series.clock)) * (abs(model.common_growth) + BOUNDS_95 * model.common_error)
+        if line.part is Part.EXECUTION and len(values) >= 2 * levels.MIN_SIDE_OF_SHIFT:
+            bound = float(np.ptp(line.series.clock)) * (
+                abs(model.common_growth) + levels.BOUNDS_95 * model.common_error
+            )
             bounds.append(max(bound, line.series.width / float(values.max())))
     return min(bounds)
 
@@ -607,19 +560,19 @@ def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[SeriesStep
     found = []
     cuts |= {*line.edges, *_places_used(line, accepted)}
     for first, last in itertools.pairwise([0, *sorted(cuts), len(line.stratum.rows)]):
-        if last - first < MIN_SIDE_OF_SHIFT:
+        if last - first < levels.MIN_SIDE_OF_SHIFT:
             continue
         series = line.series.rows(slice(first, last))
-        model = fit_model(series, [])
+        model = levels.fit_model(series, [])
         level = float(series.values.mean())
         scale = max(level, series.unit)
         slope, error = model.common_growth * scale, model.common_error * scale
         moved = abs(slope) * float(np.ptp(series.clock))
         if error == 0 or moved < max(MIN_RELATIVE_STEP * level, series.unit / 2):
             continue
-        if student_tail(slope / error, model.freedom) < ALPHA:
+        if levels.student_tail(slope / error, model.freedom) < ALPHA:
             ends = int(line.versions[first]), int(line.versions[last - 1])
-            bounds = slope - BOUNDS_95 * error, slope + BOUNDS_95 * error
+            bounds = slope - levels.BOUNDS_95 * error, slope + levels.BOUNDS_95 * error
             close = model.deviation <= CLOSE_TO_LINE
             found.append(Growth(line.part, line.stratum.name, *ends, slope, *bounds, level, last - first, close))
     return found

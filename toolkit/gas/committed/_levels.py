@@ -232,21 +232,43 @@ def _correlation(residual: Floats, segment: NDArray[np.int64], freedom: float) -
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """The difference of two levels at a place.
+class Levels:
+    """The levels on both sides of a place.
 
     Attributes
     ----------
     before, after : float
-        The levels at the place, for the payload size of both sides.
-    error : float
-        Standard error of the difference, without rounding.
+        The levels at the place, for the payload size of both sides: gas units, or octas of storage and refund.
     low, high : float
         Bounds of the difference, 95 %, rounding included.
     count_before, count_after : int
         Observations compared.
     chance : float
-        Chance of a difference as large if the level is the same.
+        Chance of a difference as large if the level is the same, before the correction for all comparisons.
+    """
+
+    before: float
+    after: float
+    low: float
+    high: float
+    count_before: int
+    count_after: int
+    chance: float
+
+    @property
+    def change(self) -> float:
+        """After less before."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Difference(Levels):
+    """The difference of two levels at a place.
+
+    Attributes
+    ----------
+    error : float
+        Standard error of the difference, without rounding.
     steady : bool
         Whether both sides follow a line without noise.
     first, last : int
@@ -258,25 +280,13 @@ class Difference:
         The splits that are nearly as good as the best one lie from `earliest` to `latest`.
     """
 
-    before: float
-    after: float
     error: float
-    low: float
-    high: float
-    count_before: int
-    count_after: int
-    chance: float
     steady: bool
     first: int
     last: int
     splits: tuple[tuple[int, float], ...]
     earliest: int
     latest: int
-
-    @property
-    def change(self) -> float:
-        """After less before."""
-        return self.after - self.before
 
     @property
     def level(self) -> float:

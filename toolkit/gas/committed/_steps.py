@@ -60,9 +60,8 @@ class StoragePrices:
     def of(cls, parameters: Mapping[int, Mapping[str, int]]) -> StoragePrices | None:
         """Return the prices in gas schedules by version; None if a schedule has no price of a state slot."""
         versions = sorted(parameters)
-        if not versions or any(not parameters[version].get(SLOT_PRICE) for version in versions):
-            return None
-        return cls(tuple(versions), tuple(int(parameters[version][SLOT_PRICE]) for version in versions))
+        prices = [parameters[version].get(SLOT_PRICE, 0) for version in versions]
+        return cls(tuple(versions), tuple(map(int, prices))) if prices and all(prices) else None
 
     def at(self, versions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the price of a slot at each version."""

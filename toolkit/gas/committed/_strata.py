@@ -161,11 +161,8 @@ class Observations:
     def strata(self, columns: Sequence[str] = KEY_COLUMNS) -> list[Stratum]:
         """Return the strata by the columns of the key, or by some of them, the largest first."""
         columns = [name for name in columns if name in self.frame.columns]
-        codes = np.zeros(len(self), np.int64)
-        for name in columns:
-            found, values = pd.factorize(self.frame[name], use_na_sentinel=False)
-            if len(values) > 1:
-                codes = np.unique(codes * len(values) + found, return_inverse=True)[1]
+        groups_of = self.frame.groupby(columns, dropna=False, observed=True, sort=False) if columns else None
+        codes = np.zeros(len(self), np.int64) if groups_of is None else groups_of.ngroup().to_numpy()
         order = np.argsort(codes, kind="stable")
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         groups = np.split(order, starts[1:]) if len(order) else []
@@ -181,14 +178,10 @@ def named(keyed: Sequence[tuple[Key, NDArray[np.int64]]]) -> list[Stratum]:
     differing = [name for name in KEY_COLUMNS if len({dict(key).get(name) for key, _ in keyed}) > 1]
     strata = []
     for key, rows in keyed:
-        values = dict(key)
-        words = [f"{name}={_text(values[name])}" for name in differing if values.get(name) is not None]
+        values = {name: " -> ".join(map(str, one)) if isinstance(one, tuple) else one for name, one in key}
+        words = [f"{name}={values[name]}" for name in differing if values.get(name) is not None]
         strata.append(Stratum(", ".join(words) or "all", key, rows))
     return sorted(strata, key=lambda stratum: (-len(stratum.rows), stratum.name))
-
-
-def _text(value: object) -> str:
-    return " -> ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

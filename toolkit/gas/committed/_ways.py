@@ -172,11 +172,8 @@ def _divided(observations: Observations, rows: Rows, places: Rows) -> tuple[_Pie
         outlier |= levels < 0
         groups = np.unique(np.column_stack([groups, levels]), axis=0, return_inverse=True)[1].reshape(-1)
     values = np.column_stack(parts)
-    pieces = [
-        piece
-        for number in np.unique(groups[~outlier])
-        for piece in _without_gaps(np.flatnonzero((groups == number) & ~outlier))
-    ]
+    of_levels = (np.flatnonzero((groups == number) & ~outlier) for number in np.unique(groups[~outlier]))
+    pieces = [piece for level in of_levels for piece in _without_gaps(level)]
     means = np.array([values[piece].mean(axis=0) for piece in pieces])
     if outlier.any():
         # An outlier that has the level of a piece before or after, with its slots, is one of that way.
