@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-# The keys of which one names the function of a call, with the source of its observations.
+# Keys that name the function of a call, of which a call has exactly one, with the source of its observations.
 KINDS = {"view": Source.VIEW, "simulate": Source.SIMULATE, "committed": Source.COMMITTED}
-# Every call is checked before a run and is a line of the report; more calls are several studies.
+# Every call is checked before a run and is a line of the report; more calls belong in several studies.
 _MAX_CALLS = 10_000
 # The lists of a grid multiply, so a mistake in one of them makes thousands of calls.
 _MAX_GRID_CALLS = 1_000
 # Characters of a grid value in a label: longer ones hide what differs.
 _MAX_VALUE = 40
-# The kinds of calls that have a key; every kind has the others.
+# The kinds of calls that may have a key; keys that are not listed are common to all kinds.
 _KINDS_OF = {
     "arguments": ("view", "simulate"),
     "sender": ("simulate", "committed"),
@@ -50,7 +50,7 @@ _RANGE = (
     'committed transactions are read in pages of 100: expected a range such as "0:-1", or "0:-1/200" for a sample of '
     "200 evenly spaced pages"
 )
-# Octas per gas unit of a study's simulations. It is fixed since the storage fee in gas units depends on it.
+# Octas per gas unit of a study's simulations. It is fixed, because the storage fee in gas units depends on it.
 _STUDY_PRICE = 100
 
 
@@ -170,7 +170,7 @@ class Call(CallFields):
 
     @cached_property
     def request(self) -> ViewFunction | SimulationRequest | EntryFunction:
-        """The request as the client sends it; of committed transactions the function and its type arguments."""
+        """The request as the client sends it; for committed transactions, the function and its type arguments."""
         if self.view is not None:
             return ViewFunction(self.view, type_arguments=self.type_arguments, arguments=self.arguments)
         payload = EntryFunction(self.function, type_arguments=self.type_arguments, arguments=self.arguments)
@@ -199,7 +199,7 @@ class Call(CallFields):
         return fingerprint(self.request, self.source, filters if set(filters.values()) != {None} else None)
 
     def with_default(self, label: str) -> Call:
-        """Return the call with the label that it has by default."""
+        """Return the call with a default label."""
         call = self.model_copy()
         call._default_label = label  # noqa: SLF001 - of this class
         return call
@@ -242,7 +242,7 @@ class Call(CallFields):
         Parameters
         ----------
         call : Call, str, ViewFunction, SimulationRequest or mapping
-            A text is a view function that takes no arguments.
+            A string names a view function without arguments.
         label : str, optional
 
         Raises
@@ -416,7 +416,7 @@ def read_calls(calls: Any) -> tuple[Call, ...]:
 def other_names(calls: Sequence[Call]) -> dict[str, str]:
     """Return the label of each call by its function, if no other call uses the function and the label is unique.
 
-    A waiver, a limit or a snapshot may name a call so, as earlier versions of the toolkit did.
+    A waiver, a limit or a snapshot may name a call in this way, as earlier versions of the toolkit did.
     """
     labels, often = {call.name for call in calls}, Counter(call.function for call in calls)
     return {one.function: one.name for one in calls if often[one.function] == 1 and one.function not in labels}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MAX_NAMED = 3
 _MAX_LISTED = 6
 _MAX_NAME = 80
-# A ratio that more than this share of the changed parameters have in common is said of them.
+# A ratio is stated if more than this share of the changed parameters have it in common.
 _MAJORITY = 0.5
 
 

@@ -39,7 +39,7 @@ class Role(Enum):
 class ScheduleChange:
     """Two gas schedules.
 
-    `rounded`: gas did not change by the ratio of their prices. `ends`: they are those at the ends of an interval.
+    `rounded`: gas did not change by the ratio of the prices. `ends`: the schedules are from the ends of an interval.
     """
 
     before: GasSchedule
@@ -58,7 +58,7 @@ class FlagsChange:
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """Another resource of on-chain configuration, with the fields that differ."""
+    """A changed resource of the on-chain configuration, with the fields that differ."""
 
     tag: str
     fields: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class PackageUpgrade:
 
 @dataclass(frozen=True, slots=True)
 class NotComparable:
-    """Something that was written, and why it is not known what changed in it; empty if the node has no modules."""
+    """Something that was written whose change is not known; `why` is empty if the node does not offer modules."""
 
     what: str | RelatedModule
     why: str
@@ -119,7 +119,7 @@ class WrittenState:
     table : str or None
         The field that holds the table, or its handle.
     key : str
-        Of a single item; of an unknown kind its name.
+        Key of a single item, or the name of an unknown kind.
     addresses : tuple of str
         Accounts of the resources.
     count : int
@@ -135,7 +135,7 @@ class WrittenState:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """State that a transaction wrote; `upkeep` if every transaction or block does that."""
+    """State that a transaction wrote; `upkeep` if every transaction or block writes it."""
 
     written: tuple[WrittenState, ...]
     upkeep: bool = False
@@ -177,10 +177,10 @@ class AtTransaction:
 
 @dataclass(frozen=True, slots=True)
 class BetweenVersions:
-    """What differs between the ends of an interval, by cause; `unread` has what could not be read of each, and why.
+    """What differs between the ends of an interval, by cause; `unread` says, by cause, why something was not read.
 
-    If nothing differs, `called` is the module for which that was compared, and `schedule` the two schedules if they
-    differ in something else than prices.
+    If nothing differs, `called` is the module whose code was compared, and `schedule` holds the two schedules if they
+    differ in anything but prices.
     """
 
     found: Mapping[Cause, Facts]
@@ -190,7 +190,7 @@ class BetweenVersions:
 
 
 Evidence = AtTransaction | BetweenVersions | str
-"""Why a step happened. A text is what a stored run says, or why the ledger is not the cause, or the cause unknown."""
+"""Why a step happened. Text comes from a stored run, or says why the ledger is not the cause or the cause unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class Explanation:
 
     @property
     def parts(self) -> tuple[Cause, ...]:
-        """The causes that a mixed one consists of; else the cause itself if there is evidence of it."""
+        """The causes for which there is evidence; a mixed cause has several."""
         return () if isinstance(self.evidence, str) else tuple(self.evidence.found)
 
     @property
@@ -225,7 +225,7 @@ NOT_LOOKED_FOR = Explanation(Cause.UNKNOWN, "the run was interrupted before caus
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of what gas is charged by: the gas schedule, configuration, or code.
+    """A change to something that gas depends on: the gas schedule, configuration, or code.
 
     Attributes
     ----------
@@ -240,9 +240,9 @@ class Change:
     modules : frozenset of str
         Modules whose code changed, as ``0x1::coin``; empty for other kinds.
     affects : frozenset of str
-        Of a change of code: the modules asked for that were changed, or depend on a module that was.
+        For a change of code, the requested modules that changed or depend on a changed module.
     version_before : int or None
-        Last version read at which the change was not made, if that is not the version before `ledger_version`.
+        Last version read before the change; None if it is directly before `ledger_version`.
     transaction : Transaction or None
         The transaction, if it is known and could be read.
     """
@@ -263,7 +263,7 @@ class Change:
 
     @property
     def start(self) -> int:
-        """Last version at which the change is known not to be made."""
+        """Last version that is known to precede the change."""
         return self.ledger_version - 1 if self.version_before is None else self.version_before
 
 
@@ -273,7 +273,7 @@ def parts_of_parameters(names: Iterable[str]) -> frozenset[Part]:
     Parameters
     ----------
     names : iterable of str
-        Parameters whose value differs. One of no known kind could move all parts.
+        Parameters whose values differ. A parameter of an unknown kind could move all parts.
 
     Returns
     -------
@@ -330,7 +330,7 @@ class Timeline:
     requests : int
         Number of reads.
     unread : tuple of Unread or str
-        What could not be read; nothing is known about changes of it. A stored timeline says it in words.
+        Sources that could not be read everywhere; changes may be missing. A stored timeline has them in words.
     initial : int
         Number of versions at which schedule and configuration were compared first.
     first_time, last_time : datetime or None
@@ -366,7 +366,7 @@ class Timeline:
 
 
 def module_of(name: str) -> ModuleId:
-    """Return the module of the name of a module or function."""
+    """Return the module that a name of a module or function refers to."""
     if type(name) is not str:
         raise InputError(f"expected a module such as '0x1::coin', got {name!r:.80}")
     if name.count("::") == 1:
@@ -379,7 +379,7 @@ def module_of(name: str) -> ModuleId:
 
 
 class Kind(StrEnum):
-    """Kinds of the calls of a comparison, those that need attention first."""
+    """Kinds of calls in a comparison; the kinds that need attention come first."""
 
     CHANGED = "changed"
     UNREACHABLE = "unreachable"

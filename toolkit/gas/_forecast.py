@@ -163,7 +163,7 @@ def proposed_schedule(schedule: GasSchedule, changes: Mapping[str, int | str]) -
     schedule : GasSchedule
     changes : mapping of str to int or str
         A value, or a factor such as ``"x10"`` or ``"x0.5"`` (rounded to whole numbers), by the name of a parameter or
-        by a pattern with ``*`` and ``?``. Later entries come after earlier ones.
+        by a pattern with ``*`` and ``?``. Entries are applied in order.
 
     Returns
     -------
@@ -362,7 +362,7 @@ def _either(one: _Interval, other: _Interval) -> _Interval:
 
 
 def _ratio_of(names: Iterable[str], before: Mapping[str, int], after: Mapping[str, int]) -> _Interval:
-    """Return the smallest and largest ratio by which a sum over parameters can change, given theirs."""
+    """Return the smallest and the largest ratio by which a sum over these parameters can change."""
 
     def ratio(name: str) -> Fraction:
         return Fraction(after.get(name, 0), before[name])
@@ -519,7 +519,7 @@ def _storage(split: GasBreakdown, model: _Model) -> _Interval:
 
 
 def _refund(split: GasBreakdown, model: _Model) -> _Interval:
-    """Return the interval of the refund in octas: deposits that were paid, and what exceeds the price of less bytes."""
+    """Return the interval of the refund in octas: paid deposits, and their excess over a lower price per byte."""
     octas = Fraction(split.storage_fee_refund_octas)
     byte, byte_after = model.before.get(_BYTE, 0), model.after.get(_BYTE, 0)
     if byte == byte_after or not split.gas_unit_price:

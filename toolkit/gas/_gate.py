@@ -176,7 +176,7 @@ class _Row:
 
     @property
     def is_rounding(self) -> bool:
-        """Whether a kind of committed transactions differs by one gas unit, which the rounding of parts can make."""
+        """Whether a kind of committed transactions differs by one gas unit, which rounding can cause."""
         low = self["change_low"]
         return low is not None and low <= 0 and abs(self["change"]) <= 1
 
@@ -184,7 +184,7 @@ class _Row:
         return self[f"error_{side}"] is None and self[f"success_{side}"] is not False
 
     def must_be_judged(self) -> bool:
-        """Return whether the study names it, and the before side does not say by name that it fails as it does now."""
+        """Return whether the study names it, unless the before side lists its failure and it fails in the same way."""
         if self.kind or self["label"] not in self._rules.named:
             return False
         alike = all(self[f"{name}_before"] == self[f"{name}_after"] for name in ("error", "success", "vm_status"))
@@ -228,7 +228,7 @@ class _Row:
         return f"{self.kind}{why}"
 
     def note(self) -> str | None:
-        """Return the parts that are not judged although nothing is missing: no baseline, or rounding."""
+        """Return what is not judged although nothing is missing: no baseline, or rounding."""
         if self.without_baseline:
             return self.no_baseline()
         rounded = self.limits is not None and self.is_rounding and self["kind"] == "changed"
@@ -274,7 +274,7 @@ def _rule_notes(rules: Rules, labels: Collection[str], day: date) -> Iterator[st
 
 
 def _row_notes(rows: Sequence[_Row]) -> list[str]:
-    """Return the parts of some rows that are not judged although nothing is missing, with the labels."""
+    """Return what is not judged in some rows although nothing is missing, with the labels."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
         if why := row.note():

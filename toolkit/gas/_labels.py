@@ -1,4 +1,4 @@
-"""Labels of calls that nobody named: module and function, and what differs between calls that have these in common."""
+"""Labels of calls that nobody named: module and function, and what differs between calls that share them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Called(NamedTuple):
     kind : str
         How it is observed, in a word; shown if nothing else differs.
     mark : str
-        What distinguishes it beside all this; calls that differ in it alone have a number.
+        Distinguishes calls that are otherwise alike; such calls are numbered.
     """
 
     function: str
@@ -57,7 +57,7 @@ def default_labels(calls: Sequence[Called], taken: Collection[str] = ()) -> list
     Returns
     -------
     list of str
-        The same for equal calls only.
+        Equal calls have the same label, and other calls never do.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Observations: the outcome of one call as a row of the observation frame, the parts of gas, and what can move them.
 
-Pure; times are arguments.
+Nothing here reads a clock: times are arguments.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def stratum_columns(transaction: UserTransaction) -> dict[str, Any]:
 
 
 def _authenticator(signature: msgspec.Raw) -> str | None:
-    """Return the kind of a signature; of a single sender with the kind of its key."""
+    """Return the kind of a signature, with the kind of key for a single sender."""
     if bytes(signature) == b"null":
         return None
     try:
@@ -254,7 +254,7 @@ def _authenticator(signature: msgspec.Raw) -> str | None:
 def type_arguments_of(transaction: UserTransaction) -> tuple[str, ...] | None:
     """Return the type arguments of a transaction's function; None if its payload has none that can be read.
 
-    Those of a multisig payload are of the function inside.
+    For a multisig payload, these are the type arguments of the inner function.
     """
     try:
         found = _decode_function(transaction.payload_raw)

@@ -241,7 +241,7 @@ class Rules:
     named : mapping of label to Source
         The calls of the study. Each must be judged or waived.
     failures_named : bool
-        Whether the before side says by name which calls fail, as a snapshot does: such a call may go on failing alike.
+        Whether the before side lists the calls that fail, as a snapshot does; these may fail again in the same way.
     """
 
     threshold: Threshold | None
@@ -251,7 +251,7 @@ class Rules:
     failures_named: bool = False
 
     def renamed(self, labels: Mapping[str, str]) -> Rules:
-        """Return the rules with the labels that a comparison has for other names of its calls."""
+        """Return the rules with other names of calls replaced by the labels that a comparison uses."""
         own = {labels.get(name, name): one for name, one in self.own.items()}
         named = {labels.get(name, name): one for name, one in self.named.items()}
         calls = [waiver.call and labels.get(waiver.call, waiver.call) for waiver in self.waivers]
@@ -262,7 +262,7 @@ class Rules:
     def limits_of(self, row: Mapping[str, Any]) -> Threshold | None:
         """Return the limits that apply to a row; None if only its failure is a regression.
 
-        Committed transactions differ in their arguments, so a general limit applies to a row of one kind of them only.
+        Committed transactions differ in their arguments, so the general limit applies only to rows of a single kind.
         """
         own = self.own.get(row["label"])
         mixed = Source.COMMITTED in row["source"] and not row["stratum"]

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 Renderer = Callable[..., str]
 """Makes text from users or the chain safe for one kind of output; a second argument is the maximum length."""
 MAX_GROUPS = 60
-"""Step groups that are shown; of more the weightiest are."""
+"""Maximum number of step groups shown; if there are more, the weightiest are chosen."""
 MAX_EXPLANATION = 1_000
 """Characters of an explanation that are shown."""
 COMPARISON_HEAD = ("call", "before", "after", "change", "relative", "versions")
 
 _FIRST_YEAR = 2009
-"""An earlier ledger time is that of a test ledger, which may count from 1970, and is not shown as a date."""
+"""An earlier ledger time comes from a test ledger, which may count from 1970; it is not shown as a date."""
 # Characters of a text from users or the chain, so that a line that quotes several is still read at a glance.
 _MAX_LABEL = 80
 _MAX_CELL = 60
@@ -84,8 +84,8 @@ def not_located_sentences(steps: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     steps : DataFrame
-        As `Run.steps`. A step that the node made, not the ledger, has no transaction; ``state`` is the cause of located
-        steps only.
+        As `Run.steps`. A step that the node made, rather than the ledger, has no transaction; ``state`` is the cause of
+        located steps only.
     """
     located = steps["exact"].astype(bool) | steps["cause"].isin([Cause.NODE, Cause.STATE])
     inexact = ~located & (steps["source"] == Source.VIEW)
@@ -198,8 +198,8 @@ def step_lines(steps: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        By version; empty without steps. Steps of a drift are merged. Of more than 60 groups the weightiest are
-        listed, and the last line has the number of the others.
+        By version; empty without steps. Steps of a drift are merged. If there are more than 60 groups, the
+        weightiest are listed, and the last line counts the others.
     """
     groups = step_groups(steps)
     shown = weightiest(groups, MAX_GROUPS)
@@ -252,7 +252,7 @@ def group_text(group: StepGroup, name: Renderer) -> str:
 
 
 def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
-    """Return the change of a report that weighs most as a sentence: whose gas, by how much, since when, and why.
+    """Return a sentence about the weightiest change of a report: whose gas, by how much, since when, and why.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ def change_text(change: StepChange, name: Renderer) -> str:
 def short_change(change: StepChange, name: Renderer) -> str:
     """Return a change for a place that shows gas on both sides already: the factor or percentage, and the steps.
 
-    Of committed transactions: the factor or percentage, the parts with their bounds, the numbers of transactions that
+    For committed transactions: the factor or percentage, the parts with their bounds, the numbers of transactions that
     were compared, and the reasons for caution.
     """
     if change.parts and change.gas_before is not None and change.gas_after is not None:

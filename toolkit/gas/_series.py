@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # What reports and notebooks say of the embedded node's gas; ``tests.conformance.model_gas`` measures its figures.
 MODEL_NOTICE = (
-    "Gas of the embedded node is that of a documented cost model, not of a Move VM. "
+    "The gas of the embedded node comes from a documented cost model, not from a Move VM. "
     "Compared with 33 calls recorded on a real node (gas schedule version 43): execution is within a factor of 1.25, "
     "input and output within 1.17, storage within 1.03, views within 1.50; refunds are equal. "
     "With 47 calls recorded when that node charged ten times as much for each instruction: 1.80, 1.25, 1.18 and 1.67."

@@ -281,7 +281,7 @@ def _order(line: Line) -> tuple[str, str, str]:
 
 
 def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
-    """Return a snapshot as an observation frame; a call that the study has is its call, by label or by function."""
+    """Return a snapshot as an observation frame; lines are matched to calls of the study by label or function."""
     named: dict[tuple[str, str], Call] = {}
     for source in Source:
         calls = {call.name: call for call in study.calls if call.source == source}
@@ -319,7 +319,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     Returns
     -------
     Comparison
-        Calls are matched by label, or another name of them. Its warnings say what differs besides gas: the gas
+        Calls are matched by label or by another name. Its warnings say what differs besides gas: the gas
         schedule, the node, the version.
 
     Raises
@@ -347,7 +347,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
 
 
 def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:
-    """Say what was read under another gas schedule or at another version."""
+    """Yield what may explain a difference: another gas schedule, or another version."""
     where = f"the snapshot is of version {before.ledger_version}, the run of {after.ledger_version}"
     if before.schedule != after.schedule and before.schedule and after.schedule:
         features = f"feature version {before.feature_version}, then {after.feature_version}"

@@ -43,17 +43,17 @@ NOT_ANALYSED = (
     "this run was completed without the analysis of committed transactions; to have them judged, run the study again"
 )
 
-# Small steps of one call by one cause that are shown one by one; more are a drift, which fills a screen otherwise.
+# Small steps of one call with one cause that are shown one by one; more are a drift, which would fill a screen.
 MAX_SINGLE_STEPS = 4
-# Of the smaller side: growing state moves gas by less from one reading to the next, so a step as large is an event.
+# Share of the smaller side. Growing state moves gas by less between two readings, so a larger step is an event.
 _LARGE_CHANGE = 0.5
-# A call that is available now is worth showing after a change of gas by a quarter, and one that fails now before most.
+# A call that became available ranks like a change by a quarter; a call that stopped answering ranks above most.
 _NEW_CALL_SIZE = 0.25
 _STOPPED_CALL_SIZE = log(4)
 # Two answers are the fewest that can differ.
 _MIN_ANSWERS = 2
 _CALL_KEY = ["node", "label", "source"]
-# Text of which each is stored once: a million rows of three texts take 100 MB otherwise.
+# Each text is stored once: a million rows of three texts take 100 MB otherwise.
 _CODED = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -214,16 +214,16 @@ class StepGroup:
     Attributes
     ----------
     version_before, version_after : int
-        Last version with the old outcome and first version with the new one, of those that were read.
+        Last version read with the old outcome, and first version read with the new one.
     exact : bool
         Whether the two are adjacent, so that the transaction at `version_after` is the cause.
     cause : Cause
     explanation : str
         Evidence, in words.
     transaction_hash : str or None
-        Of the transaction at `version_after`, if it was read.
+        Hash of the transaction at `version_after`, if it was read.
     time : datetime or None
-        Of the transaction at `version_after`, if it was read.
+        Time of the transaction at `version_after`, if it was read.
     changes : tuple of StepChange
         Largest first.
     node : str
@@ -358,8 +358,8 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of `steps` and ``count`` (int64, number of steps). A merged row is from before its first step to
-        after its last one, is not ``exact``, has the explanation of its largest step, and neither change nor
+        The columns of `steps` and ``count`` (int64, number of steps). A merged row spans its first step
+        to its last one, is not ``exact``, has the explanation of its largest step, and neither change nor
         transaction. Calls in their order, each by version.
 
     Raises
@@ -432,7 +432,7 @@ class Coverage:
     Attributes
     ----------
     judged : int
-        Number of calls, per node, of which steps are looked for: views answered at two ledger versions or more, and
+        Number of calls, per node, whose steps are looked for: views answered at two ledger versions or more, and
         committed transactions whose timeline was read.
     unjudged : tuple of Unjudged
         The other calls, in the order of the observations.
@@ -453,8 +453,8 @@ def coverage_of(tables: Iterable[pa.Table], committed: Mapping[tuple[str, str], 
     tables : iterable of pyarrow.Table
         Observations, with the columns `COVERAGE_COLUMNS` at least.
     committed : mapping of (str, str) to str, optional
-        By node and label of committed transactions, why they were not judged; empty text if they were. Those that are
-        not named were not judged.
+        Why the committed transactions of a node and label were not judged; empty text if they were. Calls that are
+        missing here were not judged.
 
     Returns
     -------

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from toolkit.gas.committed._steps import CommittedCall
 
 
-# The entry in ``attrs`` of the frames of `Run.at`: folder and version, of which `compare` reads the steps.
+# The entry in ``attrs`` of the frames of `Run.at`: folder and version, from which `compare` finds the steps.
 AT_VERSION = "run_at_version"
 # Names in a message: more do not fit a screen.
 _MAX_NAMED = 10

@@ -109,7 +109,7 @@ def _unique(frame: pd.DataFrame, column: str) -> list[str]:
 
 
 def _about(record: Manifest, rows_digest: str | None) -> Iterator[tuple[str, str]]:
-    """Return what was clipped of the plan, and what identifies the history and the run; ``run.json`` has more."""
+    """Yield what was clipped from the plan, and what identifies the history and the run; ``run.json`` has more."""
     for plan in record.nodes:
         yield from (("plan", note) for note in plan.notes)
         if plan.anchor:
@@ -124,7 +124,7 @@ def _about(record: Manifest, rows_digest: str | None) -> Iterator[tuple[str, str
 MAX_FAILURE_GROUPS = 50  # rows of a table that are still read; a node can put anything into a message
 _MAX_MESSAGES = 12  # of one error code
 _NUMBER = re.compile(r"\b\d+\b")  # not hexadecimal: codes and addresses differ by what failed
-MAX_SPLITS = 200  # the last simulations; more would be most of the page
+MAX_SPLITS = 200  # the last simulations; more would dominate the page
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class GasSplit:
 
 @dataclass(frozen=True)
 class FailureGroup:
-    """Readings that failed in the same way: with one code, and messages that are equal but for their numbers.
+    """Readings that failed in the same way: with the same code, and with messages that differ only in numbers.
 
     Attributes
     ----------

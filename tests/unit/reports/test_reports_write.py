@@ -214,7 +214,7 @@ def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
 @pytest.mark.usefixtures("no_figures")
 def test_the_page_says_gas_is_a_models_only_where_it_is(page: str) -> None:
     """The notice is for the embedded node's gas."""
-    assert "is that of a documented cost model, not of a Move VM" in page
+    assert "comes from a documented cost model, not from a Move VM" in page
     real = made_up()
     data = build(dataclasses.replace(real, observations=real.observations.assign(model=False)))
     assert "model gas" not in to_html.render(data).lower()

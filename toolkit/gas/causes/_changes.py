@@ -49,7 +49,7 @@ CONFIGURATION: Mapping[str, tuple[Cause, str]] = {
 _LAST_STORAGE_GAS_VERSION = 9
 # Packages that the modules may need at any version; a registry that names more is malicious or damaged.
 _MAX_PACKAGES = 200
-# Versions at which one source is read at most: a bound for a node that answers differently each time.
+# Maximum number of versions at which one source is read, in case a node answers differently each time.
 _MAX_READS = 100_000
 
 _Ends = tuple[int, int]

@@ -151,7 +151,7 @@ class Evidence:
 
     @property
     def reads(self) -> int:
-        """Number of reads so far. An answer that was stored counts, a request that was repeated counts once."""
+        """Number of reads so far. Stored answers count, and a repeated request counts once."""
         return len(self._results)
 
     def _once(self, key: tuple[Any, ...], read: Callable[[], Any]) -> Any:

@@ -57,8 +57,8 @@ def causes_of(
     Returns
     -------
     dict of Step to Explanation
-        One for each step: ``unknown``, with the reason, if the node does not offer the reads. Of more than 500 steps
-        the causes of the largest are looked for, and the others are ``unknown``.
+        One for each step: ``unknown``, with the reason, if the node does not offer the reads. If there are more
+        than 500 steps, only the causes of the largest are looked for; the others are ``unknown``.
 
     Notes
     -----

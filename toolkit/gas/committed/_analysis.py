@@ -65,10 +65,10 @@ class SeriesStep(levels.Levels):
     stratum : str
         Name of the stratum.
     version_before, version_after : int
-        The step is between these observations: those next to its causes, or, without a cause, those next to all
-        places that explain the observations about as well as the best one.
+        The observations on both sides of the step: next to its causes or, without a cause, next to all places that
+        explain the observations about as well as the best one.
     causes : tuple of Change
-        The change, or all those that cannot be distinguished; empty if no change explains the step.
+        The change, or all changes that cannot be distinguished; empty if no change explains the step.
     writes_changed : bool
         Whether the transactions create or delete more or fewer slots since.
     uncertain : tuple of str

@@ -44,7 +44,7 @@ MAX_CORRELATION = 0.97
 ROUNDING = 0.3
 # Standard errors on both sides of a value that hold 95 % of a normal distribution.
 BOUNDS_95 = 1.96
-# Standard deviation of the error of rounding alone, in rounding widths: that of a uniform distribution. Without it a
+# Standard deviation of the error of rounding alone, in rounding widths, as of a uniform distribution. Without it a
 # level that rounding makes look constant would have no noise, and each unit more would be a step.
 ROUNDING_ERROR = 12**-0.5
 # What rounding up leaves of the mean of noisy values is 0.05 widths at most on each side (Widrow et al. 1996).

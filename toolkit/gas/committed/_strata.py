@@ -25,7 +25,7 @@ MAX_STRATA_OF_MIX = 12
 MAX_SHIFTS_OF_MIX = 4
 # Places tried in one search; of a longer series every so many, since a mix is not placed to a single transaction.
 MAX_PLACES_OF_MIX = 2_000
-# Chance of a shift of the mix at a place that was searched for, corrected for the places tried: that of a false step.
+# Chance of a shift of the mix at a place that was searched for, corrected for the places tried, as of a false step.
 MAX_MIX_CHANCE = 1e-3
 # The same at the changes of the timeline, all together: they were not searched for, so weaker evidence is enough,
 # and the reader of a change wants to know whether it came with other use.
@@ -141,7 +141,7 @@ class Observations:
         return len(self.versions)
 
     def of(self, values: NDArray[_Number], rows: NDArray[np.int64]) -> NDArray[_Number]:
-        """Return the values of observations, given by their positions, ascending; those of all are not copied."""
+        """Return the values at some positions, ascending; nothing is copied if these are all positions."""
         return values if len(rows) == len(self) else values[rows]
 
     def clock(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:

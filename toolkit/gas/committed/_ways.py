@@ -51,14 +51,14 @@ SAME_LEVEL = 0.03
 # Distances, in observations, of the pairs that show growth: far enough for rounding to average out, and near enough
 # for growth to stay within a level.
 LAGS = (8, 13, 21, 34)
-# Pairs of a level of which the median slope is taken; all pairs of 10,000 observations would be 50 million.
+# Pairs of a level whose median slope is taken; all pairs of 10,000 observations would be 50 million.
 PAIRS = 600
 # Growth by less than this share over the whole series is not removed: it cannot join two levels.
 MIN_GROWTH = 0.004
 # Observations of a level expected between its end and the beginning of the next, none of which is there: chance of
 # e^-9. Beyond that the second level does not continue the first.
 MAX_ABSENT = 9.0
-# The same within a level, of whose gaps the longest is looked at.
+# The same within a level, whose longest gap is looked at.
 LONG_ABSENT = 12.0
 # The same if no change of code is there that could alter what a call writes: one kind of call may have ended and
 # another begun, so they have to meet more closely.
@@ -68,9 +68,9 @@ MAX_ABSENT_UNANNOUNCED = 3.0
 # ways would swap where the mix does; if order cost nothing, two ways that double would cross if one costs twice the
 # other.
 MOVED, SAME_ORDER, MAX_SHARE = 6.0, 8.0, 10.0
-# Of the price of different shares, if the level stays: what stays is the same way although use has changed.
+# Part of the price of different shares if the level stays: it is the same way then, although use has changed.
 STAYS = 0.4
-# Variance of a share at least, as of one of 1 %: a way that is taken always, or never, would forbid all others.
+# Least variance of a share, as of a share of 1 %: a way that is taken always, or never, would forbid all others.
 MIN_SHARE_VARIANCE = 0.01
 # What a link is worth, far above each price: a way goes on if it can.
 WORTH = 1_000
