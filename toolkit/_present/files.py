@@ -212,7 +212,7 @@ def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> It
 def move(part: Path, path: Path, *, durable: bool) -> None:
     """Move a file that was written whole into its place; with `durable` the move survives a loss of power."""
     part.replace(path)
-    if durable and os.name == "posix":  # Windows neither needs nor offers the wait until a rename is on the disk
+    if durable and os.name == "posix":  # Windows needs no wait for a rename, and offers none
         descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)

@@ -162,7 +162,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     for one in dict.fromkeys(known):
         spelt.setdefault(one.lower(), []).append(one)
     wanted = name.lower()
-    # Names count as similar from 65 % of equal letters on.
+    # Names are similar if at least 65 % of their letters are equal.
     close = [wanted] if wanted in spelt else get_close_matches(wanted, spelt, n=_MAX_MEANT, cutoff=0.65)
     meant = [one for key in close for one in spelt[key]][:_MAX_MEANT]
     return f"did you mean {' or '.join(f'`{one}`' for one in meant)}?" if meant else ""

@@ -299,7 +299,7 @@ class _Sync:
         stored = 0
         with self._node.with_share(max_tasks) as share:
             tasks = ((share, folder, manifest, part) for part in parts)
-            # Read beyond the first partition that is missing; those that were read wait for their place.
+            # Workers read ahead of the first partition that is missing; what they have read waits for its place.
             with closing(results(pool, _read_to_files, tasks, max_tasks, ahead=2 * max_tasks)) as found:
                 for place, read in found:
                     early[place] = read

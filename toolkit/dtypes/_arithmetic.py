@@ -160,7 +160,7 @@ _subtract = _arrow_arrays.__sub__
 
 @wraps(_subtract)
 def _subtracted(self: Any, other: Any) -> Any:
-    """Subtract; the error of Arrow for a difference of unsigned columns below 0 says what to do."""
+    """Subtract, with advice in the error that Arrow raises for a negative difference of unsigned columns."""
     try:
         return _subtract(self, other)
     except pa.ArrowInvalid as error:

@@ -391,7 +391,7 @@ def write_frame(frame: pd.DataFrame, file: BinaryIO, *, wide: Wide = "text") -> 
 def write_table(table: pa.Table, file: BinaryIO) -> None:
     """Write an Arrow table without extension types as Parquet to an open file."""
     for place, field in enumerate(table.schema):
-        # pandas stores text as `large_string`, the schemas have `string`, which text of 2 GB does not fit.
+        # pandas stores text as `large_string`; the schemas have `string`, which holds less than 2 GB.
         if pa.types.is_large_string(field.type) and table.column(place).nbytes < 2**31:
             table = table.set_column(place, field.with_type(pa.string()), table.column(place).cast(pa.string()))
     try:

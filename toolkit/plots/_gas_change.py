@@ -113,7 +113,7 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
         right = float(max(row["gas_before"], row["gas_after"]))
         sides = int(row["gas_before"]), int(row["gas_after"])
         change = StepChange(row["label"], row.get("source") or "", row.get("count", 1), *sides, None, None)
-        # In the words of the report and of `Run.explain`.
+        # Worded as in the report and in `Run.explain`.
         style.write(ax, short_change(change, figure_text), (right, float(place)), gid="change", offset=(8, 0))
     if not style.gas_scale(ax, "x", np.concatenate((before, after))):
         ax.update_datalim([(0, 0)])

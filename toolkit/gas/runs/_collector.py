@@ -71,7 +71,7 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
                 check_there(node, f"{len(waiting)} consecutive calls got no answer")
             yield from waiting
             waiting = []
-    except RateLimited as error:  # of a read that is not a row, such as of an ABI
+    except RateLimited as error:  # a read that has no row was refused, such as the read of an ABI
         _stop_if_told_to_wait(error, node)
         raise
     if waiting:

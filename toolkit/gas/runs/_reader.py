@@ -228,7 +228,7 @@ class NodeReader:
             most = self._job.max_tasks
             observe_elsewhere(executor, self._node, self._origin, tasks, count=count, max_tasks=most, take=take)
             return
-        for block in _batches(tasks, 10_000):  # prepared at once: a long plan has a bounded memory
+        for block in _batches(tasks, 10_000):  # so that a long plan needs a bounded amount of memory
             for row in heard(observe_views(self._node, self._origin, block), self._node):
                 self._collector.take(row)
                 if learn is not None:

@@ -124,7 +124,7 @@ class RunStore:
             return
         if (found := self.manifest().study.get("title")) != title:
             raise StudyError(f"{self.path} has a run of another study, {shorten(found)}; choose another folder")
-        # The copy was written until version 0.1. run.json last: a folder with parts and without it could not be used.
+        # Version 0.1 wrote the copy. run.json comes last: a folder that has parts and no run.json cannot be used again.
         names = (_STEPS, _TIMELINE, "run.json.copy", _MANIFEST)
         for place in (*self.part_files(), *(self.path / name for name in names)):
             place.unlink(missing_ok=True)
@@ -369,7 +369,7 @@ class RunStore:
             rows = file.metadata.num_rows
         schema = pa.schema([OBSERVATIONS.arrow.field(name) for name in names])
         columns = {name: table[name] for name in table.column_names}
-        for field in schema:  # a part of an earlier version does not have all
+        for field in schema:  # a part of an earlier version lacks some
             kind = pa.dictionary(pa.int32(), field.type) if field.name in coded else field.type
             columns.setdefault(field.name, pa.nulls(rows, kind))
         table = pa.table({name: columns[name] for name in names})
@@ -396,7 +396,7 @@ class Journal:
 
 
 def _set_aside(place: Path, damage: str, result: str) -> None:
-    """Rename a damaged file, so that its name is free and its content is not lost; warn of it and say the result."""
+    """Rename a damaged file, so that its name is free and its content is kept; warn of it, and of what follows."""
     aside = place.with_name(f"{place.stem}.damaged-{place.lstat().st_mtime_ns}")
     try:
         place.replace(aside)
