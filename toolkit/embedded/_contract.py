@@ -719,8 +719,13 @@ def check_abilities(
                 raise _Source(name, function.name).error(wrong)
 
 
+# Attributes of contracts and their instances that the class `Module` itself lacks.
+_TAKEN = {"blocks", "definition", "session"}
+
+
 def _check_methods(cls: type[Module]) -> None:
     """Raise InputError if a class has a constructor, or a method that Move does not allow."""
+    own = cls.__module__.startswith("toolkit.")  # the framework's account module replaces two methods on purpose
     for name, member in vars(cls).items():
         function = inspect.unwrap(member) if inspect.isfunction(member) else None
         if function is None:
@@ -733,6 +738,8 @@ def _check_methods(cls: type[Module]) -> None:
                 "a contract has no state of its own: write init_module(self, account: signer) and store a Resource "
                 "with self.move_to"
             )
+        elif not own and (name in _TAKEN or (hasattr(Module, name) and not name.startswith("__"))):
+            problem = f"every contract has an attribute {name}, which this function would replace: choose another name"
         elif name == "init_module" and mark is not PRIVATE:
             problem = "it runs once, when the module is first published, and cannot be called: remove its decorator"
         elif name == "init_module" and len(inspect.signature(function).parameters) != 2:  # noqa: PLR2004 - self and the signer

@@ -81,6 +81,14 @@ def test_other_mistakes_in_a_class_are_errors_with_their_line():
             "Shop.init_module: it takes the signer of the publishing account: "
             "def init_module(self, account: signer) -> None (line 4)"
         ),
+        "class Shop(Module, address='0x5407'):\n    @view\n    def blocks(self) -> u64:\n        return 3": (
+            "Shop.blocks: every contract has an attribute blocks, which this function would replace: choose another name "
+            "(line 5)"
+        ),
+        "class Shop(Module, address='0x5407'):\n    def exists(self) -> bool:\n        return True": (
+            "Shop.exists: every contract has an attribute exists, which this function would replace: choose another name "
+            "(line 4)"
+        ),
         "class Shop(Module):\n    pass": (
             "class Shop(Module): pass the address of the module: class Shop(Module, address='0xcafe') (line 3)"
         ),
