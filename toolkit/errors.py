@@ -11,12 +11,12 @@
     │       └── RunStopped         a run was interrupted by its machine or its workers; repeating the call continues it
     ├── SchemaError                a value does not fit its declared type (also a ValueError)
     ├── InexactError               pandas would compute wide integers with floats (also an ArithmeticError)
-    ├── NodeUnreachable            no HTTP answer: refused, timed out, cut off, TLS (also a ConnectionError)
-    │   ├── HopelessError          a retry cannot help: TLS or a redirect refused, an answer too large or too slow
-    │   └── OfflineMiss            the client is offline and the answer is not in the cache
+    ├── NodeUnreachable            no HTTP response: refused, timed out, cut off, TLS (also a ConnectionError)
+    │   ├── HopelessError          a retry cannot help: TLS or a redirect refused, a response too large or too slow
+    │   └── OfflineMiss            the client is offline and the response is not in the cache
     ├── ClosedError                the client is closed
     ├── LedgerChanged              the node serves a different ledger than before: chain id or history differ
-    └── NodeError                  the node answered with an error status
+    └── NodeError                  the node returned an error status
         ├── InvalidRequest         400
         ├── Forbidden              403 (and 401 of a gateway)
         ├── NotFound               404
@@ -26,10 +26,10 @@
         ├── Unavailable            503
         └── InsufficientStorage    507
 
-`FailedReadsWarning` is the one warning with a class of its own; the others are a `UserWarning`.
+`FailedReadsWarning` is the only warning with its own class; all others are `UserWarning`.
 
 Messages say what was requested, where it failed, what was expected, what was received and what to do next. Control and
-bidirectional characters in quoted text are escaped; newlines are the only control characters of a message.
+bidirectional characters in quoted text are escaped; newlines are the only control characters in a message.
 
 A notebook shows the cell that failed and the message. With the environment variable ``LEDGER_TOOLKIT_DEBUG=1``, it also
 shows the frames inside the toolkit and the underlying errors, such as a library's.
@@ -86,7 +86,7 @@ def _bounded(text: str) -> str:
 
 
 class FailedReadsWarning(UserWarning):
-    """All reads of a fetch function failed, or some answers do not fit their types. The rows concerned have no value.
+    """All reads of a fetch function failed, or some values do not fit their types. The rows concerned have no value.
 
     Examples
     --------
@@ -230,7 +230,7 @@ class SchemaError(ToolkitError, ValueError):
 
 
 class InexactError(ToolkitError, ArithmeticError):
-    """An operation in which pandas would convert wide integers to floats; the message names an exact alternative.
+    """pandas would convert wide integers to floats in this operation; the message names an exact alternative.
 
     Deliberately not a TypeError or ValueError: pandas catches these and discards the message.
 
@@ -262,7 +262,7 @@ class NodeUnreachable(ToolkitError, ConnectionError):
 
 
 class HopelessError(NodeUnreachable):
-    """A retry cannot help: TLS or a redirect was refused, or the answer is too large or too slow.
+    """A retry cannot help: TLS or a redirect was refused, or the response is too large or too slow.
 
     Examples
     --------
@@ -276,7 +276,7 @@ class HopelessError(NodeUnreachable):
 
 
 class OfflineMiss(NodeUnreachable):
-    """The client is offline, and the answer is not in the cache.
+    """The client is offline, and the response is not in the cache.
 
     Examples
     --------
@@ -323,7 +323,7 @@ class LedgerChanged(ToolkitError):
 
 
 class NodeError(ToolkitError):
-    """The node answered with an error status.
+    """The node returned an error status.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ class NodeError(ToolkitError):
     vm_error_code : int or None
         VM status code; None if the error does not come from the VM.
     ledger : LedgerState or None
-        The node's head when it answered; None if the headers do not report it.
+        The node's head when it responded; None if the headers do not report it.
     retry_after_s : float or None
         Seconds to wait before a retry; None if the node does not specify a delay.
     archive : str or None
@@ -396,7 +396,7 @@ class InvalidRequest(NodeError):
 
 
 class Forbidden(NodeError):
-    """The node or its gateway refuses the request: status 403, or 401 from a gateway.
+    """The node or its gateway rejects the request: status 403, or 401 from a gateway.
 
     Examples
     --------

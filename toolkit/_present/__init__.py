@@ -1,1 +1,1 @@
-"""How anything is shown or written: text, messages, HTML of notebooks, files. Imports nothing of the package."""
+"""How everything is shown or written: text, messages, HTML in notebooks, files. Imports nothing else of the package."""

@@ -1,4 +1,4 @@
-"""Opening and writing files by name: regular files only, and each one whole or not at all.
+"""Opening and writing files by name: only regular files, each written atomically.
 
 A name that someone else chose may lead to a named pipe, whose opening waits forever, or to a device, whose reading
 never ends. Every file that the package reads or writes by name is opened here, so such a name is an `OSError` at once.
@@ -26,7 +26,7 @@ _PART = re.compile(r"\..+\.\d+(-[0-9a-f]{8})?\.part", re.DOTALL)  # names of unf
 
 
 def cache_folder() -> Path:
-    """Return the folder for what the package stores to be faster later; it need not exist.
+    """Return the folder for the package's caches; it need not exist.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def check_regular(path: str | os.PathLike[str], *, follow: bool = True) -> os.st
     ----------
     path : path-like
     follow : bool, default True
-        Look at what a symbolic link leads to. If False, a link itself is refused.
+        Check the target of a symbolic link. If False, links are rejected.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def open_descriptor(path: str | os.PathLike[str], flags: int, *, mode: int = 0o6
     mode : int, default 0o666
         Permissions of a file that is created.
     follow : bool, default True
-        Follow a symbolic link. If False, a link is refused.
+        Follow a symbolic link. If False, links are rejected.
 
     Returns
     -------
@@ -166,19 +166,19 @@ def read_file(path: str | os.PathLike[str], *, limit: int = -1) -> bytes:
 
 @contextmanager
 def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> Iterator[BinaryIO]:
-    """Write a file whole or not at all: beside its place, then moved into it when the block ends without an error.
+    """Write a file atomically: next to its final place, then moved there when the block ends without an error.
 
-    A symbolic link at `path` is replaced; what it leads to stays as it is. Unfinished files that killed writers left in
-    the folder are removed after a day.
+    A symbolic link at `path` is replaced; its target is unchanged. Unfinished files that killed writers left in the
+    folder are removed after a day.
 
     Parameters
     ----------
     path : Path
         File to write. Its folder must exist, unless `parents` is set.
     durable : bool, default False
-        Wait until the file is on the disk, so that it survives a loss of power.
+        Wait until the file is on disk, so that it survives a power failure.
     parents : bool, default False
-        Create the folder, and those around it.
+        Create the folder and its parents.
 
     Yields
     ------
@@ -210,7 +210,7 @@ def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> It
 
 
 def move(part: Path, path: Path, *, durable: bool) -> None:
-    """Move a file that was written whole into its place; with `durable` the move survives a loss of power."""
+    """Move a completely written file to its place; with `durable`, the move survives a power failure."""
     part.replace(path)
     if durable and os.name == "posix":  # Windows needs no wait for a rename, and offers none
         descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -221,12 +221,12 @@ def move(part: Path, path: Path, *, durable: bool) -> None:
 
 
 def part_of(path: Path) -> Path:
-    """Return a new name for an unfinished file beside its place, as `remove_left_overs` knows it."""
+    """Return a new name for an unfinished file next to its place, in the form that `remove_left_overs` recognises."""
     return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
 
 
 def remove_left_overs(folder: Path, *, age_s: float = 86_400.0) -> None:
-    """Remove the unfinished files of a folder that are older than `age_s`, whose writers are gone.
+    """Remove unfinished files that are older than `age_s` from a folder; their writers have ended.
 
     No file of the package takes a day to write.
     """

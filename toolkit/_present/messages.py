@@ -1,4 +1,4 @@
-"""Text for messages: values that may be huge or hostile, lines of the user's code, and whole tracebacks."""
+"""Text for messages: values that may be huge or hostile, lines of the user's code, and complete tracebacks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shorten(value: Any, limit: int = 80) -> str:
     value : object
         Any value, of any size. Objects other than the JSON types and bytes are shown by the name of their type.
     limit : int, default 80
-        Number of characters shown; the size of what is cut off is named after them.
+        Number of characters shown; the size of the omitted rest is stated after them.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def describe(value: Any) -> str:
 
 
 def escape(text: object, limit: int = 200) -> str:
-    r"""Return the text of a foreign exception as ASCII, cut to `limit` characters; it may quote hostile input.
+    r"""Return the text of a foreign exception as ASCII, truncated to `limit` characters; it may quote hostile input.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def escape(text: object, limit: int = 200) -> str:
 
 
 def cut_text(text: str, limit: int = MAX_TEXT) -> str:
-    """Return a text of a node, cut to a length that fits every row of a frame.
+    """Return a text from a node, truncated to a length that fits every row of a frame.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def cut_text(text: str, limit: int = MAX_TEXT) -> str:
     Returns
     -------
     str
-        The text, or its start and a note of how many characters are missing.
+        The text, or its start and the number of missing characters.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def debugging() -> bool:
 
 
 def whole_traceback(error: BaseException) -> list[str]:
-    """Return the traceback of an error, with the errors behind it, those of ``raise ... from None`` included."""
+    """Return the traceback of an error and of its causes, including those hidden by ``raise ... from None``."""
     import traceback
 
     summary = shown = traceback.TracebackException.from_exception(error)
@@ -145,9 +145,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     Parameters
     ----------
     name : str
-        The name that is not known; upper and lower case count as equal.
+        The unknown name; case is ignored.
     known : iterable of str
-        The names that are.
+        The known names.
 
     Examples
     --------
@@ -177,15 +177,15 @@ def declared_at(*path: str, uses: str = "") -> str:
     Parameters
     ----------
     *path : str
-        Names from the class on: class, method or struct, parameter or field. Names that the class statement does not
-        have are ignored, such as those of a base class.
+        Names from the class on: class, method or struct, parameter or field. Names that do not occur in the class
+        statement, such as those of a base class, are ignored.
     uses : str, optional
-        A name in the annotations; the line is that of its first use in what `path` names.
+        A name in the annotations; the line is that of its first use in the object that `path` names.
 
     Returns
     -------
     str
-        Empty if the source is not known. A cell of a notebook has a line and no file.
+        Empty if the source is not known. A notebook cell has a line but no file.
     """
     import ast
     import linecache

@@ -20,8 +20,8 @@ def imported_on_use(
     package : str
         Its ``__name__``.
     homes : mapping of str to str
-        Public names by the module of the package that defines them, separated by spaces. Modules that are public
-        themselves are among their own names, or named under an empty key.
+        Public names by the module of the package that defines them, separated by spaces. Public modules are listed
+        among their own names, or under an empty key.
     """
     module_of = {name: module for module, names in homes.items() for name in names.split()}
 

@@ -1,6 +1,6 @@
-r"""How things are shown in notebooks: HTML of frames and facts, and errors.
+r"""How things are shown in notebooks: HTML for frames and facts, and errors.
 
-Text from the chain that holds dollar signs is not typeset as mathematics.
+Text from the chain that contains dollar signs is not typeset as mathematics.
 
 JupyterLab gives HTML outputs to MathJax, which reads ``$...$``, ``\(...\)`` and ``\begin{...}``, character references
 included. It skips elements of the class ``mathjax_ignore``; MathJax 2, of exported notebooks, knows ``tex2jax_ignore``.
@@ -25,23 +25,23 @@ _INTERNAL = frozenset({"toolkit", "pandas", "IPython", "ipykernel"})
 
 
 def literal(html: str) -> str:
-    """Return HTML in an element that MathJax leaves as it is."""
+    """Return HTML in an element that MathJax leaves unchanged."""
     return f'<div class="mathjax_ignore tex2jax_ignore">{html}</div>'
 
 
 def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
-    """Return a titled table of facts, without colours of its own.
+    """Return a titled table of facts, without its own colours.
 
     Parameters
     ----------
     title : str
     facts : sequence of (str, object)
-        Names and values. A value is shown by ``str``, at most 300 characters of it; None is left out.
+        Names and values. A value is shown by ``str``, truncated to 300 characters; None is left out.
 
     Returns
     -------
     str
-        HTML. Text is escaped, invisible characters in it are written as escapes, and MathJax leaves it as it is.
+        HTML. Text is escaped, its invisible characters are shown as escapes, and MathJax leaves it unchanged.
     """
     # Imported on use: `import toolkit` imports this module, and these take a third of its time.
     from html import escape
@@ -59,10 +59,10 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
 
 
 def show_frames_as_tables(table: Callable[[Any, int], str]) -> None:
-    """Let IPython show the toolkit's frames as `table` makes their HTML; does nothing outside of IPython.
+    """Let IPython show the toolkit's frames with the HTML of `table`; has no effect outside IPython.
 
-    Only frames with ``attrs["toolkit"]``, as every function of the toolkit returns them, or with wide integers are
-    changed. A formatter that the user registered for DataFrame stays in charge.
+    Only frames with ``attrs["toolkit"]``, which every function of the toolkit sets, or with wide integers are affected.
+    A formatter that the user registered for DataFrame takes precedence.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _frame_html(frame: Any, table: Callable[[Any, int], str]) -> str | None:
 
 
 def short_traceback(error: BaseException) -> list[str]:
-    """Return the traceback of an error as IPython shows it, with the frames of the user's code only.
+    """Return the traceback of an error as IPython shows it, with only the frames of the user's code.
 
     Parameters
     ----------
@@ -124,8 +124,8 @@ def short_traceback(error: BaseException) -> list[str]:
     Returns
     -------
     list of str
-        Lines of the traceback, the last of which is the message. All frames and the errors behind the error are shown
-        in IPython's mode ``%xmode Verbose``, and if ``LEDGER_TOOLKIT_DEBUG`` is set.
+        Lines of the traceback, the last of which is the message. In IPython's mode ``%xmode Verbose``, or if
+        ``LEDGER_TOOLKIT_DEBUG`` is set, all frames and underlying errors are shown.
     """
     from IPython.core.getipython import get_ipython
 

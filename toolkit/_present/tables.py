@@ -1,7 +1,7 @@
 """Tables as text, Markdown and HTML, and values and Arrow tables as JSON and CSV.
 
-Cells of text, Markdown and HTML are text that the caller has already made safe for the output. In JSON and CSV no
-integer is rounded by a reader, and no text is run by a spreadsheet.
+Cells of text, Markdown and HTML are text that the caller has already made safe for the output. JSON and CSV are written
+so that readers round no integer and spreadsheets run no text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Entry = TypeVar("_Entry")
 
 
 class Listing(tuple[_Entry, ...]):
-    """A tuple of dataclass instances of one class that is shown as a table, in a notebook and as text.
+    """A tuple of instances of one dataclass, shown as a table in a notebook and as text.
 
     Examples
     --------
@@ -94,9 +94,9 @@ def text_table(
     head : sequence of str, optional
         Column names, as the first line.
     numbers_from : int, optional
-        Position of the first column that is aligned to the right. By default all columns are aligned to the left.
+        Position of the first right-aligned column. By default, all columns are left-aligned.
     right : collection of int, optional
-        Positions of other columns that are aligned to the right.
+        Positions of other right-aligned columns.
     indent : str, optional
         Text in front of each line.
 
@@ -122,7 +122,7 @@ def text_table(
 
 
 def markdown_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_from: int | None = None) -> str:
-    """Return a table in the Markdown of GitHub.
+    """Return a table in GitHub-flavoured Markdown.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def markdown_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], number
     head : sequence of str
         Column names.
     numbers_from : int, optional
-        Position of the first column that is aligned to the right. By default all columns are aligned to the left.
+        Position of the first right-aligned column. By default, all columns are left-aligned.
 
     Returns
     -------
@@ -161,9 +161,9 @@ def html_table(
     head : sequence of str
         Column names, escaped.
     numbers_from : int, optional
-        Position of the first column that is aligned to the right. By default all columns are aligned to the left.
+        Position of the first right-aligned column. By default, all columns are left-aligned.
     right : collection of int, optional
-        Positions of other columns that are aligned to the right.
+        Positions of other right-aligned columns.
 
     Returns
     -------
@@ -186,7 +186,7 @@ _REPEATING = frozenset({"string", "bool", "uint8", "uint16", "uint32", "uint64",
 
 
 def json_value(value: Any) -> Any:
-    """Return a value as JSON can hold it, containers included.
+    """Return a value as a JSON value, containers included.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def json_value(value: Any) -> Any:
 
 
 def json_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Return the rows of a table as JSON can hold them.
+    """Return the rows of a table as JSON values.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def csv_table(table: pa.Table) -> str:
     -------
     str
         Lines end in ``\r\n`` (RFC 4180). Integers have all digits, times are ISO 8601, lists and structs are JSON,
-        missing values are empty. Text that a spreadsheet would run as a formula has an apostrophe in front.
+        missing values are empty. Text that a spreadsheet would run as a formula starts with an apostrophe.
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out)

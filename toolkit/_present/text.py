@@ -90,8 +90,9 @@ def csv_text(text: str) -> str:
     Returns
     -------
     str
-        The text, with a leading apostrophe if it starts with a tab, a line break or one of ``= + - @ | %``. Full-width
-        and small forms of these characters count, and so do those after white space or invisible characters.
+        The text, with a leading apostrophe if it starts with a tab, a line break or one of ``= + - @ | %``. This
+        includes full-width and small forms of these characters, and characters after white space or invisible
+        characters.
     """
     first = next((char for char in text if not (char.isspace() or _hidden(char))), "")
     formula = text.startswith(("\t", "\r", "\n")) or unicodedata.normalize("NFKC", first) in _FORMULA
@@ -99,7 +100,7 @@ def csv_text(text: str) -> str:
 
 
 def listed(names: Iterable[str], limit: int) -> str:
-    """Return names separated by commas, at most `limit` of them, and the number of those omitted.
+    """Return at most `limit` names separated by commas, and the number of names omitted.
 
     Examples
     --------
@@ -140,7 +141,7 @@ def _short(digits: str) -> str:
 
 
 def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that shortens the addresses in texts and keeps those that differ different.
+    """Return a function that shortens the addresses in texts but keeps different addresses distinct.
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
     Returns
     -------
     callable
-        As `short_addresses`, with more digits of the addresses that would look the same.
+        Like `short_addresses`, with more digits for addresses that would look the same.
 
     Examples
     --------
@@ -216,9 +217,9 @@ def times(factor: float) -> str:
 
 
 def relative_change(before: int | None, after: int | None) -> str:
-    """Return a change as a factor from the double on, else as a percentage of `before`.
+    """Return a change as a factor if it is at least a doubling, else as a percentage of `before`.
 
-    A difference if `before` is 0; an empty text if a side is None.
+    A difference if `before` is 0; an empty string if a side is None.
 
     Examples
     --------
@@ -251,7 +252,7 @@ def change_place(before: int, after: int) -> str:
     Parameters
     ----------
     before, after : int
-        Last version before the change and first version after it, of those that were read.
+        Last version read before the change, and first version read after it.
 
     Examples
     --------

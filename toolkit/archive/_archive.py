@@ -47,8 +47,8 @@ _WIDE = {"HUGEINT": "i128", "UHUGEINT": "u128"}
 class Archive(TransactionStore):
     """A folder of committed transactions and tables derived from them, written by `sync`.
 
-    Fetch functions and studies of committed transactions accept an archive instead of a node. Each method call includes
-    what other processes have added to the folder since.
+    Fetch functions and studies of committed transactions accept an archive instead of a node. Each method call also
+    includes what other processes have added to the folder in the meantime.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The Parquet files of an archive: in a local folder, or in a store that fsspec can reach, such as an object store.
 
-A file appears under its name whole or not at all: it is written under another name in the same place, then moved. In
-object stores a move is a copy on their side, which is whole or not at all too.
+Files appear atomically: each is written under another name in the same place, then moved. In object stores, a move is a
+server-side copy, which is also atomic.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Staged(NamedTuple):
-    """The rows of one partition of a table, in a file that neither readers nor the manifest know yet.
+    """The rows of one partition of a table, in a file that is not yet visible to readers or listed in the manifest.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Staged(NamedTuple):
 
 
 class LocalFiles:
-    """Files below a folder. Changes survive a loss of power as soon as a method returns.
+    """Files in a folder. Once a method returns, its changes survive a power failure.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ class LocalFiles:
         return {f"{table}/{place.name}": place.stat().st_size for place in (self._root / table).glob("*.parquet")}
 
     def write(self, name: str, rows: pa.Table) -> None:
-        """Write a file, in place of an earlier one."""
+        """Write a file, replacing an earlier one."""
         with replacing(self._root / name, durable=True) as file:
             write_table(rows, file)
 
     def stage(self, name: str, rows: pa.Table) -> Staged:
-        """Write rows to a temporary file next to their final one."""
+        """Write rows to a temporary file next to the final one."""
         place = part_of(self._root / name)
         self.write(staged := f"{Path(name).parent}/{place.name}", rows)
         return Staged(staged, rows.num_rows, rows.schema)
@@ -81,7 +81,7 @@ class LocalFiles:
         move(self._root / staged.name, self._root / name, durable=True)
 
     def remove(self, name: str) -> None:
-        """Remove a file if it is there."""
+        """Remove a file if it exists."""
         (self._root / name).unlink(missing_ok=True)
 
     def remove_left_overs(self, table: str) -> None:
@@ -95,13 +95,13 @@ class StoredFiles:
     Parameters
     ----------
     url : str
-        As fsspec understands it, such as ``s3://bucket/ledger``.
+        A URL that fsspec understands, such as ``s3://bucket/ledger``.
 
     Raises
     ------
     InputError
-        If fsspec or what it needs for the URL is not installed, it does not understand the URL, or the URL has a
-        password.
+        If fsspec, or a package that it needs for the URL, is not installed, if fsspec does not understand the URL, or
+        if the URL contains a password.
     """
 
     def __init__(self, url: str) -> None:
@@ -136,11 +136,11 @@ class StoredFiles:
         return {name: size for name, size in self._listed(table).items() if name.endswith(".parquet")}
 
     def write(self, name: str, rows: pa.Table) -> None:
-        """Write a file, in place of an earlier one."""
+        """Write a file, replacing an earlier one."""
         self.put(self.stage(name, rows), name)
 
     def stage(self, name: str, rows: pa.Table) -> Staged:
-        """Write rows to a temporary file next to their final one."""
+        """Write rows to a temporary file next to the final one."""
         staged = f"{name}.{secrets.token_hex(8)}.part"
         # Made in memory: an fsspec file object that is closed after an error leaves the bytes written so far.
         write_table(rows, buffer := BytesIO())
@@ -154,7 +154,7 @@ class StoredFiles:
             self.fsspec.mv(self.path(staged.name), self.path(name))
 
     def remove(self, name: str) -> None:
-        """Remove a file if it is there."""
+        """Remove a file if it exists."""
         with _as_os_error(), suppress(FileNotFoundError):
             self.fsspec.rm_file(self.path(name))
 
@@ -175,7 +175,7 @@ class StoredFiles:
 
 
 def files_at(folder: Path, url: str | None) -> LocalFiles | StoredFiles:
-    """Return the files of an archive: those at a URL, or else those in its folder."""
+    """Return the files of an archive: at a URL if one is given, otherwise in its folder."""
     return LocalFiles(folder) if url is None else StoredFiles(url)
 
 

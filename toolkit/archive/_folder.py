@@ -1,8 +1,8 @@
 """The folder of an archive: Parquet files by table and partition, and the manifest, each written whole.
 
-The files of a partition are written before the manifest counts their rows, so a killed sync leaves only rows that
-do not count: readers ignore them, and the next sync writes them again. The file of the last partition is replaced by
-a longer one until its versions are complete, so that a folder of many short syncs does not have many short files.
+The files of a partition are written before the manifest counts their rows, so a killed sync leaves only uncounted rows:
+readers ignore them, and the next sync writes them again. The file of the last partition is replaced by a longer one
+until its versions are complete, so that a folder of many short syncs does not have many short files.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Folder:
         Raises
         ------
         InputError
-            If it is missing, damaged, or of another program.
+            If it is missing, damaged, or was written by another program.
         """
         try:
             return Manifest.of_text(read_file(checked_path(self.path) / NAME))
@@ -87,12 +87,13 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for one sync; it is created if it does not exist.
+        """Lock the folder for one sync; it is created if it does not exist.
 
         Raises
         ------
         InputError
-            If another sync holds it, it cannot be created, or it contains archive files but not its manifest.
+            If another sync holds the lock, the folder cannot be created, or it contains archive files but not its
+            manifest.
         """
         try:
             checked_path(self.path).mkdir(parents=True, exist_ok=True)
@@ -124,7 +125,7 @@ class Folder:
         return manifest
 
     def make_folders(self, manifest: Manifest) -> None:
-        """Create the folders of tables. Only a sync with the lock calls this, so a moved folder stays away."""
+        """Create the folders of tables. Only a sync with the lock calls this, so a moved folder is not recreated."""
         files = self.files(manifest)
         for table in manifest.tables:
             with self._writing(files.url(table.name)):
@@ -133,7 +134,7 @@ class Folder:
     def add(self, manifest: Manifest, found: Partition, last: int) -> Manifest:
         """Store the rows of the versions that follow the archive's last version, up to `last`, all in one partition.
 
-        When this returns, they survive the end of the process and a loss of power.
+        Once this returns, they survive the end of the process and a power failure.
 
         Raises
         ------
@@ -266,7 +267,7 @@ class Folder:
 
 
 def unwritten(place: str, error: OSError) -> RunStopped:
-    """Return the error of a file that could not be written."""
+    """Return the error for a file that could not be written."""
     return RunStopped(f"{place} could not be written: {error.strerror or error}")
 
 
@@ -280,7 +281,8 @@ def stored(manifest: Manifest) -> str:
 def with_columns_of(before: pa.Schema, table: pa.Table) -> pa.Table:
     """Return a table with the columns of an earlier one first, null where it does not have them.
 
-    A column whose type has changed since is a column of its own, ``name[type]``: one column has one type in all files.
+    A column whose type has since changed becomes a separate column, ``name[type]``: every column has one type in all
+    files.
     """
     names = list(before.names)
     columns = {name: table[name] for name in table.column_names}

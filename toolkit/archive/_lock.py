@@ -1,4 +1,4 @@
-"""The lock of a run or an archive: one writer at a time, also within a process. It ends with its process."""
+"""The lock of a run or an archive: one writer at a time, even within a process. It ends with its process."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
     folder : Path
         An existing folder.
     what : {"run", "sync"}
-        What writes into the folder. The lock is the file ``run.lock`` or ``sync.lock`` in it.
+        What writes to the folder. The lock is the file ``run.lock`` or ``sync.lock`` in it.
 
     Yields
     ------
     callable
-        Raises `RunStopped` if the locked folder was moved or removed, or the lock in it was.
+        Raises `RunStopped` if the locked folder, or the lock in it, was moved or removed.
 
     Raises
     ------

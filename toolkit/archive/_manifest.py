@@ -45,14 +45,14 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def content(self) -> str:
-        """What the table has, in words."""
+        """The content of the table, in words."""
         if self.event_type is not None:
             return short_addresses(f"events of {self.event_type}")
         return self.name if self.view is None else short_addresses(f"values of {self.view['function']}")
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an archive holds.
+    """The contents of an archive.
 
     It determines the files: each table has one per partition of the versions `first` to `last`. Rows beyond `last` were
     written by a sync that was killed.
@@ -66,9 +66,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_hash : str or None
         Hash of the last transaction, by which another ledger is recognized.
     partition : int
-        Number of versions of a file; files begin at its multiples.
+        Number of versions per file; files begin at multiples of it.
     every : int
-        Views are read at its multiples.
+        Views are read at multiples of it.
     tables : tuple of Table
     node, build : str
         Name and build of the node of the last sync; the build shows whether its gas is a model.
@@ -106,7 +106,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return iter(range(start, last + 1, self.partition) if first <= last else ())
 
     def file_name(self, table: str, start: int) -> str:
-        """Return the path of a file below the folder: it has the versions of its whole partition."""
+        """Return the path of a file below the folder; its name states the versions of the whole partition."""
         # Twelve digits, so that names sort like versions: a public ledger passed 10^9 in three years.
         return f"{table}/{table}__{start:012}_to_{start + self.partition - 1:012}.parquet"
 

@@ -1,7 +1,7 @@
 """The tables of an archive: transactions, their events, state changes and balances; events of one type; views.
 
-They have the columns of the fetch functions and every text that typed frames are made from, so that the same frames
-can be rebuilt.
+They have the columns of the fetch functions and all text from which typed frames are built, so that the same frames can
+be rebuilt.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _BATCH = 1_000
 class Collected:
     """The rows of transactions that are read page by page, as Arrow tables.
 
-    Pages come in any order. Neighbours of those that are converted already are converted as soon as there are enough,
-    so that few transactions wait as objects, and no table has to be sorted.
+    Pages arrive in any order. Pages next to converted ones are converted as soon as there are enough, so that few
+    transactions wait as objects, and no table needs sorting.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Collected:
         self._tables: dict[str, list[pa.Table]] = {name: [] for name in FRAMES}
 
     def add(self, found: Iterable[tuple[int, Any]]) -> None:
-        """Take transactions with their versions."""
+        """Add transactions with their versions."""
         self._waiting.update(found)
         while (one := self._waiting.pop(self._first + len(self._ready), None)) is not None:
             self._ready.append(one)
@@ -96,7 +96,7 @@ def as_frame_tables(tables: Mapping[str, pa.Table]) -> list[pa.Table]:
 
 
 def balance_rows(node: Reads, tables: dict[str, pa.Table]) -> pa.Table:
-    """Return the balance changes of transactions; the state before that no event reports is read from the node."""
+    """Return the balance changes of transactions; prior state that no event reports is read from the node."""
 
     def before(slots: Sequence[Slot]) -> list[str | None]:
         found: dict[int, str | None] = {}
@@ -116,7 +116,7 @@ def balance_rows(node: Reads, tables: dict[str, pa.Table]) -> pa.Table:
 def rows_of_events(tables: Mapping[str, pa.Table], tag: str, *, failures: bool = False) -> pa.Table:
     """Return the events of a type, with the hash of their transaction and the columns of failures.
 
-    With `failures`, transactions whose events are not known are rows too, as in `fetch_events`.
+    With `failures`, transactions whose events are not known are also rows, as in `fetch_events`.
     """
     events, heads = tables["events"], tables["transactions"]
     rows = events.filter(pc.equal(events["type"], tag))
@@ -151,7 +151,7 @@ def view_rows(node: Reads, table: Table, versions: Sequence[int]) -> pa.Table:
     Raises
     ------
     NodeUnreachable
-        If a call got no answer, since its row would say nothing about the ledger.
+        If a call got no response, since its row would say nothing about the ledger.
     """
     if not versions:
         return pa.table({"ledger_version": pa.array([], pa.uint64())})  # the other columns follow with the first rows

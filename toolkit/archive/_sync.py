@@ -96,7 +96,7 @@ def sync(
         If the files cannot be written (for example, because the disk is full), or the executor fails (for example,
         because a worker dies). Repeat the call to continue.
     NodeError, NodeUnreachable, SchemaError
-        If the node returns an error, stops answering, or omits versions. Stored data is not affected: repeat the call
+        If the node returns an error, stops responding, or omits versions. Stored data is not affected: repeat the call
         to continue.
     LedgerChanged
         If the node starts serving another ledger. Versions read since the last file are not stored.

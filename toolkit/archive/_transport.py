@@ -1,4 +1,4 @@
-"""Answers requests from an archive as a node would: for transactions, and for state that they wrote.
+"""Serves requests from an archive as a node would: for transactions, and for state that they wrote.
 
 With it, studies and fetch functions read an archive as they read a node.
 """
@@ -64,7 +64,7 @@ class _Written(NamedTuple):
 
 
 class ArchiveTransport:
-    """A transport that answers from an archive.
+    """A transport that serves requests from an archive.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class ArchiveTransport:
         Content of the archive; versions that are added later are not served.
     head : LedgerState
     live : Node, optional
-        Asked for everything else. Without it such requests are refused.
+        Receives all other requests. Without it, they are rejected.
     """
 
     def __init__(self, folder: Folder, manifest: Manifest, head: LedgerState, live: Reads | None) -> None:
@@ -89,7 +89,7 @@ class ArchiveTransport:
         self._written.cache_clear()
 
     def send(self, request: Request) -> Answer:
-        """Answer a request as a node does."""
+        """Respond to a request as a node does."""
         parts = urlsplit(request.url)
         where = [unquote(part) for part in parts.path.split("/")[2:] if part]
         answer = self._answer(request.method, where, dict(parse_qsl(parts.query)))
@@ -120,7 +120,7 @@ class ArchiveTransport:
         return Answer(status, ledger_headers(self._head), body)
 
     def _from_live(self, live: Reads, request: Request) -> Answer:
-        """Return the answer of the node, at the head of the archive if the request names no version."""
+        """Return the response of the node, at the head of the archive if the request names no version."""
         where = request.url.split("/v1", 1)[1]
         # Without a version, these paths would mean the node's head instead of the archive's.
         if where.startswith(("/accounts/", "/view", "/tables/")) and "ledger_version=" not in where:

@@ -1,4 +1,4 @@
-"""Commands that read a node, at a version or over a range of its ledger; and archives: sync stores, sql queries."""
+"""Commands that read a node, at one version or over a range, and that store (sync) and query (sql) archives."""
 
 from __future__ import annotations
 

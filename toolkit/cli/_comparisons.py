@@ -1,4 +1,4 @@
-"""Commands that compare: runs and snapshots, with a gate; gas schedules; versions of a range; a run at other prices."""
+"""Commands that compare: runs and snapshots, with a gate; gas schedules; versions in a range; a run at other prices."""
 
 from __future__ import annotations
 

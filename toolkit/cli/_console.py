@@ -1,4 +1,4 @@
-"""What the commands share: their options, and how they print and write facts, frames and files; text is escaped."""
+"""What the commands share: options, and how they print and write facts, frames and files; text is escaped."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def connected(where: str) -> Node:
 
 
 def loaded_study(source: str, nodes: list[str] | None, *, use_api_key: bool) -> Study:
-    """Load the study of a command. Nodes that are named on the command line get the API key, as in other commands."""
+    """Load the study of a command. As in other commands, nodes named on the command line get the API key."""
     from toolkit.gas._study import Study
 
     return Study.load(source, nodes=nodes or None, use_api_key=use_api_key or bool(nodes))
@@ -127,7 +127,7 @@ def print_json(content: Mapping[str, Any]) -> None:
 
 
 def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> None:
-    """Print a frame: all of it as JSON; as text as `show` does, and at most 40 rows unless `whole`."""
+    """Print a frame: as JSON, all of it; as text, like `show`, and at most 40 rows unless `whole`."""
     if as_json:
         print_json({"rows": records(frame)})
         return
@@ -186,19 +186,19 @@ def print_found(
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame in a form that JSON can hold."""
+    """Return the rows of a frame as JSON values."""
     from toolkit.dtypes import to_arrow
 
     return json_rows(to_arrow(frame))
 
 
 def write_frame(frame: pd.DataFrame, place: Path) -> None:
-    """Write a frame as Parquet, CSV, JSON, JSON lines or an Excel workbook, by the ending of the file's name.
+    """Write a frame as Parquet, CSV, JSON, JSON lines or an Excel workbook, by the file's extension.
 
     Raises
     ------
     InputError
-        If the ending is not supported, or the file cannot be written.
+        If the extension is not supported, or the file cannot be written.
     """
     _with_known_ending(place)
     from toolkit.dtypes import to_arrow

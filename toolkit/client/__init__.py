@@ -1,1 +1,1 @@
-"""Talk to a node: transport, retries, ABI store, the verbs and their results."""
+"""Access to a node: transport, retries, ABI store, the operations and their results."""

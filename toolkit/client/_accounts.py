@@ -1,4 +1,4 @@
-"""What an address has at one ledger version: its kind, modules, resources, and the balances of its stores."""
+"""What is stored at an address at one ledger version: its kind, modules, resources, and the balances of its stores."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _FRAMEWORK_NAMES = {
 def known_names(node: Reads) -> dict[str, str]:
     """Return names of addresses by canonical address: of the framework, and of the accounts of an embedded ledger.
 
-    Asks the node nothing.
+    Sends no request.
     """
     names = {parse_address(address): name for address, name in _FRAMEWORK_NAMES.items()}
     ledger = served_ledger(node.url)
@@ -120,7 +120,7 @@ class Account:
         The version that was read.
     sequence_number : int or None
         Sequence number of the next transaction: 0 for an account without transactions, None if the node has no account
-        at the address, as for an object on older nodes.
+        at the address, such as for an object on older nodes.
     authentication_key : str or None
         0x and 64 hex digits.
     kind : AccountKind
@@ -296,14 +296,14 @@ def account_resources(node: Reads, address: str, version: int) -> list[tuple[str
 
 
 def account_tables(node: Reads, address: str, version: int) -> list[tuple[str, DeclaredTable]]:
-    """Return the tables that the resources of an address hold at a version, each with the type of its resource.
+    """Return the tables in the resources of an address at a version, each with the type of its resource.
 
     Raises
     ------
     InputError
         If the address cannot be parsed.
     NodeError, NodeUnreachable, SchemaError
-        If the node does not list resources, does not answer, or a module cannot be looked up.
+        If the node does not list resources, does not respond, or a module cannot be looked up.
     """
     found: list[tuple[str, DeclaredTable]] = []
     abis = node.abis.at(version)
@@ -327,7 +327,7 @@ def declared_types(
     owner : str or None
         Account or object whose resources are searched for the table, if a type is not given.
     version : int or None
-        Version whose resources are read; the head by default.
+        Version at which the resources are read; the head by default.
 
     Raises
     ------
@@ -604,7 +604,7 @@ def note_amounts(frame: pd.DataFrame, calls: Mapping[str, ViewFunction], node: R
         A frame of views; its ``attrs["toolkit"]`` gets the units.
     calls : mapping of name to ViewFunction
     node : Reads or None
-        Where assets other than APT are looked up; without it their amounts have no unit.
+        Where assets other than APT are looked up; without it, their amounts have no unit.
     version : int
         The ledger version at which an asset is looked up.
     """

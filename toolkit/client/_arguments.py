@@ -1,7 +1,7 @@
-"""Arguments of the client's public functions, checked before anything is sent: their form, and by the code they call.
+"""Arguments of the client's public functions, checked before anything is sent: in form, and against the code.
 
-A call is checked by the modules at the newest version that is to be read, which a sweep looks up anyway. Only if it
-does not fit there, the modules at the other versions are looked up, since it may fit an older one.
+A call is checked against the modules at the newest version to be read, which a sweep looks up anyway. The modules at
+the other versions are looked up only if it does not fit there, since it may fit an older one.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def readable(versions: Sequence[int], *, oldest: int, head: int) -> Sequence[int
 
 
 def check_calls(node: Reads, calls: Mapping[str, ViewFunction], versions: Sequence[int]) -> None:
-    """Raise InputError for calls that fit the code at none of some sorted versions, all of them in one message."""
+    """Raise one InputError for all calls that fit the code at none of some sorted versions."""
     found = {name: problem for name, call in calls.items() if (problem := call_problem(node, call, versions))}
     if found:
         raise InputError(next(iter(found.values())) if len(calls) == 1 else problem_list(found, len(calls)))
@@ -231,8 +231,8 @@ def call_problem(
 def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]) -> None:
     """Raise InputError if the type of a resource or event does not exist at any of some sorted versions.
 
-    Without it, a misspelt type of event would be an empty frame after reading all pages. Only its own module is looked
-    up: a type argument is checked if it is of that module too.
+    Without this check, a misspelt event type would lead to an empty frame after reading all pages. Only its own module
+    is looked up; a type argument is checked if it belongs to that module too.
     """
 
     def problem(abis: AbisAt) -> _Problem | None:
@@ -280,7 +280,7 @@ def entry_function(node: Reads, call: EntryFunction, abis: AbisAt) -> FunctionAb
 
 
 def explained(node: Reads, call: ViewFunction, ledger_version: int | None, error: InvalidRequest) -> InvalidRequest:
-    """Return the refusal of a view; if its function does not exist, with the functions or modules that there are."""
+    """Return the error of a view; if its function does not exist, with the functions or modules that do."""
     version = error.ledger.version if ledger_version is None and error.ledger else ledger_version
     text = None
     if version is not None and error.vm_error_code is None:
@@ -358,7 +358,7 @@ def structs_of(tag: TypeTag) -> Iterator[StructTag]:
 
 
 def unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
-    """Return why a struct does not exist; None if it does, or if its module was not asked for."""
+    """Return why a struct does not exist; None if it does, or if its module was not looked up."""
     module = ModuleId(tag.address, tag.module)
     if (tag.address, tag.module) not in abis.asked:
         return None
@@ -373,7 +373,7 @@ def unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
 
 
 def similar_modules(node: Reads, address: str, name: str, version: int) -> str:
-    """Return the end of a message about a module that does not exist: those of its account, if the node lists them."""
+    """Return the end of a message about a missing module: the modules of its account, if the node lists them."""
     try:
         first_page, _ = node.account_page(address, "modules", version)
         names = [one.abi.name for one in first_page if one.abi is not None]

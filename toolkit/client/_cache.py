@@ -1,8 +1,7 @@
-"""The cache of answers to pinned reads, which never change: which answers are stored, by which key, and their file.
+"""The cache of responses to pinned reads, which never change: what is stored, under which key, and in which file.
 
-The file is one SQLite table of rows, written in batches and trimmed to a maximum size. Errors of the file never end a
-session: reads miss, writes are dropped, and one warning is given. A damaged file is set aside. Nothing here sends a
-request.
+The file is one SQLite table of rows, written in batches and trimmed to a maximum size. File errors never end a session:
+reads miss, writes are dropped, and one warning is issued. A damaged file is set aside. Nothing here sends a request.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class _ForeignFileError(sqlite3.DatabaseError):
 
 @dataclass(frozen=True)
 class CachedAnswer(Answer):
-    """An answer from the cache, with the documented headers only.
+    """A response from the cache, with only the documented headers.
 
     Attributes
     ----------
@@ -110,11 +109,11 @@ class CacheStats:
     place : str
         Path of the file, ``memory``, or ``nowhere`` if the file is not usable.
     entries : int
-        Number of answers.
+        Number of responses.
     size_bytes, max_bytes : int
         Bytes in use, and their limit.
     hits, misses, kept : int
-        Number of answers that this object found, did not find, and stored.
+        Number of responses that this object found, did not find, and stored.
     """
 
     place: str
@@ -158,7 +157,7 @@ def key(
     accept : str, optional
         Media type that the request accepts.
     owner : str, optional
-        The host that gave the answer, or the name under which several hosts share answers.
+        The host that sent the response, or the name under which several hosts share responses.
 
     Returns
     -------
@@ -187,7 +186,7 @@ def _canonical_rest(request: tuple[str | None, ...], kind: str | None, body: byt
 
 
 def open_cache(url: str, cache: str | os.PathLike[str] | None = "default") -> AnswerCache | None:
-    """Open the cache of a node's answers.
+    """Open the cache of a node's responses.
 
     Parameters
     ----------
@@ -245,22 +244,22 @@ def _named_place(cache: object) -> Path:
 
 
 class AnswerCache:
-    """Answers by `key`, on disk or in memory. Threads may share one object, processes may share a file.
+    """Responses by `key`, on disk or in memory. Threads may share an object, and processes may share a file.
 
     Stores answers with status 200, and answers with status 404 that report a missing table item, resource or module.
     They must have the ledger headers, which a captive portal's page lacks, and their head must have reached the version
-    that is read, which a lagging backend's has not. The caller decides which reads are pinned; a page of
-    transactions that reaches the head, for example, is not. A damaged entry is a miss. A damaged file is renamed to
-    ``.damaged`` and replaced by a new one. If the file cannot be written, the cache stays empty. Both cases warn, and
-    do not raise.
+    that is read, which a lagging backend's has not. The caller decides which reads are pinned; a page of transactions
+    that reaches the head, for example, is not. A damaged entry is a miss. A damaged file is renamed to ``.damaged`` and
+    replaced by a new one. If the file cannot be written, the cache stays empty. In both cases, a warning is issued and
+    no error raised.
 
     Parameters
     ----------
     path : Path or None
         The file; None for memory.
     max_bytes : int, optional
-        Maximum size in bytes, by default 2 GiB on disk and 128 MiB in memory. The oldest answers are evicted first.
-        SQLite's log beside the file takes a few MB more.
+        Maximum size in bytes, by default 2 GiB on disk and 128 MiB in memory. The oldest responses are evicted first.
+        SQLite's log next to the file takes a few MB more.
     clock : callable, optional
         Unix time in seconds; tests pass their own.
 
@@ -290,11 +289,11 @@ class AnswerCache:
         self.close()
 
     def get(self, key: bytes) -> CachedAnswer | None:
-        """Return the answer with this key, or None."""
+        """Return the response with this key, or None."""
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, CachedAnswer]:
-        """Return the answers with these keys, by key, all in memory; keys without an answer are absent."""
+        """Return the responses with these keys, by key, all in memory; keys without a response are absent."""
         wanted = list(dict.fromkeys(keys))
         rows: list[_Row] = []
         with self._lock:
@@ -309,7 +308,7 @@ class AnswerCache:
         return found
 
     def put(self, key: bytes, answer: Answer, *, version: int = 0) -> bool:
-        """Store an answer if it can never change; return whether it was stored.
+        """Store a response if it can never change; return whether it was stored.
 
         Parameters
         ----------
@@ -341,9 +340,9 @@ class AnswerCache:
         return True
 
     def flush(self) -> None:
-        """Write pending answers in one transaction; if it is interrupted, they stay pending.
+        """Write pending responses in one transaction; if it is interrupted, they stay pending.
 
-        This also happens at 100 answers, with the first answer after a second, on close and at exit.
+        This also happens at 100 responses, with the first response after a second, on close and at exit.
         """
         with self._lock:
             if self._usable and self._pending:
@@ -352,7 +351,7 @@ class AnswerCache:
                 self._pending, self._pending_bytes = {}, 0
 
     def clear(self) -> None:
-        """Delete every answer, also those that other processes stored in the same file."""
+        """Delete every response, including those that other processes stored in the same file."""
         with self._lock:
             if self._usable:
                 self._pending, self._pending_bytes = {}, 0
@@ -360,7 +359,7 @@ class AnswerCache:
                 self._guarded(lambda db: db.executescript("vacuum; pragma wal_checkpoint(truncate)"))
 
     def forget_since(self, time_s: float) -> None:
-        """Delete the answers stored at or after a Unix time, which may be of another ledger."""
+        """Delete the responses stored at or after a Unix time, which may come from another ledger."""
         self.flush()
         self._guarded(lambda db: db.execute("delete from answers where created >= ?", (int(time_s),)).rowcount)
 
@@ -466,13 +465,13 @@ def _close_all() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the answer to a pinned read is looked up and stored.
+    """Where the response to a pinned read is looked up and stored.
 
     Attributes
     ----------
     key : bytes
     chain_id : int
-        Chain id that is part of the key, as the node's description has it.
+        Chain id in the node's description; part of the key.
     version : int
         Ledger version that is read.
     """
@@ -483,7 +482,7 @@ class Place:
 
 
 class NodeCache:
-    """The cached answers of one node, and the node's description for offline sessions.
+    """The cached responses of one node, and the node's description for offline sessions.
 
     Parameters
     ----------
@@ -492,9 +491,9 @@ class NodeCache:
     answers : AnswerCache or None
         None stores nothing.
     offline : bool, default False
-        Whether requests are never sent, so that reads without a stored answer raise OfflineMiss.
+        Whether requests are never sent, so that reads without a stored response raise OfflineMiss.
     shared : str, optional
-        Name under which several hosts share answers; by default each host (scheme, host and port) has its own.
+        Name under which several hosts share responses; by default, each host (scheme, host and port) has its own.
     """
 
     def __init__(
@@ -512,7 +511,7 @@ class NodeCache:
         self._description = key(0, 0, "GET", url, owner=self._owner)
 
     def note_description(self, answer: Answer, info: NodeInfo) -> None:
-        """Store a node's description for offline sessions; its chain and build identify the answers stored later."""
+        """Store a node's description for offline sessions; its chain and build identify the responses stored later."""
         if self.answers is not None:
             self.answers.put(self._description, answer)
             self._identity = self._identity or (info.ledger.chain_id, info.git_hash)
@@ -527,9 +526,9 @@ class NodeCache:
         return found
 
     def place(self, call: PreparedCall[Any], describe: Callable[[], NodeInfo]) -> Place | None:
-        """Return the place of a pinned read, or None if its answer is not to be stored.
+        """Return the place of a pinned read, or None if its response must not be stored.
 
-        The key has the chain id of the node's description; `store` compares it with the chain id in the answer's
+        The key has the chain id of the node's description; `store` compares it with the chain id in the response's
         headers.
         """
         request, pinned = call.request, call.pinned
@@ -553,12 +552,12 @@ class NodeCache:
         return Place(made, chain_id, pinned)
 
     def find(self, places: Iterable[Place | None]) -> dict[bytes, Answer]:
-        """Return the answers that are stored at these places, by key."""
+        """Return the responses that are stored at these places, by key."""
         keys = [place.key for place in places if place is not None]
         return {} if self.answers is None or not keys else dict(self.answers.get_many(keys))
 
     def store(self, place: Place | None, answer: Answer) -> None:
-        """Store an answer at its place, if the chain id in its headers matches the place."""
+        """Store a response at its place, if the chain id in its headers matches the place."""
         if self.answers is None or place is None or isinstance(answer, CachedAnswer):
             return
         ledger = answer.parsed.ledger

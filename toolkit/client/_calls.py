@@ -1,4 +1,4 @@
-"""Module ABIs by ledger version, and views and table items encoded by them; how an answer becomes a result."""
+"""Module ABIs by ledger version, views and table items encoded with them, and how a response becomes a result."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Known:
     Attributes
     ----------
     digest : bytes or None
-        Digest of the node's answer; None if the module does not exist, or if that is not known.
+        Digest of the node's response; None if the module does not exist, or if that is not known.
     abi : ModuleAbi or None
     answered : bool
         Whether the node returned the module, or reported that it does not exist.
@@ -107,15 +107,15 @@ class _Timeline:
 class AbiStore:
     """Module ABIs of one chain by address, module name and ledger version.
 
-    If a module has the same bytecode at two versions, it is taken to be the same at all versions between them. A
-    module that was changed and changed back in between is not noticed; use `read` if that matters. Reading n versions
+    If a module has the same bytecode at two versions, it is taken to be the same at all versions between them. If a
+    module was changed and changed back in between, this is not noticed; use `read` if it matters. Reading n versions
     takes O(upgrades * log n) look-ups.
 
     Parameters
     ----------
     fetch : callable (address, name, version) -> bytes or None
-        Returns the ``{bytecode, abi}`` answer of the node, None if the module does not exist. Raises Forbidden if the
-        node does not offer modules: then none is asked for again. Raises NotFound if a gateway answers instead.
+        Returns the node's ``{bytecode, abi}`` response, None if the module does not exist. Raises Forbidden if the node
+        does not offer modules; none is requested again then. Raises NotFound if a gateway responds instead.
     overrides : mapping of (address, name) to ModuleAbi, optional
         ABIs to use at every version instead of the node's.
     clock : callable, optional
@@ -123,8 +123,8 @@ class AbiStore:
 
     Notes
     -----
-    A look-up that fails (no answer, 429, 5xx) is not repeated for at least 30 s. The module counts as not known
-    meanwhile, and `failure` returns the reason.
+    A look-up that fails (no response, 429, 5xx) is not repeated for at least 30 s. Meanwhile, the module counts as not
+    known, and `failure` returns the reason.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ class AbiStore:
             return _UNKNOWN
 
     def read(self, address: str, name: str, version: int) -> Known:
-        """Return the module at exactly this version, without a conclusion from other versions and without overrides.
+        """Return the module at exactly this version, without inference from other versions and without overrides.
 
         Use it to find out whether a module changed: it may have been changed and changed back.
         """
@@ -254,7 +254,7 @@ class AbiStore:
         -------
         dict of int to (dict, Layout) or error
             By version: the digests of the modules that the layout is made from, for `failure`, and the layout. An error
-            for a version whose modules the node has pruned, or for which its answer is not a module.
+            for a version whose modules the node has pruned, or for which its response is not a module.
         """
         ordered, made = sorted(set(versions)), self.layouts(tag)
         found: Layouts = {}
@@ -271,7 +271,7 @@ class AbiStore:
         return {version: found[starts[bisect_right(starts, version) - 1]] for version in ordered}
 
     def layouts(self, tag: TypeTag) -> Made[Layout]:
-        """Return the layouts of a type; equal modules give one and the same."""
+        """Return the layouts of a type; equal modules give the same object."""
         made = self._layouts.get(tag)
         return made or self._layouts.setdefault(tag, Made(self, partial(resolve_layout, tag)))
 
@@ -287,7 +287,7 @@ class AbisAt:
     lenient : bool
         Whether a module whose look-up fails counts as not known. If False, the failure is raised.
     asked : dict of ModuleKey to bytes or None
-        The modules that were asked for so far, with their digests.
+        The modules looked up so far, with their digests.
     """
 
     store: AbiStore
@@ -338,13 +338,13 @@ class AbisAt:
 
 
 class Made(Generic[T]):
-    """A value that is made from modules: once for all versions at which these modules are the same.
+    """A value that is derived from modules, once for all versions at which these modules are the same.
 
     Parameters
     ----------
     store : AbiStore
     make : callable
-        Makes the value from the modules of one version.
+        Derives the value from the modules of one version.
     """
 
     def __init__(self, store: AbiStore, make: Callable[[AbisAt], T]) -> None:
@@ -390,7 +390,7 @@ def first_of_each(state: Callable[[int], Hashable], versions: Sequence[int]) -> 
 
 
 def abi_of(answer: bytes) -> ModuleAbi | None:
-    """Return the ABI of a module answer; it is null if the node cannot parse the bytecode."""
+    """Return the ABI in a module response; it is null if the node cannot parse the bytecode."""
     document = parse_json(answer, "module")
     is_null = isinstance(document, dict) and document.get("abi") is None
     return None if is_null else decode_module_abi(document)
@@ -447,7 +447,7 @@ def encode_arguments(
     Raises
     ------
     InputError
-        If the number of type arguments or arguments is not the function's.
+        If the number of type arguments or arguments does not match the function.
     SchemaError
         If an argument does not fit its parameter.
     """
@@ -486,7 +486,7 @@ class ViewResult:
     ledger_version : int
         The version that was read.
     ledger : LedgerState or None
-        The node's head when it answered.
+        The node's head when it responded.
     layouts : tuple of Layout or None
         The layouts of the values.
     raw : str
@@ -577,7 +577,7 @@ class TableItem:
     ledger_version : int
         The version that was read.
     ledger : LedgerState or None
-        The node's head when it answered.
+        The node's head when it responded.
     key_layout, value_layout : Layout
         Layouts of the key and the value.
 
@@ -652,10 +652,10 @@ def fit_bcs(layouts: Sequence[Layout] | None) -> bool:
 
 
 def only_in_bcs(call: ViewFunction | EntryFunction, function: FunctionAbi) -> bool:
-    """Return whether nodes run a call in BCS only, whatever the encoding of the node is.
+    """Return whether nodes accept a call only in BCS, regardless of the connection's encoding.
 
-    In JSON, nodes take a type parameter for an address, which fails or reads another value, and they do not know signed
-    integers as type arguments. An ``Object<T>`` that is a parameter itself is an address for every type.
+    In JSON, nodes read a type parameter as an address, which fails or reads another value, and they do not accept
+    signed integers as type arguments. An ``Object<T>`` parameter is an address for every type.
     """
     values = [tag for tag in function.parameters if not (isinstance(tag, StructTag) and tag.base == _OBJECT)]
     generic = any(_mentions(tag, TypeParameter) for tag in (*values, *function.results))

@@ -1,4 +1,4 @@
-"""The connection to one node: every request of the client, with cache, retries, pace and archive."""
+"""The connection to one node: sends every request of the client, with cache, retries, pace and archive."""
 
 from __future__ import annotations
 
@@ -73,21 +73,21 @@ class Connection:
     transport : Transport
         Sends single requests.
     engine : BulkEngine, optional
-        Sends many requests at once; without one the transport sends them, in threads.
+        Sends many requests at once; without it, the transport sends them in threads.
     cache : NodeCache, optional
-        Cache of answers to pinned reads.
+        Cache of responses to pinned reads.
     retry : RetryPolicy, optional
     pace : Pace, optional
-        Rate limit and pauses of all requests; the engine must share it. Cached answers take no turn.
+        Rate limit and pauses of all requests; the engine must share it. Cached responses do not count.
     max_in_flight : int, default 64
         Maximum number of requests at once.
     archive : callable (url) -> Transport, optional
-        Opens a transport to the archive that the answer to a pruned read advertises. Without it archives are named in
-        the error only.
+        Opens a transport to the archive node that the response to a pruned read advertises. Without it, the error only
+        names the archive node.
     credentials : Credentials
-        Sent to the node; masked in errors and in stored error answers.
+        Sent to the node; masked in errors and in stored error responses.
     sleep : callable, optional
-        Waits for a number of seconds; tests pass their own. By default a wait that `close` ends.
+        Waits for a number of seconds; tests pass their own. By default, a wait that `close` ends.
     clock : callable, optional
         Monotonic time in seconds, for the rests after outages of an archive; tests pass their own.
     """
@@ -150,13 +150,13 @@ class Connection:
         Raises
         ------
         NodeError
-            If the node refuses the call; the subclass depends on the status.
+            If the node rejects the call; the subclass depends on the status.
         NodeUnreachable
-            If the node does not answer; `OfflineMiss` if the node is not asked because of ``offline=True``.
+            If the node does not respond; `OfflineMiss` if nothing is sent because of ``offline=True``.
         SchemaError
-            If the answer is not of the call's type; such an answer is not cached.
+            If the response does not fit the call's type; such a response is not cached.
         LedgerChanged
-            If the answer is of another chain than earlier answers.
+            If the response comes from another chain than earlier responses.
         ClosedError
             If the connection is closed.
         """
@@ -172,8 +172,8 @@ class Connection:
     def describe(self) -> NodeInfo:
         """Return the description of the node, which is stored for offline sessions.
 
-        It comes from ``GET /v1`` or, if the node does not offer that, from the headers of a POST operation: then with
-        an empty node role and without a build.
+        It comes from ``GET /v1`` or, if the node does not offer that, from the headers of a POST operation; the node
+        role is then empty, and the build missing.
         """
         self.check_open()
         asked = http.PreparedCall(self.request("GET", ""), "node info", lambda answer: decode_node_info(answer.body))
@@ -246,7 +246,7 @@ class Connection:
             return _without_frames(error)
 
     def _finished(self, call: http.PreparedCall[T], place: Place | None, answer: http.Answer) -> T:
-        """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
+        """Return the result of a response, or raise its error; a response that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
             self.expect_chain(answer.parsed.chain_id, call.asked)
         error = None if answer.is_good else refusal(call.asked, answer, self.credentials, self.url)
@@ -325,7 +325,7 @@ class Connection:
         return self.cache.place(call, self.describe) if self.here.use_cache else None
 
     def _described_by_headers(self) -> http.Answer | None:
-        """Return the headers of a POST operation as an answer to ``GET /v1``; None if a header is missing."""
+        """Return the headers of a POST operation as a response to ``GET /v1``; None if a header is missing."""
         for where, body in _HEADER_PROBES:
             answer = self._send(self.request("POST", where, body=http.json_body(body)), "ledger headers")
             if (ledger := answer.parsed.ledger) is not None:
@@ -334,12 +334,12 @@ class Connection:
         return None
 
     def _archived(self, call: http.PreparedCall[Any], error: errors.NodeError) -> http.Answer | None:
-        """Return the answer of the archive that a refusal names, if archives may be used and it has the version.
+        """Return the response of the archive that a refusal names, if archives may be used and it has the version.
 
         Raises
         ------
         NodeUnreachable
-            If the archive does not answer. It is then skipped for some time.
+            If the archive does not respond. It is then skipped for some time.
         """
         url = error.archive
         if self._archive is None or url is None:
@@ -370,7 +370,7 @@ class Connection:
         RateLimited
             If the node asked for a pause longer than the budget.
         NodeUnreachable
-            If the node does not answer.
+            If the node does not respond.
         """
         pace, repeat, waited_s = self._pace, 0, 0.0
         while True:
@@ -408,7 +408,7 @@ class Connection:
             self._sleep(pause_s)
 
     def _lags(self, request: http.Request, answer: http.Answer) -> bool:
-        """Return whether an answer is a 404 of a backend that lags behind the highest head this host has reported."""
+        """Return whether a response is a 404 of a backend that lags behind the highest head this host has reported."""
         ledger, newest, asked = answer.parsed.ledger, self.newest, _VERSION_ASKED.search(request.url)
         if ledger is None or newest is None or asked is None or answer.status != HTTPStatus.NOT_FOUND:
             return False

@@ -1,4 +1,4 @@
-"""Modules as objects: functions as methods with signature and documentation from the ABI, and tables of all that."""
+"""Modules as objects: functions as methods with signatures and documentation from the ABI, and tables of these."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ class ContractView(ContractFunction):
         InputError, SchemaError
             If the arguments do not fit the function.
         NodeError, NodeUnreachable
-            As `Node.view` does.
+            In the same cases as `Node.view`.
         """
         call = self.call(*arguments, type_arguments=type_arguments)
         node, version = self._contract.node, self._contract.ledger_version
@@ -304,7 +304,7 @@ class ContractView(ContractFunction):
         NotFound
             If the module does not exist at that version.
         NodeError, NodeUnreachable
-            As `Node.view` does.
+            In the same cases as `Node.view`.
         """
         return self._contract.at(ledger_version)[self.abi.name](*arguments, type_arguments=type_arguments)
 
@@ -332,7 +332,7 @@ class ContractView(ContractFunction):
         Raises
         ------
         InputError, SchemaError, NodeError, NodeUnreachable, LedgerChanged
-            As `fetch_views` does.
+            In the same cases as `fetch_views`.
         """
         # Imported on use: it imports pandas, which takes longer than showing a contract.
         from toolkit.client._fetch import fetch_views
@@ -489,7 +489,7 @@ class _MoveText(str):
 
 
 def module_content(contract: Contract) -> dict[str, Any]:
-    """Return the functions, structs and errors of a contract as JSON can hold them."""
+    """Return the functions, structs and errors of a contract as JSON values."""
     abi = contract.abi
     functions = [{"kind": _kind(one), "signature": one.signature} | msgspec.to_builtins(one) for one in _ordered(abi)]
     structs = [{"kind": _struct_kind(one)} | msgspec.to_builtins(one) for one in abi.structs]

@@ -153,7 +153,7 @@ class _Slot:
         return kind(f"{self.request.where if self.request else ''}: {text}")
 
     def idle_s(self, now: float) -> float:
-        """Return the seconds without a byte in either direction; connecting has a limit of its own."""
+        """Return the seconds without a byte in either direction; connecting has its own limit."""
         connected = self.handle.getinfo(pycurl.PRETRANSFER_TIME_T) > 0
         progress = (len(self.lines), self.size, self.handle.getinfo(pycurl.SIZE_UPLOAD_T))
         if progress != self.progress or not connected:
@@ -178,7 +178,7 @@ class Transfers(Generic[_Tag]):
     credentials : Credentials
         Sent to the site of each request only.
     timeout_s : float
-        Limit in seconds for connecting, and for each wait for bytes. A whole request may take ten times as long.
+        Time limit in seconds for connecting, and for each wait for data. A whole request may take ten times as long.
     keep : int
         Maximum number of idle connections.
     routes : Routes
@@ -294,7 +294,7 @@ class Transfers(Generic[_Tag]):
         self._alarm.close()
 
     def leave_to_parent(self) -> None:
-        """Never free this object: in a forked child that would act on the parent's sockets and polls."""
+        """Never free this object: in a forked child, freeing it would act on the parent's sockets and polls."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
     def _release(self, slot: _Slot) -> tuple[int, list[bytes], bytes]:
@@ -421,18 +421,18 @@ class BulkEngine:
     """Sends many requests at once over libcurl, from its own thread, so it works under a running event loop too.
 
     The thread starts with the first run and ends with `close`, when the engine is freed, or when the interpreter exits.
-    Several threads may run requests at the same time; the limits apply to all runs together. In a forked child it is
-    closed. Answers that are being received, or wait for the caller, have at most `MAX_BYTES_IN_FLIGHT` bytes together:
-    above that requests are put off, except one of each run whose caller has no answer to take.
+    Several threads may run requests at the same time; the limits apply to all runs together. In a forked child, it is
+    closed. Responses that are being received or wait for the caller have at most `MAX_BYTES_IN_FLIGHT` bytes in total.
+    Above that, requests are delayed, except one of each run whose caller has no response to take.
 
     Parameters
     ----------
     credentials : Credentials, optional
         Sent with every request.
     timeout_s : float
-        Limit in seconds for connecting, and for each wait for bytes. A whole request may take ten times as long.
+        Time limit in seconds for connecting, and for each wait for data. A whole request may take ten times as long.
     max_in_flight : int
-        Maximum number of requests at once. A 429 halves the current number, other answers let it grow again.
+        Maximum number of requests at once. A 429 halves the current number; other responses let it grow again.
     pace : Pace, optional
         Rate limit and pauses; pass the pace that other users of the same node share.
     routes : Routes, optional
@@ -479,20 +479,20 @@ class BulkEngine:
         Parameters
         ----------
         jobs : iterable of (key, Request, Answer or error)
-            Consumed in the caller's thread, at most three times `max_in_flight` ahead of the outcomes taken. Answers
+            Consumed in the caller's thread, at most three times `max_in_flight` ahead of the outcomes taken. Responses
             and errors are outcomes that are already known; they are yielded unchanged.
         retry : RetryPolicy, optional
-            Which requests are sent again, and after which wait. Other requests go on meanwhile.
+            Which requests are retried, and after how long. Other requests continue meanwhile.
         also_repeat : callable (Request, Answer) -> bool, optional
-            Further error answers to retry besides those that `retry` covers, within its attempts and budget. Called in
-            the engine's thread, so it must be quick.
+            Further error responses to retry besides those that `retry` covers, within its attempts and budget. Called
+            in the engine's thread, so it must be quick.
 
         Yields
         ------
         tuple of (key, Answer or error)
-            One per job: the last answer after all repeats, which may have an error status, or why none was received.
-            `RateLimited` if the request was not sent because the node asked for a pause longer than the budget of
-            `retry`.
+            One per job: the last response after all retries, which may have an error status, or the reason why none was
+            received. `RateLimited` if the request was not sent because the node asked for a pause longer than the
+            budget of `retry`.
 
         Raises
         ------
@@ -561,7 +561,7 @@ class _Run:
     Attributes
     ----------
     received, taken : int
-        Bytes of the answers received, counted by the driver, and of those the caller is done with, counted by the
+        Bytes of the responses received, counted by the driver, and of those the caller is done with, counted by the
         caller.
     """
 
@@ -576,7 +576,7 @@ class _Run:
 
     @property
     def held(self) -> int:
-        """Bytes of the answers received that the caller is not done with."""
+        """Bytes of the responses received that the caller is not done with."""
         return self.received - self.taken
 
     def end(self, key: Any, outcome: Answer | ToolkitError) -> None:
@@ -625,7 +625,7 @@ class Window:
         return int(self._limit)
 
     def answered(self) -> None:
-        """Record an answer other than a 429."""
+        """Record a response other than a 429."""
         self._limit = min(self._max_in_flight, self._limit + 1.0 / self._limit)
 
     def refused(self, *, started_at: float, now: float) -> None:
@@ -670,7 +670,7 @@ class _Driver:
 
     @property
     def bytes_in_flight(self) -> int:
-        """Bytes of the answers that are being received, or that the callers are not done with."""
+        """Bytes of the responses that are being received, or that the callers are not done with."""
         received = 0 if self._transfers is None else self._transfers.received
         return received + sum(run.held for run in self._runs.copy())
 
@@ -693,7 +693,7 @@ class _Driver:
             self._transfers.wake()
 
     def note_taken(self) -> None:
-        """Let the thread start further requests after answers were taken."""
+        """Let the thread start further requests after responses were taken."""
         if self._full:
             self._wake()
 

@@ -28,7 +28,7 @@ _CONNECT_S = 10
 
 @contextmanager
 def opened_executor(given: futures.Executor | str | None) -> Iterator[futures.Executor | None]:
-    """Open the executor that a text names, and close it when the block ends; an executor object is not closed.
+    """Open an executor given by name, and close it when the block ends; an executor object is not closed.
 
     Parameters
     ----------
@@ -136,13 +136,14 @@ def results(
     at_once : int
         Maximum number of calls in flight.
     ahead : int, optional
-        Number of tasks, counted from the first one that has not ended, of which calls are begun. It bounds the results
-        that a caller who needs them in order has to keep; unbounded by default.
+        Number of tasks, counted from the first unfinished one, whose calls may be started. It bounds the results that a
+        caller who needs them in order must keep; unbounded by default.
 
     Raises
     ------
     RunStopped
-        If the executor fails, such as when a worker dies. Results that came beside a failure are yielded before it.
+        If the executor fails, such as when a worker dies. Results that arrived together with a failure are yielded
+        before it.
     """
     try:
         yield from as_completed(pool, function, tasks, at_once, ahead=ahead)

@@ -1,4 +1,4 @@
-"""The fetch functions: many calls, one typed frame. A call that fails is a row."""
+"""The fetch functions: many calls, one typed frame. A failed call becomes a row."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def plan_versions(node: Reads, versions: Versions | None, *, state: bool = True)
 
 
 def resolved_plan(node: Reads, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
-    """Resolve a version plan by a node's ledger, which is read once and returned too.
+    """Resolve a version plan against a node's ledger, which is read once and also returned.
 
     The oldest version that a probe found applies to reads of state only: pass ``state=False`` for transactions.
     """
@@ -169,7 +169,7 @@ class _Sweep:
         return head | (block_times(self.node, sorted({*versions} - {*head}), show=self.show) if times else {})
 
     def ended(self, what: str) -> None:
-        """Check the ledger, if anything was answered, and warn of failures."""
+        """Check the ledger, if there was any response, and warn of failures."""
         if self._guard is not None and len(self.errors) < self.count:
             self._guard.check_at_end()
         _warn_of_failures(self.errors, self.count, what)
@@ -238,7 +238,7 @@ def fetch_views(
         If a module cannot be looked up, the plan is clipped, or the type of a call changes. Without its module, a value
         has the form of the node's JSON; the lookup is repeated at the end so that these rows are typed if possible.
     FailedReadsWarning
-        If every row failed (the warning gives the most common error), or if an answer does not fit its type.
+        If every row failed (the warning gives the most common error), or if a response does not fit its type.
 
     Notes
     -----
@@ -323,10 +323,10 @@ def fetch_table_items(
     versions : version plan, optional
         As in `fetch_views`.
     key_type, value_type : str, optional
-        Move types. By default, as declared by the resource of `owner` that holds the table.
+        Move types. By default, the types with which a resource of `owner` declares the table.
     owner : str, optional
-        Account or object whose resource holds the table. It is read only if a type is omitted, at the newest version of
-        the plan.
+        Account or object whose resource holds the table. The resource is read only if a type is omitted, at the newest
+        version of the plan.
     flatten : bool, default False
         Replace struct columns by one column per field.
     times : bool, default False
@@ -740,7 +740,7 @@ def _searched(
 
 
 def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
-    """Return what a search compares: gas, error and whether the call ran; None for a call without an answer."""
+    """Return what a search compares: gas, error and whether the call ran; None for a call without a response."""
     failure = record.failure
     if failure is None:
         return record.gas_used, None, True
@@ -782,7 +782,7 @@ def _pages(sweep: _Sweep) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Fai
 def typed_payload_frame(
     node: Reads, tag: TypeTag, rows: pa.Table, identity: tuple[str, ...], what: str
 ) -> pd.DataFrame:
-    """Return the typed frame of payloads of one type; one that does not fit its type is a row with its failure."""
+    """Return the typed frame of payloads of one type; a payload that does not fit its type becomes a failure row."""
     versions = rows["ledger_version"].to_pylist()
     wanted = [version for version, data in zip(versions, rows["data"].to_pylist(), strict=True) if data is not None]
     newest = max(wanted or versions, default=None)
@@ -834,7 +834,7 @@ def block_times(node: Reads, versions: Sequence[int], *, show: bool) -> dict[int
 
 
 def _warn_of_failures(errors: Sequence[ToolkitError], count: int, what: str) -> None:
-    """Warn if all of some reads failed, with the most common error, or if an answer does not fit its type."""
+    """Warn if all of some reads failed, with the most common error, or if a response does not fit its type."""
     if not errors:
         return
     if count == 1:

@@ -1,4 +1,4 @@
-"""HTTP without connections: credentials, base URLs, requests and answers, limits, and which requests are repeated.
+"""HTTP without connections: credentials, base URLs, requests and responses, limits, and which requests are retried.
 
 Shared by both transports, `toolkit.client._transport` and `toolkit.client._engine`, so that they behave alike.
 """
@@ -66,7 +66,7 @@ class Credentials:
     unsent : bool, default False
         Whether the environment has an API key that is not sent to this node.
     proxies : iterable of str
-        Logins of proxies, percent-encoded as in a URL. They are masked only: a proxy's error page may echo one.
+        Logins of proxies, percent-encoded as in a URL. They are only masked: a proxy's error page may echo one.
 
     Raises
     ------
@@ -108,17 +108,17 @@ class Credentials:
         return None if self.login is None else f"Basic {_base64(unquote(self.login))}"
 
     def mask(self, text: str) -> str:
-        r"""Return a text, or `MASK` in its place if it quotes a secret or a part of one.
+        r"""Return a text, or `MASK` instead if it quotes a secret or part of one.
 
         Secrets are found in any case, percent-encoded, with JSON escapes (``\u0041``, ``\/``) or HTML entities, with
         several of these encodings combined, in base64 and base64url (also of ``user:password``), and in pieces of 8 or
-        more characters, as texts that were cut have them. Texts of more than 20,000 characters are cut.
+        more characters, which truncated texts may contain. Texts of more than 20,000 characters are truncated.
 
         Parameters
         ----------
         text : str
-            Text of an answer, or of a library that quotes one. Not for texts of the toolkit: a short password may be
-            one of their words.
+            Text of a response, or of a library that quotes one. Not for the toolkit's own texts, in which a short
+            password may be a common word.
 
         Returns
         -------
@@ -138,9 +138,9 @@ class Credentials:
         return shown
 
     def mask_error(self, error: errors.SchemaError) -> errors.SchemaError:
-        """Mask the message and the column of an error that quotes an answer, in place; return the error.
+        """Mask the message and the column of an error that quotes a response, in place; return the error.
 
-        The errors behind it quote the answer too and are removed. Tracebacks do not show them, but Dask pickles them.
+        The errors behind it quote the response too and are removed. Tracebacks do not show them, but Dask pickles them.
         """
         error.args = tuple(self.mask(part) if isinstance(part, str) else part for part in error.args)
         error.column = None if error.column is None else self.mask(error.column)
@@ -254,7 +254,7 @@ def base_url(target: str) -> str:
     Returns
     -------
     str
-        URL that the paths of the service are appended to.
+        URL to which the paths of the service are appended.
 
     Raises
     ------
@@ -354,7 +354,7 @@ def is_nearby(url: str) -> bool:
 
 @cache
 def embedded_ledger() -> Ledger:
-    """Return the ledger of the embedded node, which is made once per process."""
+    """Return the ledger of the embedded node, which is created once per process."""
     from toolkit import embedded
 
     return embedded.Ledger.with_history(cache=True)
@@ -378,7 +378,7 @@ def embedded_node(target: object) -> tuple[str, str] | None:
 
 @cache
 def embedded_url(ledger: Ledger) -> str:
-    """Serve a ledger and return its URL; without a web server, return a URL that `LedgerTransport` answers."""
+    """Serve a ledger and return its URL; without a web server, return a URL that `LedgerTransport` serves."""
     try:
         from toolkit.embedded import start
     except ImportError:
@@ -399,7 +399,7 @@ def served_ledger(url: str) -> Ledger | None:
 
 
 def in_process_ledger(url: str) -> Ledger | None:
-    """Return the ledger of a URL that is answered in this process without a socket; None for any other URL.
+    """Return the ledger of a URL that this process serves without a socket; None for any other URL.
 
     Raises
     ------
@@ -418,7 +418,7 @@ def in_process_ledger(url: str) -> Ledger | None:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request, without credentials: the transport adds those.
+    """One HTTP request, without credentials, which the transport adds.
 
     Attributes
     ----------
@@ -448,14 +448,14 @@ _MAX_URL = 300
 
 
 class _Pruned(msgspec.Struct):
-    """What the body of an answer to a pruned read may name."""
+    """What the body of a response to a pruned read may name."""
 
     archival_endpoint: str | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One HTTP answer.
+    """One HTTP response.
 
     Attributes
     ----------
@@ -477,12 +477,12 @@ class Answer:
 
     @cached_property
     def error(self) -> ErrorBody:
-        """The body of an answer with an error status."""
+        """The body of a response with an error status."""
         return decode_error_body(self.body, self.content_type)
 
     @property
     def is_good(self) -> bool:
-        """Whether a node answered: it has no other status for success, and 202 or 206 is not the whole answer."""
+        """Whether a node sent a whole response: nodes use no other status for success; 202 and 206 are incomplete."""
         return self.status == HTTPStatus.OK
 
     @property
@@ -502,7 +502,7 @@ class Answer:
 
     @property
     def archive(self) -> str | None:
-        """The base URL of the archive that an answer to a pruned read names; None if it names none over https."""
+        """The base URL of the archive node that a response to a pruned read names; None if it names none over https."""
         named = self.header("x-aptos-archival-endpoint") or None
         if named is None:
             with suppress(msgspec.DecodeError, UnicodeError):
@@ -521,12 +521,12 @@ class Answer:
         return retry_after_s(self.header("retry-after"))
 
     def bcs(self, what: str) -> bytes:
-        """Return the body of a BCS answer; `what` names the call in messages.
+        """Return the body of a BCS response; `what` names the call in messages.
 
         Raises
         ------
         SchemaError
-            If the answer has another content type.
+            If the response has another content type.
         """
         kind = self.content_type
         if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
@@ -538,7 +538,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall(Generic[T]):
-    """A request and the function that reads its answer; it can be sent alone or among thousands.
+    """A request and the function that decodes its response; it can be sent alone or among thousands.
 
     Attributes
     ----------
@@ -547,11 +547,11 @@ class PreparedCall(Generic[T]):
     asked : str
         The call in words, for messages: ``view 0x1::coin::supply at version 12``.
     finish : callable
-        Takes an answer of status 2xx and returns the result.
+        Takes a response of status 2xx and returns the result.
     pinned : int or None
-        Ledger version that is read. Such an answer never changes, so it may be stored. None reads the head.
+        Ledger version that is read. Such a response never changes, so it may be stored. None reads the head.
     gas : bool
-        Whether the answer has the gas used, which also depends on the build of the node.
+        Whether the response includes the gas used, which also depends on the build of the node.
     untyped : NodeError, NodeUnreachable or None
         Why types are not known, if the look-up of a module failed: the call is encoded and read without them.
     """
@@ -605,7 +605,7 @@ class Transport(Protocol):
     """Sends single requests. `SessionTransport` is the default; tests pass others."""
 
     def send(self, request: Request) -> Answer:
-        """Send one request and return the answer, whatever its status; raise NodeUnreachable if there is none."""
+        """Send one request and return the response, whatever its status; raise NodeUnreachable if there is none."""
         ...
 
     def close(self) -> None:
@@ -654,7 +654,7 @@ def ascii_url(url: str) -> str:
 
 
 def too_large() -> str:
-    """Return the message for an answer above `MAX_ANSWER_BYTES`."""
+    """Return the message for a response above `MAX_ANSWER_BYTES`."""
     return f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
 
 
@@ -668,7 +668,7 @@ def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def reason_text(text: str, credentials: Credentials) -> str:
-    """Return a library's message about a request, masked, cut and in ASCII."""
+    """Return a library's message about a request, masked, truncated and in ASCII."""
     return ascii(credentials.mask(text)[:MAX_SHOWN])[1:-1]
 
 
@@ -684,11 +684,11 @@ _REST_PER_WAIT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Which failed requests are sent again, and after which wait.
+    """Which failed requests are retried, and after how long.
 
-    The wait before repeat n (counted from 1) is uniform in [0.5, 1] times ``min(cap_s, base_s * 2**(n - 1))``, or the
+    The wait before retry n (counted from 1) is uniform in [0.5, 1] times ``min(cap_s, base_s * 2**(n - 1))``, or the
     node's ``Retry-After`` if that is longer. The ``Retry-After`` of a 429 or 503 applies to all requests to the node:
-    up to `budget_s` they wait, above it none is sent until that time.
+    up to `budget_s`, they wait; above it, none is sent until that time.
 
     Parameters
     ----------
@@ -717,9 +717,9 @@ class RetryPolicy:
         Parameters
         ----------
         status : int or None
-            HTTP status; None without an answer.
+            HTTP status; None without a response.
         repeat : int
-            Number of the repeat, counted from 1.
+            Number of the retry, counted from 1.
         text : str
             The node's message. A 500 about deserialization fails the same way each time.
 
@@ -766,15 +766,16 @@ class RetryPolicy:
         Parameters
         ----------
         outcome : Answer or NodeUnreachable
-            An error answer, or why none was received.
+            An error response, or the reason why none was received.
         repeat : int
-            Number of the repeat, counted from 1.
+            Number of the retry, counted from 1.
         waited_s : float
             Sum of the waits of this request so far, in seconds.
         chance : float
             A random number in [0, 1), for the jitter.
         also_repeat : callable (Answer) -> bool, optional
-            Further error answers to retry besides those that `may_repeat` covers, within the same attempts and budget.
+            Further error responses to retry besides those that `may_repeat` covers, within the same attempts and
+            budget.
 
         Returns
         -------
@@ -800,7 +801,7 @@ def resume_time(wait_s: float, *, now: datetime | None = None) -> str:
 
 
 class Pace:
-    """The times at which requests to one node are sent: evenly spaced, with the pauses that the node asks for.
+    """When requests to one node are sent: evenly spaced, with the pauses that the node asks for.
 
     Several threads may share it.
 
@@ -844,8 +845,8 @@ class Pace:
         seconds : float
             Length of the pause.
         budget_s : float
-            Maximum total length of successive pauses without an answer in between. Up to it requests wait; above it
-            they are refused until the pause ends, see `refused_s`.
+            Maximum total length of successive pauses without a response in between. Up to this length, requests wait;
+            above it, they are refused until the pause ends; see `refused_s`.
         """
         with self._lock:
             self.held = True
@@ -859,11 +860,11 @@ class Pace:
                 self._refused_until = max(self._refused_until, until)
 
     def answered(self) -> None:
-        """Record an answer that does not ask for a pause."""
+        """Record a response that does not ask for a pause."""
         self._asked_since = None
 
     def note_answer(self, answer: Answer, *, budget_s: float) -> None:
-        """Record an answer, and `hold` if it is a 429 or 503 with a ``Retry-After``, which is for all clients."""
+        """Record a response, and `hold` if it is a 429 or 503 with a ``Retry-After``, which is for all clients."""
         if answer.status in {429, 503} and (node_s := answer.retry_after_s):
             self.hold(node_s, budget_s=budget_s)
         else:
@@ -874,12 +875,12 @@ class Pace:
         return max(0.0, self._paused_until - self._clock())
 
     def refused_s(self) -> float:
-        """Return the seconds for which requests are neither sent nor wait, because the pause is too long; else 0."""
+        """Return the seconds for which requests are refused, because the pause is too long; else 0."""
         return max(0.0, self._refused_until - self._clock())
 
 
 def is_outage(error: Exception) -> bool:
-    """Return whether an error means that the node cannot answer now: 429, 5xx or no answer."""
+    """Return whether an error means that the node cannot respond now: 429, 5xx or no response."""
     if isinstance(error, errors.NodeError):
         if isinstance(error, errors.VersionPruned):
             return False
@@ -902,7 +903,7 @@ class Outages(Generic[K]):
 
     @contextmanager
     def noted(self, key: K) -> Iterator[None]:
-        """Record an outage that the block raises; if it raises none, the outage of `key` has ended."""
+        """Record an outage that the block raises; if the block raises none, the outage of `key` has ended."""
         started = self._clock()
         try:
             yield
@@ -926,7 +927,7 @@ class Outages(Generic[K]):
         return [error for key in list(self._failed) if (error := self.resting(key)) is not None]
 
     def last(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
-        """Return the outage of `key` that no answer has ended yet, whether or not it may be tried again."""
+        """Return the outage of `key` that no response has ended yet, whether or not it may be tried again."""
         return self._failed.get(key, (None,))[0]
 
     def ask_again(self) -> list[K]:

@@ -66,30 +66,30 @@ class Node(Reads):
         unless the URL has a user name and password; an empty string sends none.
     encoding : {"json", "bcs"}, default "json"
         Encoding of views and table items whose types are known, and of simulation requests (their responses are always
-        JSON). Values are equal either way. Calls that nodes accept only in BCS, such as one with an argument whose type
-        is a type parameter, are always sent in BCS.
+        JSON). The values are the same either way. Calls that nodes accept only in BCS, such as calls with an argument
+        whose type is a type parameter, are always sent in BCS.
     max_in_flight : int, default 64
         Maximum number of requests that the fetch functions send at once.
     requests_per_second : float, optional
         Maximum number of requests started per second.
     cache : "default", path or None
-        Where answers to pinned reads are stored. By default, on disk for a public node, and in memory for a node on
+        Where responses to pinned reads are stored. By default, on disk for a public node, and in memory for a node on
         this machine or its network (test ledgers reuse ids). A path names a file; None stores nothing.
     cache_name : str, optional
-        Answers are stored per host (scheme, host and port). Nodes with the same `cache_name` share their answers
+        Responses are stored per host (scheme, host and port). Nodes with the same `cache_name` share their responses
         instead: use it for hosts of the same chain that you trust equally.
     offline : bool, default False
         Never send requests: reads that are not in the cache raise `OfflineMiss`. The head is the last one seen.
     archive : bool, default False
-        Read pruned versions from the archive that the node advertises, if its URL is https. The API key is sent to the
-        archive only if it is on the same site.
+        Read pruned versions from the archive node that the node advertises, if its URL is https. The API key is sent to
+        the archive node only if it is on the same site.
     timeout_s : float, default 30.0
         Timeout in seconds for connecting and for each wait for data. A request that takes ten times as long in total
         fails and is not retried.
     abis : mapping of (address, module name) to ModuleAbi, optional
         ABIs that take precedence over the node's.
     transport : Transport, optional
-        Replaces HTTP, for tests. Its answers are stored only if `cache` names a file.
+        Replaces HTTP, for tests. Its responses are stored only if `cache` names a file.
     name : str, optional
         Name of the node in frames and reports. By default, its URL without credentials.
     retry : RetryPolicy, optional
@@ -281,7 +281,7 @@ class Node(Reads):
         NodeError
             If the node returns an error; `VersionPruned` if it no longer has the version.
         NodeUnreachable
-            If the node does not answer, or does not return the module's ABI. In the latter case, `fetch_views` can
+            If the node does not respond, or does not return the module's ABI. In the latter case, `fetch_views` can
             still read the view, untyped.
 
         Notes
@@ -323,9 +323,9 @@ class Node(Reads):
         key : object
             Key, as a Python value of `key_type`.
         key_type, value_type : str, optional
-            Move types. By default those with which a resource of `owner` declares the table.
+            Move types. By default, the types with which a resource of `owner` declares the table.
         owner : str, optional
-            Account or object whose resource holds the table. It is read only if a type is not given.
+            Account or object whose resource holds the table. The resource is read only if a type is not given.
         ledger_version : int, optional
             Version whose state is read; the head by default.
 
@@ -341,7 +341,7 @@ class Node(Reads):
             If a type cannot be parsed, the key or the value does not fit its type, or a type is neither given nor
             declared in a resource of `owner`.
         NodeError, NodeUnreachable
-            If the node returns another error or does not answer.
+            If the node returns another error or does not respond.
 
         Notes
         -----
@@ -388,7 +388,7 @@ class Node(Reads):
         NodeError
             If the node rejects the request itself.
         NodeUnreachable
-            If the node does not answer.
+            If the node does not respond.
 
         Notes
         -----
@@ -441,7 +441,7 @@ class Node(Reads):
         VersionPruned, NotFound
             If the node no longer has the transaction, or does not have it yet.
         NodeError, NodeUnreachable, SchemaError
-            If the node returns another error, does not answer, or sends an answer that cannot be decoded.
+            If the node returns another error, does not respond, or sends a response that cannot be decoded.
 
         Notes
         -----
@@ -509,7 +509,7 @@ class Node(Reads):
         NotFound
             If the module does not exist.
         NodeError, NodeUnreachable
-            If the node returns another error or does not answer.
+            If the node returns another error or does not respond.
 
         Examples
         --------
@@ -551,7 +551,7 @@ class Node(Reads):
         InputError
             If the address or an asset is not valid.
         NodeError, NodeUnreachable, SchemaError
-            If the node returns another error, does not answer, or sends an answer that cannot be decoded.
+            If the node returns another error, does not respond, or sends a response that cannot be decoded.
 
         Notes
         -----
@@ -590,7 +590,7 @@ class Node(Reads):
         InputError
             If `asset` is neither a coin type nor an address.
         NodeError, NodeUnreachable, SchemaError
-            If the node returns an error, does not answer, or sends an answer that cannot be decoded.
+            If the node returns an error, does not respond, or sends a response that cannot be decoded.
 
         Examples
         --------
@@ -672,7 +672,7 @@ class Node(Reads):
         InputError
             If the time cannot be parsed, is after the node's head, or is before the node's oldest version.
         NodeError, NodeUnreachable
-            If the node does not offer blocks, or does not answer.
+            If the node does not offer blocks, or does not respond.
 
         Examples
         --------
@@ -782,22 +782,22 @@ def connect(
         the URL has a user name and password. Pass an empty string to send none.
     encoding : {"json", "bcs"}, default "json"
         Encoding of views and table items whose types are known, and of simulation requests (their responses are always
-        JSON). Values are equal either way. Calls that nodes accept only in BCS, such as one with an argument whose type
-        is a type parameter, are always sent in BCS.
+        JSON). The values are the same either way. Calls that nodes accept only in BCS, such as calls with an argument
+        whose type is a type parameter, are always sent in BCS.
     max_in_flight : int, default 64
         Maximum number of requests that the fetch functions send at once.
     requests_per_second : float, optional
         Maximum number of requests started per second.
     cache : "default", path or None
-        Where answers to pinned reads are stored: by default on disk for a public node, and in memory for a node on this
-        machine or its local network. A path names a file; None stores nothing.
+        Where responses to pinned reads are stored: by default on disk for a public node, and in memory for a node on
+        this machine or its local network. A path names a file; None stores nothing.
     cache_name : str, optional
-        Answers are stored per host. Nodes with the same `cache_name` share their answers instead: use it for hosts of
-        the same chain that you trust equally.
+        Responses are stored per host. Nodes with the same `cache_name` share their responses instead: use it for hosts
+        of the same chain that you trust equally.
     offline : bool, default False
         Never send requests: reads that are not in the cache raise `OfflineMiss`. The head is the last one seen.
     archive : bool, default False
-        Read pruned versions from the archive that the node advertises, if its URL is https.
+        Read pruned versions from the archive node that the node advertises, if its URL is https.
     timeout_s : float, default 30.0
         Timeout in seconds for connecting and for each wait for data. A request that takes ten times as long in total
         fails and is not retried.
@@ -852,10 +852,10 @@ class Probe:
     head, claimed_oldest : int
         As reported by the node.
     oldest_readable : int or None
-        Lowest version at which a view answered; None if none did. Below it, up to a thousandth of the range may be
-        readable too.
+        Lowest version at which a view returned a result; None if none did. Below it, up to a thousandth of the range
+        may be readable too.
     gas_header : bool
-        Whether answers to views report the gas used.
+        Whether responses to views report the gas used.
     gas_stable : bool or None
         Whether repeated reads at one version report the same gas; None without the header.
     offers : dict of str to bool
@@ -904,7 +904,7 @@ def probe(node: Reads) -> Probe:
     """Probe a node; see `Node.probe`."""
 
     def answers(ask: Callable[[], Any]) -> Any:
-        """Return the answer, None if the node refuses."""
+        """Return the response, or None if the node rejects the request."""
         try:
             return ask()
         except NodeError:

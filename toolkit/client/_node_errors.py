@@ -1,4 +1,4 @@
-"""Error answers as exceptions that say what to do."""
+"""Error responses as exceptions that say what to do."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _MAX_PAGE_TEXT = 200
 def misread(
     asked: str, answer: Answer, error: errors.SchemaError, credentials: Credentials, url: str
 ) -> errors.SchemaError:
-    """Return the exception for an answer that cannot be decoded: `error`, masked, unless the answer is a page."""
+    """Return the exception for a response that cannot be decoded: `error`, masked, unless the response is a page."""
     credentials.mask_error(error)  # it quotes the answer
     if not answer.is_page:
         return error
@@ -90,24 +90,24 @@ def misread(
 def refusal(
     asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIALS, url: str = "this address"
 ) -> errors.NodeError:
-    """Return the exception for an answer with an error status.
+    """Return the exception for a response with an error status.
 
     Parameters
     ----------
     asked : str
         The call, for the message: ``view 0x1::coin::supply at version 12``.
     answer : Answer
-        Of any status but 200.
+        With any status but 200.
     credentials : Credentials
-        The credentials that were sent. The exception does not show them, although the answer may: gateways quote a
-        key that they do not know.
+        The credentials that were sent. The exception does not show them, although the response may: gateways quote keys
+        that they do not know.
     url : str
-        The node's URL, without a login, for the message about an answer that is not of a node.
+        The node's URL, without a login, for the message about a response that does not come from a node.
 
     Returns
     -------
     NodeError
-        Of the class for the status; a 500 with a message about pruned state is `VersionPruned` too.
+        Has the class for the status; a 500 with a message about pruned state also becomes `VersionPruned`.
     """
     ledger, sent, status = answer.parsed.ledger, answer.error, answer.status
     code, message = sent.error_code, credentials.mask(sent.message)
@@ -149,7 +149,7 @@ def refusal(
 
 
 def renamed(asked: str, error: _Refusal) -> _Refusal:
-    """Return the refusal of a look-up as the refusal of the call that needs it, such as a view at a pruned version.
+    """Return the error of a look-up as the error of the call that needs it, such as a view at a pruned version.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def renamed(asked: str, error: _Refusal) -> _Refusal:
 
 
 def extended(error: _Refusal, advice: str) -> _Refusal:
-    """Return a refusal whose text ends in what to do."""
+    """Return an error whose text ends with what to do."""
     return _again(error, f"{error} ({advice})")
 
 

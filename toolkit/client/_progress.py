@@ -24,7 +24,7 @@ class Progress:
         self._failed = 0
 
     def expect(self, more: int, *, found: int = 0) -> None:
-        """Move the end; calls that were `found` done count as done, but not for the rate."""
+        """Move the end; calls that were `found` done count as done, but not towards the rate."""
         bar = self._bar
         if bar.disable:  # it has no end to move
             return
@@ -36,7 +36,7 @@ class Progress:
         bar.refresh()
 
     def advance(self, done: int, *, failed: int = 0) -> None:
-        """Move on; the number of failed calls is shown beside the rate."""
+        """Move on; the number of failed calls is shown next to the rate."""
         if failed:
             self._failed += failed
             self._bar.set_postfix_str(f"{self._failed:,} failed", refresh=False)
@@ -66,7 +66,7 @@ class _Reported(Progress):
 def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterator[Progress]:
     """Show a progress bar while the block runs, in notebooks and on terminals, but not in a log file.
 
-    A function as `show` is called instead, first with nothing done. Errors that it raises are raised here.
+    If `show` is a function, it is called instead, first with nothing done. Errors that it raises are raised here.
     """
     if callable(show):
         yield _Reported(show, what, total)

@@ -1,9 +1,9 @@
 """Reads of a node: the node itself, accounts, modules, resources, blocks, transactions, prices; alone or many at once.
 
-A node may offer some of them only; `Node.probe` finds out which. What is built on reads, such as fetch functions and
-results, takes a `Reads`; `Node` adds what users call. `LedgerGuard` checks that a node still serves the same ledger: a
-chain id does not change if a test network is reset, so a fetch also compares an anchor, which is the hash of one
-transaction, read at the start and again later, and the head and the oldest version, neither of which can decrease.
+A node may offer only some of them; `Node.probe` finds out which. Code that is built on reads, such as fetch functions
+and results, takes a `Reads`; `Node` adds what users call. `LedgerGuard` checks that a node still serves the same
+ledger: a chain id does not change if a test network is reset, so a fetch also compares an anchor, which is the hash of
+one transaction, read at the start and again later, and the head and the oldest version, neither of which can decrease.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _HASH_DIGITS = 64  # of 32 bytes
 
 
 class Reads:
-    """The reads of a node beside simulations, and how calls are prepared and sent.
+    """The reads of a node besides simulations, and how calls are prepared and sent.
 
     Parameters
     ----------
@@ -91,17 +91,17 @@ class Reads:
 
     @property
     def cache(self) -> AnswerCache | None:
-        """Cache of answers to pinned reads, with ``stats()`` and ``clear()``; None if caching is off."""
+        """Cache of responses to pinned reads, with ``stats()`` and ``clear()``; None if caching is off."""
         self._connection.check_open()
         return self._connection.cache.answers
 
     @property
     def newest(self) -> LedgerState | None:
-        """The ledger state with the highest head seen so far; None before the first answer."""
+        """The ledger state with the highest head seen so far; None before the first response."""
         return self._connection.newest
 
     def mask_error(self, error: errors.SchemaError) -> None:
-        """Mask the credentials of this node in an error that quotes an answer."""
+        """Mask the credentials of this node in an error that quotes a response."""
         self._connection.credentials.mask_error(error)
 
     def fresh(self, *, repeats: bool = True) -> AbstractContextManager[None]:
@@ -109,7 +109,7 @@ class Reads:
         return self._connection.fresh(repeats=repeats)
 
     def expect_chain(self, chain_id: int) -> None:
-        """Raise `LedgerChanged` for every answer with a different chain id, including the first."""
+        """Raise `LedgerChanged` for every response with a different chain id, including the first."""
         self._connection.expect_chain(chain_id, "node")
 
     # sending ------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Reads:
         Raises
         ------
         NodeError, NodeUnreachable, SchemaError
-            If the node returns an error, does not answer, or sends an answer that cannot be decoded.
+            If the node returns an error, does not respond, or sends a response that cannot be decoded.
         """
         return self._connection.describe()
 
@@ -200,7 +200,7 @@ class Reads:
         Raises
         ------
         NodeError, NodeUnreachable, SchemaError
-            If the node returns an error, does not answer, or sends an answer that cannot be decoded.
+            If the node returns an error, does not respond, or sends a response that cannot be decoded.
 
         Examples
         --------
@@ -251,7 +251,7 @@ class Reads:
         Raises
         ------
         NodeError, NodeUnreachable
-            If the node returns an error or does not answer.
+            If the node returns an error or does not respond.
         """
         read = lambda answer: decode_gas_price_estimate(answer.body)  # noqa: E731
         return self.one(self._get("gas price estimate", read, "estimate_gas_price"))
@@ -272,7 +272,7 @@ class Reads:
         Raises
         ------
         NodeError, NodeUnreachable
-            If the node returns an error or does not answer.
+            If the node returns an error or does not respond.
 
         See Also
         --------
@@ -339,7 +339,7 @@ class Reads:
         InputError, SchemaError
             If `tag` cannot be parsed, or the resource does not fit its type.
         NodeError, NodeUnreachable
-            If the node returns another error or does not answer.
+            If the node returns another error or does not respond.
 
         Notes
         -----
@@ -389,7 +389,7 @@ class Reads:
     ) -> PreparedCall[tuple[AccountInfo, LedgerState | None]]:
         """Prepare the read of an account's sequence number and authentication key, and of the node's head.
 
-        The answer is never stored.
+        The response is never stored.
         """
         address = wire_address(parse_address(address))
         read = lambda answer: (decode_account(answer.body), answer.parsed.ledger)  # noqa: E731
@@ -410,7 +410,7 @@ class Reads:
         return PreparedCall(view.request, view.asked, read)
 
     def module_answer(self, address: str, name: str, version: int) -> bytes | None:
-        """Return the node's answer for a module, or None if the module does not exist."""
+        """Return the node's response for a module, or None if the module does not exist."""
 
         def read(answer: Answer) -> bytes:
             abi_of(answer.body)  # an answer that is not a module is not stored
@@ -424,7 +424,7 @@ class Reads:
     ) -> tuple[list[Any], str | None]:
         """Return a page of the ``modules`` or ``resources`` of an account, and the start of the next page.
 
-        The answer is never stored, because the cache does not support cursors.
+        The response is never stored, because the cache does not support cursors.
         """
         asked = f"{what} of account {wire_address(address)} at version {ledger_version}"
         text, value, kind = ("type", "data", dict) if what == "resources" else ("bytecode", "bytecode", str)
@@ -450,18 +450,18 @@ class Reads:
     # blocks and transactions --------------------------------------------------------------------------------------
 
     def prepare_block(self, ledger_version: int) -> PreparedCall[BlockInfo]:
-        """Prepare the read of the block that holds a version, without its transactions."""
+        """Prepare the read of the block that contains a version, without its transactions."""
         version = as_version(ledger_version)
         read = lambda answer: decode_block(answer.body)  # noqa: E731
         return self._get(f"block of version {version}", read, "blocks", "by_version", version, pin=version)
 
     def block(self, ledger_version: int) -> BlockInfo:
-        """Return the block that holds a version, without its transactions.
+        """Return the block that contains a version, without its transactions.
 
         Raises
         ------
         NodeError, NodeUnreachable
-            If the node returns an error or does not answer.
+            If the node returns an error or does not respond.
 
         Notes
         -----
@@ -484,7 +484,7 @@ class Reads:
         NotFound
             If the transaction does not exist, or does not exist yet.
         NodeError, NodeUnreachable, SchemaError
-            If the node returns another error, does not answer, or sends an answer that cannot be decoded.
+            If the node returns another error, does not respond, or sends a response that cannot be decoded.
 
         Notes
         -----
@@ -543,9 +543,9 @@ class Reads:
         Raises
         ------
         NodeError, NodeUnreachable
-            If the node returns an error or does not answer.
+            If the node returns an error or does not respond.
         SchemaError
-            If the answer, or one of its transactions, cannot be decoded.
+            If the response, or one of its transactions, cannot be decoded.
 
         Notes
         -----
@@ -559,7 +559,7 @@ class Reads:
 
 
 def _only_transaction(answer: Answer, asked: str) -> Any:
-    """Decode an answer that is one transaction, and check all of its numbers, addresses and times."""
+    """Decode a response that is one transaction, and check all of its numbers, addresses and times."""
     try:
         found = decode_transactions(answer.body)
         for one in found:
@@ -574,7 +574,7 @@ def _only_transaction(answer: Answer, asked: str) -> Any:
 
 
 def _page(answer: Answer, asked: str) -> list[Any]:
-    """Decode transactions; if all of them are malformed, the answer is not a page of transactions."""
+    """Decode transactions; if all of them are malformed, the response is not a page of transactions."""
     try:
         found = decode_page(answer.body)
     except errors.SchemaError as error:
@@ -608,16 +608,16 @@ def send_all(
     tasks : iterable
         Read only as fast as results are taken, so it may be long.
     prepare : callable
-        Returns the call of a task, or the error that is its outcome. Errors that it raises because the task cannot be
-        sent or a module cannot be looked up are the outcome too.
+        Returns the call of a task, or the error that is its outcome. If it raises an error because the task cannot be
+        sent or a module cannot be looked up, that is the outcome too.
     untyped : dict of int to error, optional
         Filled with the positions of calls that are sent without types, and why a module could not be looked up.
 
     Yields
     ------
     tuple of (int, result or error)
-        One per task, in the order of completion. If a module could not be looked up and the node refuses the form of
-        a call that was encoded without types (400), the outcome is the failure of the look-up.
+        One per task, in the order of completion. If a module could not be looked up and the node rejects a call that
+        was therefore encoded without types (400), the outcome is the failure of the look-up.
     """
     without_types = {} if untyped is None else untyped
 
@@ -644,7 +644,7 @@ def send_all_typed(
     """Send tasks as `send_all` does, and look up the types again of those that were sent without them.
 
     A call whose module cannot be looked up is sent without types. After all others the module is looked up once more,
-    and the call is sent again with its types; the answer to a pinned read is then in the cache.
+    and the call is sent again with its types; the response to a pinned read is then in the cache.
 
     Parameters
     ----------
@@ -657,7 +657,7 @@ def send_all_typed(
     Yields
     ------
     tuple of (int, result or error)
-        As `send_all` does; a call that is sent again is yielded again.
+        As for `send_all`; a call that is sent again is yielded again.
 
     Warns
     -----
@@ -726,10 +726,10 @@ class LedgerAnchor:
 
     @classmethod
     def taken(cls, node: Reads, version: int, *, ledger: LedgerState | None = None) -> LedgerAnchor:
-        """Return an anchor: the transaction of a version, read from the node and not from the cache.
+        """Return an anchor: the transaction of a version, read from the node rather than the cache.
 
-        An earlier anchor of this `Node` is checked first, because the answers in its cache come from that ledger.
-        It is returned if it is an anchor of `version`, or if the node does not answer.
+        An earlier anchor of this `Node` is checked first, because the responses in its cache come from that ledger. It
+        is returned if it is an anchor of `version`, or if the node does not respond.
 
         Parameters
         ----------
@@ -737,14 +737,14 @@ class LedgerAnchor:
         version : int
             Version of the anchor transaction.
         ledger : LedgerState, optional
-            State of the ledger that was read before, used if the node does not answer now.
+            State of the ledger that was read before, used if the node does not respond now.
 
         Raises
         ------
         LedgerChanged
             If the node serves a different ledger than at the earlier anchor.
         NodeError, NodeUnreachable
-            If the node does not answer, no anchor was taken before, and `ledger` is None.
+            If the node does not respond, and there is neither an earlier anchor nor `ledger`.
         """
         earlier = node.anchor
         if earlier is not None:
@@ -795,7 +795,7 @@ class LedgerGuard:
         LedgerChanged
             If it serves another ledger.
         NodeError, NodeUnreachable, SchemaError
-            If the node does not answer.
+            If the node does not respond.
         """
         began_s = time.time()
         with self.node.fresh():
@@ -809,7 +809,7 @@ class LedgerGuard:
         self._checked_at, self._confirmed_s = time.monotonic(), began_s
 
     def confirms(self) -> bool:
-        """Check once, without repeats; return False if the node does not answer or is in doubt.
+        """Check once, without retries; return False if the node does not respond or the result is in doubt.
 
         Raises
         ------
@@ -823,7 +823,7 @@ class LedgerGuard:
             return False
 
     def check_if_due(self) -> None:
-        """Check if the last check was at least a minute ago; if the node does not answer, try again later."""
+        """Check if the last check was at least a minute ago; if the node does not respond, try again later."""
         if time.monotonic() - self._checked_at >= _INTERVAL_S:
             try:
                 self.check()
@@ -831,7 +831,7 @@ class LedgerGuard:
                 self._checked_at = time.monotonic()
 
     def check_at_end(self) -> None:
-        """Check; if the node does not answer, only warn, so that earlier reads are not lost."""
+        """Check; if the node does not respond, only warn, so that earlier reads are not lost."""
         try:
             self.check()
         except _NO_ANSWER as error:
@@ -869,7 +869,7 @@ class LedgerGuard:
         return doubt
 
     def _changed(self, why: str) -> errors.LedgerChanged:
-        """Return the error to raise, after deleting the answers cached since the last successful check."""
+        """Return the error to raise, after deleting the responses cached since the last successful check."""
         if self.node.cache is not None:
             self.node.cache.forget_since(self._confirmed_s)
         return errors.LedgerChanged(f"{self.node.name} now serves another ledger: {why}")
@@ -893,16 +893,16 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """What one answer adds to a page.
+    """What one response adds to a page.
 
     Attributes
     ----------
     found : list of (int, transaction)
-        Wanted versions that no earlier answer held, sorted, with their transactions.
+        Requested versions that no earlier response contained, sorted, with their transactions.
     missing : list of Missing
-        Wanted versions that are not asked for again.
+        Requested versions that are not requested again.
     head : LedgerState or None
-        The node's head when it answered, if the answer has it.
+        The node's head at the time of the response, if it is included.
     ended : bool
         Whether the page is complete: each of its versions was found or is missing.
     """
@@ -923,7 +923,7 @@ class _Task:
     versions : sequence of int
         Sorted, each once, within `PAGE` versions.
     again : bool
-        Whether an answer left them out before; if that happens again, they are missing.
+        Whether a response left them out before; if that happens again, they are missing.
     """
 
     page: int
@@ -954,14 +954,14 @@ def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[P
     Yields
     ------
     PageAnswer
-        In the order of the answers. Each version of `pages` is found once or missing once.
+        In the order of the responses. Each version of `pages` is found once or missing once.
 
     Notes
     -----
-    After a short answer the next request starts behind the last version received. Versions that an answer omits are
-    requested once more. After that they are missing, as are all versions of a request that fails. Transactions that
-    were not requested are ignored, as is a version that an answer contains twice with different contents. Each request
-    brings a version or is the last one for its versions, so reading ends whatever the node answers.
+    After a short response, the next request starts after the last version received. Versions that a response omits are
+    requested once more. After that, they are missing, as are all versions of a request that fails. Transactions that
+    were not requested are ignored, as is a version that a response contains twice with different contents. Each request
+    returns a version or is the last one for its versions, so reading ends whatever the node returns.
     """
     tasks = [_Task(number, versions) for number, versions in enumerate(pages)]
     unsettled = Counter(task.page for task in tasks)
@@ -981,7 +981,7 @@ def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[P
 
 
 def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> tuple[PageAnswer, list[_Task]]:
-    """Return the wanted versions of an answer, and what to request next: omitted versions once more, then the rest."""
+    """Return the wanted versions of a response, and what to request next: omitted versions once more, then the rest."""
     texts = [None if isinstance(one, MalformedTransaction) else one.version_text for one in answer]
     if texts == list(map(str, task.versions)):
         return PageAnswer(list(zip(task.versions, answer, strict=True)), head=head), []
@@ -1015,9 +1015,9 @@ def _failed(task: _Task, error: errors.ToolkitError) -> tuple[PageAnswer, list[_
 
 
 def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int, Any], dict[int, Missing]]:
-    """Return the transactions of an answer by version, and why others are unusable.
+    """Return the transactions of a response by version, and why others are unusable.
 
-    A transaction of an unknown kind, or one that cannot be decoded, may have no version. Then its place in the answer
+    A transaction of an unknown kind, or one that cannot be decoded, may have no version. Then its place in the response
     counts, if every other transaction is at the place of its version.
     """
     texts = [getattr(one, "version_text", None) for one in answer]

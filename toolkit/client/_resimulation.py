@@ -1,4 +1,4 @@
-"""A committed transaction, simulated again on the node's head, and how the two differ by part of the gas."""
+"""A committed transaction, simulated again at the node's head, and how the two differ by part of the gas."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class Caveat:
     ----------
     text : str
     parts : frozenset of str
-        The parts that cannot be compared: execution, io, storage, refund, total. Empty if it is only to be known.
+        The parts that cannot be compared: execution, io, storage, refund, total. Empty if the caveat is only
+        informative.
     """
 
     text: str
@@ -225,14 +226,15 @@ def rebuild_request(
 
     Payload, sender, gas limit, gas unit price and the shape of the signature are taken from the committed transaction.
     Signatures are zeros. Sequence number and expiration come from the node's state, since the node would reject the
-    past values; an orderless transaction gets another nonce.
+    past values; an orderless transaction gets a new nonce.
 
     Parameters
     ----------
     transaction : Transaction
         A committed transaction.
     abis_at : callable, optional
-        Returns the modules at a version, by which arguments are decoded; without it they stay as the node prints them.
+        Returns the modules at a version, with which arguments are decoded; without it, they stay as the node prints
+        them.
 
     Returns
     -------
@@ -330,7 +332,7 @@ def resimulated(node: Reads, transaction: Any) -> Resimulation:
 
 
 def simulated_again(node: Reads, transaction: Any) -> tuple[Simulation, list[Caveat]]:
-    """Simulate a committed transaction again, without its keys if its accounts have since changed keys."""
+    """Simulate a committed transaction again, without its keys if they have since been rotated."""
     request, caveats = rebuild_request(transaction, lambda version: node.abis.at(version, lenient=True))
     simulation = simulate(node, request)
     found = [*caveats]

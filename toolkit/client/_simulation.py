@@ -1,4 +1,4 @@
-"""Simulations: how a request is sent, alone or with others, and what its result says."""
+"""Simulations: how a request is sent, alone or with others, and its result."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Simulation(TransactionData):
     ----------
     request : SimulationRequest
     transaction : UserTransaction
-        The node's answer, decoded.
+        The node's response, decoded.
     ledger : LedgerState or None
-        The node's head when it answered.
+        The node's head when it responded.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Simulation(TransactionData):
 
     @property
     def ledger_version(self) -> int:
-        """The version on whose state the simulation ran: the node's head at that time."""
+        """The version whose state the simulation ran on: the node's head at that time."""
         return self.transaction.version
 
     @property
@@ -243,7 +243,7 @@ def simulate(node: Reads, request: SimulationRequest) -> Simulation:
 def simulate_all(
     node: Reads, requests: Sequence[SimulationRequest], ledger: LedgerState
 ) -> Iterator[tuple[int, Simulation | ToolkitError]]:
-    """Read the sequence number of each sender once, then yield (position, result or error) as answers arrive."""
+    """Read the sequence number of each sender once, then yield (position, result or error) as responses arrive."""
     senders = list(dict.fromkeys(request.sender for request in requests if _needs_sequence_number(request)))
     numbers: dict[str, int | ToolkitError] = {}
     to_view: list[str] = []  # the node does not offer accounts
@@ -273,8 +273,8 @@ def _prepared(node: Reads, request: SimulationRequest, ledger: LedgerState, numb
     """Prepare a simulation by the modules of a ledger's head; its expiration counts from the newest head seen.
 
     It is sent in BCS if the node's encoding is BCS and the types of its arguments are known, or if nodes take its
-    arguments or signatures in BCS only. The answer is JSON in any case: BCS would lack what a node adds to it, such as
-    the names of failed functions.
+    arguments or signatures in BCS only. The response is JSON in any case: BCS would lack what a node adds to it, such
+    as the names of failed functions.
     """
     abis, newest, payload = node.abis.at(ledger.version), node.newest or ledger, request.payload
     call = payload.transaction_payload if isinstance(payload, Multisig) else payload
@@ -368,7 +368,7 @@ _STATUS = {
 
 
 def abort_parts(vm_status: str) -> tuple[str | None, str]:
-    """Return the contract's own sentence about a Move abort, and module, name, category and reason.
+    """Return the contract's own sentence about a Move abort, and its module, name, category and reason.
 
     The second is empty if the status is not an abort.
     """

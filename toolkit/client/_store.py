@@ -1,4 +1,4 @@
-"""What fetch functions and studies read instead of a node: transactions that were stored before."""
+"""Stored transactions, which fetch functions and studies can read instead of a node."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class TransactionStore(ABC):
-    """Committed transactions that were read before; `toolkit.Archive` is one."""
+    """Committed transactions that were stored earlier; `toolkit.Archive` is one implementation."""
 
     @property
     @abstractmethod
     def node(self) -> Node:
-        """A node that answers from the store."""
+        """A node that serves the store."""
 
     @abstractmethod
     def transactions(self, versions: Versions) -> TransactionFrames:

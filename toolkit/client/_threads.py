@@ -26,7 +26,8 @@ def as_completed(
 ) -> Generator[tuple[int, Result], None, None]:
     """Call a function on an executor, and yield the position of each task and its result as the tasks end.
 
-    Results that came beside a failure are yielded before it is raised. Calls that have not started are then cancelled.
+    Results that arrived together with a failure are yielded before it is raised. Calls that have not started are then
+    cancelled.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What transactions did, typed: resources, events, items of tables, balances, and the state before and after."""
+"""What transactions did, typed: resources, events, table items, balances, and the state before and after."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ _State = str | ToolkitError | None
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TransactionData:
-    """Transactions, their state changes and their events, with what can be read from them and from their node.
+    """Transactions, their state changes and events, and what can be derived from them and read from their node.
 
-    It can be pickled: an unpickled one connects to its node again, without secrets, when it reads from it.
+    It can be pickled: an unpickled object reconnects to its node, without secrets, when it needs to read.
     """
 
     _node: Reads | None = field(default=None, repr=False, compare=False)
@@ -517,8 +517,8 @@ def typed_at(
     tag : TypeTag
     versions : iterable of int
     unknown : dict of int to SchemaError, optional
-        Filled with the versions for which the node's answer is not a module; they are not in the result. If a module
-        cannot be looked up, it is then treated as not known, with a warning. By default both are raised.
+        Filled with the versions for which the node's response is not a module; they are not in the result. If a module
+        cannot be looked up, it is then treated as not known, with a warning. By default, both raise errors.
 
     Raises
     ------
@@ -570,7 +570,7 @@ def _failure(node: Reads, found: Layouts) -> NodeError | NodeUnreachable | None:
 
 
 def warn_of_types(frame: pd.DataFrame, what: str) -> None:
-    """Warn if values have several columns because their type changes within a frame, and say from which version on."""
+    """Warn if values have several columns because their type changes within a frame, and name the version."""
     from toolkit.frames._columns import OF_ONE_TYPE
 
     facts = frame.attrs.get("toolkit", {})
@@ -586,7 +586,7 @@ def warn_of_types(frame: pd.DataFrame, what: str) -> None:
 
 
 def warn_of_similar(tag: str, types: Iterable[str], statement: str) -> None:
-    """Warn if a type was not found, but types with a similar name: other arguments, another module, or misspelt."""
+    """Warn if a type was not found but similar types were: with other arguments, in another module, or misspelt."""
     names: dict[str, list[str]] = {}
     for text in types:
         names.setdefault(_struct_name(text), []).append(text)

@@ -1,7 +1,7 @@
-"""How a site is reached, and the transports of single requests: over `requests`, and to a ledger of this process.
+"""How a site is reached, and the transports of single requests: over `requests`, and to a ledger in this process.
 
 The environment (proxy, certificates, ``localhost``) is read here and nowhere else, and both transports obey the `Route`
-that they are given. Left to itself, each library decides differently: libcurl tries ::1 for ``localhost`` whatever the
+that they are given. By default, each library decides differently: libcurl tries ::1 for ``localhost`` whatever the
 resolver says, `requests` does not verify an https proxy in front of an http node, and the two send different logins for
 ``user@proxy``. Threads may share a transport.
 """
@@ -68,7 +68,7 @@ class Proxy:
     Attributes
     ----------
     url : str
-        Scheme, host and port, without the login: neither library gets to quote it.
+        Scheme, host and port, without the login, so that neither library can quote it.
     login : (str, str) or None
         User name and password, percent-decoded; bytes that are not UTF-8 are surrogates. The password may be empty.
     """
@@ -105,9 +105,9 @@ class Route:
     ----------
     proxy : Proxy or None
     authorities : Authorities or None
-        None if no part of the way uses TLS.
+        None if no part of the route uses TLS.
     opened : (str, int)
-        Host and port that the connection is opened to: of the proxy if there is one, else of the site.
+        Host and port to which the connection is opened: those of the proxy if there is one, else those of the site.
     address : str or None
         Address to use for the host of `opened`; None if the libraries look it up.
     """
@@ -124,7 +124,7 @@ class Routes:
     Parameters
     ----------
     timeout_s : float
-        Limit in seconds for the check that finds the address of ``localhost``.
+        Time limit in seconds for finding the address of ``localhost``.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ class SessionTransport:
     credentials : Credentials, optional
         Sent with every request.
     timeout_s : float
-        Limit in seconds for connecting, and for each wait for bytes. A whole request may take ten times as long.
+        Time limit in seconds for connecting, and for each wait for data. A whole request may take ten times as long.
     routes : Routes, optional
         Pass the routes that other transports to the same node share.
     """
@@ -306,12 +306,12 @@ class SessionTransport:
         self._exchanges: set[_Exchange] = set()
 
     def send(self, request: Request) -> Answer:
-        """Send one request and return the answer, whatever its status; redirects are not followed.
+        """Send one request and return the response, whatever its status; redirects are not followed.
 
         Raises
         ------
         NodeUnreachable
-            If the node does not answer; `HopelessError` if sending the request again cannot help.
+            If the node does not respond; `HopelessError` if sending the request again cannot help.
         ClosedError
             If the transport is closed.
         """
@@ -387,14 +387,14 @@ class SessionTransport:
 
 
 class LedgerTransport:
-    """Transport to a ledger of this process, without a socket: the thread that sends a request also answers it.
+    """Transport to a ledger in this process, without a socket: the thread that sends a request also handles it.
 
     It is used if no web server is installed. Latency and faults, which belong to a server, do not exist here.
 
     Parameters
     ----------
     ledger : Ledger
-        The ledger; it may grow meanwhile.
+        The ledger; it may grow in the meantime.
     """
 
     def __init__(self, ledger: http.Ledger) -> None:
@@ -408,7 +408,7 @@ class LedgerTransport:
         raise TypeError("a transport to a ledger in this process cannot be pickled")
 
     def send(self, request: Request) -> Answer:
-        """Answer one request.
+        """Handle one request.
 
         Raises
         ------
@@ -424,7 +424,7 @@ class LedgerTransport:
         return Answer(status, headers, body)
 
     def close(self) -> None:
-        """Answer no further requests: they raise ClosedError."""
+        """Reject further requests: they raise ClosedError."""
         self._closed = True
 
 
@@ -441,7 +441,7 @@ class _Exchange:
         self._broken_off = False
 
     def watch(self, connection: socket.socket) -> None:
-        """Set the socket that the answer is read from."""
+        """Set the socket that the response is read from."""
         self._socket = getattr(connection, "socket", connection)  # TLS inside the TLS of a proxy wraps the socket
         if self._broken_off:  # requested before the socket was known
             self.break_off()

@@ -1,4 +1,4 @@
-"""Version plans: which ledger versions to read, in a short form. Pure: the numbers of a node are arguments.
+"""Version plans: a short notation for the ledger versions to read. Pure: the node's numbers are arguments.
 
 A step search treats the outcome of a call as a step function of the version. It starts with an even grid and halves
 every pair of neighbours whose outcomes differ, all pairs of a round at once, down to adjacent versions or the request
@@ -52,9 +52,9 @@ class FindSteps:
 
     An even grid of versions is read first. Wherever two neighbouring versions have different outcomes (gas, success or
     error code), the search bisects down to adjacent versions; each round reads all pairs at once. A change that is
-    reverted between two neighbours of the first grid is missed; a finer grid finds more. If a version has no answer, a
-    neighbouring version is read instead. A step that cannot be resolved to adjacent versions is reported as an
-    interval.
+    reverted between two neighbours of the first grid is missed; a finer grid finds more. If the read of a version gets
+    no response, a neighbouring version is read instead. A step that cannot be resolved to adjacent versions is reported
+    as an interval.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class VersionPlan:
         Number of evenly spaced versions, instead of a distance.
     every : timedelta or None
         Length of the periods between two times, instead of a distance: the last version of each is read. The first
-        period begins at the first time, the last one begins at the last time or before it.
+        period begins at the first time; the last one begins at or before the last time.
     """
 
     first: int | datetime
@@ -195,15 +195,15 @@ def resolve_versions(
         The node's newest and oldest readable version.
     version_at : callable, optional
         Returns the first version at or after each of some times; -1 for a time before the oldest version, head + 1 for
-        one after the head. Plans by date need it.
+        one after the head. Required by plans with dates.
     claimed : int, optional
-        The oldest version that the node claims, if `oldest` comes from a probe.
+        The oldest version that the node reports, if `oldest` comes from a probe.
 
     Returns
     -------
     ResolvedPlan
-        A range is clipped to the readable versions, and the notes say so. Versions that are listed one by one are not
-        clipped. A plan by dates has the versions from its first time to its last, both included; one by periods has the
+        A range is clipped to the readable versions, and the notes say so. Individually listed versions are not clipped.
+        A plan with dates has the versions from its first time to its last, both included; a plan with periods has the
         last version of each, once. Listed times are read at the last version at or before each time. If a DatetimeIndex
         has a frequency, its times are the beginnings of periods.
 
@@ -343,27 +343,27 @@ def _backwards(plan: VersionPlan, first: int, last: int) -> str:
 
 
 def evenly(first: int, last: int, count: int) -> Sequence[int]:
-    """Return `count` evenly spaced versions from first to last, both included; all of them if there are fewer."""
+    """Return `count` evenly spaced versions from first to last, both included; all versions if there are fewer."""
     if count > last - first:
         return range(first, last + 1)
     return [last] if count == 1 else [first + (last - first) * index // (count - 1) for index in range(count)]
 
 
 def open_pairs(outcomes: Mapping[int, Hashable], grid: Collection[int] = ()) -> list[tuple[tuple[int, int], int]]:
-    """Return neighbouring answered versions with different outcomes, each with the version to read next between them.
+    """Return neighbouring versions with different outcomes, each pair with the version to read next between them.
 
     Parameters
     ----------
     outcomes : mapping of version to outcome
-        An outcome of None is a read without an answer; its version is not read again.
+        An outcome of None is a read without a response; its version is not read again.
     grid : collection of int, optional
-        Versions of the first grid. Reads without an answer there say nothing about the versions around.
+        Versions of the first grid. Reads without a response there say nothing about the surrounding versions.
 
     Returns
     -------
     list of ((int, int), int)
         Widest first. A pair is skipped if every version between the two has been read, or many reads there got no
-        answer.
+        response.
     """
     found: list[tuple[tuple[int, int], int]] = []
     known = sorted(outcomes)
@@ -387,7 +387,7 @@ def next_round(outcomes: Mapping[int, Hashable], *, first: int, last: int, initi
     Parameters
     ----------
     outcomes : mapping of version to outcome
-        The outcomes so far, compared by equality; None is a read without an answer.
+        The outcomes so far, compared by equality; None for a read without a response.
     first, last : int
         The range of the search, both ends included.
     initial : int
@@ -403,7 +403,7 @@ def next_round(outcomes: Mapping[int, Hashable], *, first: int, last: int, initi
     Notes
     -----
     For a function with s steps, none of them hidden within a cell of the grid, a search reads at most ``initial + s *
-    ceil(log2(cell))`` versions, in ``1 + ceil(log2(cell))`` rounds, if every read is answered.
+    ceil(log2(cell))`` versions, in ``1 + ceil(log2(cell))`` rounds, if every read gets a response.
 
     Examples
     --------
@@ -421,7 +421,7 @@ def next_round(outcomes: Mapping[int, Hashable], *, first: int, last: int, initi
 
 
 def as_version(value: object, *, least: int = 0) -> int:
-    """Return a ledger version as an int; `numpy` and `pandas` integers count.
+    """Return a ledger version as an int; `numpy` and `pandas` integers are accepted.
 
     Raises
     ------
@@ -447,7 +447,7 @@ def moment(time: str | date) -> datetime:
     Parameters
     ----------
     time : str, datetime or date
-        Text in ISO 8601. A date is its beginning. A time without an offset is UTC.
+        ISO 8601 text. A date means the start of that day. A time without an offset is UTC.
 
     Raises
     ------
@@ -479,7 +479,7 @@ def first_versions_from(
     times : sequence of datetime
     ledger : LedgerState
     blocks_of : callable
-        Returns the blocks that hold versions; called O(log n) times for n versions of the ledger, for all times at
+        Returns the blocks that contain versions; called O(log n) times for n versions of the ledger, for all times at
         once.
 
     Returns
@@ -490,7 +490,7 @@ def first_versions_from(
     Raises
     ------
     SchemaError
-        If a block does not hold the version that was asked for.
+        If a block does not contain the requested version.
     """
 
     def blocks_at(versions: set[int]) -> dict[int, BlockInfo]:

@@ -16,10 +16,10 @@ _COLLECTED: ContextVar[list[tuple[type[UserWarning], str]] | None] = ContextVar(
 
 @contextmanager
 def collected_warnings() -> Iterator[list[tuple[type[UserWarning], str]]]:
-    """Collect what `warn_caller` says while the block runs, by category and text, instead of showing it.
+    """Collect the warnings of `warn_caller` while the block runs, by category and text, instead of showing them.
 
     Only this thread is affected. `warnings.catch_warnings` replaces the filters of the whole process: two threads that
-    leave its block in another order than they entered it change the filters for good.
+    leave its block in a different order than they entered it change the filters permanently.
     """
     collected: list[tuple[type[UserWarning], str]] = []
     token = _COLLECTED.set(collected)

@@ -1,4 +1,4 @@
-"""Arithmetic of wide columns: exact operators, sums, extremes, statistics and groups, and scaling to floats.
+"""Arithmetic of wide columns: exact operators, sums, minima and maxima, statistics and groups, and scaling to floats.
 
 The result of an operator has the wider dtype of the two sides. A result out of range raises SchemaError; it never
 wraps. Sums, minima and maxima are exact Python ints. Means, medians, quantiles and variances are computed exactly and
@@ -212,7 +212,7 @@ def exact_sum(series: pd.Series) -> int:
 
 
 def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = None) -> pd.Series:
-    """Return the exact difference of two columns, or of each row and an earlier one, as ``Series.diff`` does.
+    """Return the exact difference of two columns, or of each row and an earlier one, like ``Series.diff``.
 
     For ``uint64[pyarrow]``, both ``diff()`` and the difference of two columns raise ``ArrowInvalid: overflow`` if a
     value decreases.
@@ -394,7 +394,7 @@ def _integers(series: pd.Series) -> list[int]:
 
 
 def arrow_backed(array: pa.Array, dtype: Any) -> Any:
-    """Return an Arrow array as an array of one of pandas' Arrow-backed dtypes."""
+    """Return an Arrow array as an array with one of pandas' Arrow-backed dtypes."""
     return dtype.__from_arrow__(pa.chunked_array([array]))
 
 
@@ -446,7 +446,7 @@ def reduce_array(
     Raises
     ------
     TypeError
-        If integers do not have this reduction.
+        If this reduction is not defined for integers.
     SchemaError
         With `keepdims` (a whole frame's sum), if a sum does not fit 256 bits.
     """
@@ -485,12 +485,12 @@ _STEPS: dict[str, Callable[[int, int], int]] = {"cumsum": lambda a, b: a + b, "c
 
 
 def accumulate(array: WideIntArray, name: str, *, skipna: bool, ids: Iterable[int] = repeat(0)) -> WideIntArray:
-    """Return the exact cumsum, cummin or cummax, within each group; rows with a negative id are in no group.
+    """Return the exact cumsum, cummin or cummax within each group; rows with a negative id are in no group.
 
     Raises
     ------
     TypeError
-        If integers do not have this accumulation.
+        If this accumulation is not defined for integers.
     """
     if name not in _STEPS:
         raise TypeError(f"cannot perform {name} with type {array.dtype}")
@@ -516,7 +516,7 @@ def groupby(
     Raises
     ------
     TypeError
-        If integers do not have this operation.
+        If this operation is not defined for integers.
     """
     options |= {"ids": ids, "ngroups": ngroups, "min_count": min_count}
     skipna = options.get("skipna", True)
@@ -578,7 +578,7 @@ def statistic(name: str, values: Sequence[int], *, ddof: int = 1) -> float | Non
 
 
 def quantile(ordered: Sequence[int], place: float) -> float | None:
-    """Return the nearest float of the quantile of sorted integers; None without integers."""
+    """Return the float nearest to a quantile of sorted integers; None if there are none."""
     if not ordered:
         return None
     position = place * (len(ordered) - 1)  # a float, so that 0.1 of eleven values is the second, as in numpy

@@ -43,7 +43,7 @@ class WideKind:
     bits : int
         128 or 256.
     signed : bool
-        Whether it holds negative numbers.
+        Whether it can hold negative numbers.
 
     Examples
     --------
@@ -76,20 +76,20 @@ KINDS = {name: WideKind(name, int(name[1:]), name[0] == "i") for name in ("u128"
 
 
 def common_kind(first: WideKind, second: WideKind) -> WideKind:
-    """Return the kind that holds the values of both; i256 for u256 and a signed kind, which no kind holds."""
+    """Return the kind that holds the values of both; i256 for u256 and a signed kind, although no kind holds both."""
     if first.signed == second.signed:
         return max(first, second, key=lambda kind: kind.bits)
     return KINDS["i256"]
 
 
 def shown(value: object) -> str:
-    """Return the repr of a value, cut to a length that fits a message."""
+    """Return the repr of a value, truncated to fit a message."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
 def whole(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return `array` as one chunk, without a copy if it has one chunk."""
+    """Return `array` as one chunk, without copying if it already has one chunk."""
     if not isinstance(array, pa.ChunkedArray):
         return array
     return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()

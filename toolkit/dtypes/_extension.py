@@ -1,10 +1,10 @@
 """The pandas extension dtype, array and index of wide integers. Importing this module registers the dtype with pandas.
 
-Operators, sums, statistics and groupby are in `arithmetic`. pandas does not let extension dtypes
-support these operations, which raise: ``nlargest`` and ``nsmallest`` (sort instead), ``merge_asof``, some merges on
-keys of two different integer dtypes (cast one side first), ``DataFrame.eval`` of u256 with plain integers (use
-operators), ``DataFrame.plot`` with missing rows (plot ``toolkit.scaled(series)``), ``interpolate``, and what pandas
-computes with floats only: windows (``rolling``, ``expanding``, ``ewm``), ``corr``, ``cov``, ``cut`` and ``qcut``.
+Operators, sums, statistics and groupby are in `arithmetic`. pandas does not let extension dtypes support these
+operations, which raise: ``nlargest`` and ``nsmallest`` (sort instead), ``merge_asof``, some merges on keys of two
+different integer dtypes (cast one side first), ``DataFrame.eval`` of u256 with plain integers (use operators),
+``DataFrame.plot`` with missing rows (plot ``toolkit.scaled(series)``), ``interpolate``, and operations that pandas
+computes only with floats: windows (``rolling``, ``expanding``, ``ewm``), ``corr``, ``cov``, ``cut`` and ``qcut``.
 ``Series.describe`` returns the nearest floats.
 """
 
@@ -43,7 +43,7 @@ class WideIntIndex(pd.Index):
     Raises
     ------
     InexactError
-        If a label is a float of at least 2**53, which several integers are rounded to.
+        If a label is a float of at least 2**53, to which several integers would be rounded.
     """
 
     # pandas decides both by `type(self) is Index`; an index of another extension dtype has the same values.

@@ -188,7 +188,7 @@ class _ColumnFacts(dict[str, Any]):
 
 
 def without_extensions(table: pa.Table, wide: Wide) -> pa.Table:
-    """Convert wide columns to text or decimals; the metadata of their fields has the name of the dtype."""
+    """Convert wide columns to text or decimals; their field metadata contains the name of the dtype."""
     for place, field in enumerate(table.schema):
         if not isinstance(field.type, WideIntType):
             continue

@@ -68,7 +68,7 @@ class DeclaredStructs:
     Attributes
     ----------
     recursive : (type of Struct, str) or None
-        A struct that contains itself, and the field that does.
+        A struct that contains itself, and the field that contains it.
     """
 
     def __init__(self, structs: Iterable[type[Struct]]) -> None:
@@ -500,7 +500,7 @@ def check_upgrade(before: Definition, after: Definition) -> None:
     Raises
     ------
     InputError
-        If a public or entry function or a struct is removed, or its signature or fields differ. An enum may get more
+        If a public or entry function or a struct is removed, or its signature or fields differ. An enum may gain
         variants.
     """
     for name, function in before.functions.items():

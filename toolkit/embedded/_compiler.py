@@ -1,6 +1,6 @@
-"""Compiling contract classes when they are published: Python that behaves as Move.
+"""The compilation of contract classes when they are published: Python that behaves like Move.
 
-The source of each method is checked and rewritten. The check refuses what Move's compiler refuses. It follows the types
+The source of each method is checked and rewritten. The check rejects what Move's compiler rejects. It follows the types
 that annotations state for parameters, fields and results, and for the names to which these are assigned. Values of
 unknown type are checked when the contract runs. The source is rewritten so that
 
@@ -892,7 +892,7 @@ def compiled(contract: Any) -> Any:
     Raises
     ------
     ContractError
-        If Move's compiler would refuse the contract, with all its lines.
+        If Move's compiler would reject the contract; the message lists all lines.
     """
     if "move_compiled" not in vars(contract):  # asked at each link of a module, so looked up first
         for cls in reversed(contract.__mro__):  # the classes that it extends, too

@@ -211,7 +211,7 @@ class Code:
         Raises
         ------
         MoveAbort
-            Always; the node answers with the abort code and its reason.
+            Always; the node returns the abort code and its reason.
         """
         self.session.meter.charge("instr.abort")
         reason = code if isinstance(code, AbortCode) else self._named(code)

@@ -147,7 +147,7 @@ class Definition:
     address, name : str
         Canonical address and module name.
     functions : dict of str to Function
-        Functions that are marked, by name.
+        Marked functions by name.
     structs : dict of str to type of Struct
         Structs by name.
     revision : int

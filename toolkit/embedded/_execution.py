@@ -175,7 +175,7 @@ def call_contract(  # noqa: C901 - one handler per kind of error
     VmError
         If it aborts or fails as Move does.
     ContractError
-        If it does what Move's compiler refuses, or its Python fails.
+        If it does something that Move's compiler rejects, or its Python code fails.
     """
     token = undropped.set(session.undropped)
     try:
@@ -308,7 +308,7 @@ def run_view(
     Parameters
     ----------
     snapshot : LedgerSnapshot
-        Version that is read.
+        Version to read.
     function : BoundFunction
         The function with its type arguments.
     arguments : sequence
@@ -373,7 +373,7 @@ def execute(
     Parameters
     ----------
     snapshot : LedgerSnapshot
-        Version that is read.
+        Version to read.
     transaction : Transaction
         The signed transaction.
     body : callable, optional

@@ -1257,7 +1257,7 @@ class Ledger:
     def load(cls, path: str | os.PathLike[str], *, contracts: Iterable[type[Module]] = ()) -> Self:
         """Load a ledger from a file written by `save`; it behaves like the saved ledger.
 
-        Loading runs no code of the file, so a file from someone else can be loaded.
+        Loading runs no code from the file, so it is safe to load someone else's file.
 
         Parameters
         ----------

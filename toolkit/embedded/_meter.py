@@ -240,7 +240,7 @@ class Meter:
         self._spend(self.schedule.block * blocks, "basic blocks")
 
     def charge_turn(self, *, element: bool) -> None:
-        """Charge a turn of a loop, with reading an element of a vector if `element`."""
+        """Charge a turn of a loop and, if `element`, reading an element of a vector."""
         schedule = self.schedule
         self._spend(schedule.turn + schedule.element if element else schedule.turn, "loop turns")
 

@@ -68,7 +68,7 @@ class GasProfile:
     ledger_version : int
         The version whose state was read.
     scaling : int
-        Internal gas units in a gas unit.
+        Internal gas units per gas unit.
     charges : tuple
         The rows of `to_frame`, with the functions as a tuple.
 
@@ -200,12 +200,12 @@ class ProfilingMeter(Meter):
         self._record(partial(super()._spend, amount, operation), stack, operation)
 
     def charge_io(self, parameter: str, times: int = 1, item: object = None) -> None:
-        """Charge input and output gas; for a written item, in the function that wrote it."""
+        """Charge input and output gas; for a written item, to the function that wrote it."""
         stack = self._origins.get(_origin(item)) or self._stack()
         self._record(partial(super().charge_io, parameter, times), stack, parameter)
 
     def charge_storage(self, octas: int, item: object = None) -> None:
-        """Charge a storage fee in the function that wrote the item."""
+        """Charge a storage fee to the function that wrote the item."""
         stack = self._origins.get(_origin(item)) or self._stack()
         self._record(partial(super().charge_storage, octas), stack, "storage fee")
 

@@ -358,7 +358,7 @@ def own(value: Any) -> Any:
     Raises
     ------
     ContractError
-        If it lacks the ability copy and is part of something else, or was moved before.
+        If it was moved before, or if it lacks the ability copy and is part of another value.
     """
     if isinstance(value, Vector):
         return Vector([own(element) for element in value], value.kind)

@@ -289,7 +289,7 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
 
     @view
     def share_price(self) -> u64:
-        """Return octas per share, times 10^8, computed from every strategy."""
+        """Return octas per share, times 10^8, computed from all strategies."""
         vault = self.borrow(Vault.Vault, "0xfa17")
         assets = sum(vault.strategies.borrow(number).assets for number in self.each(range(STRATEGIES)))
         return assets * PRICE_SCALE // vault.shares if vault.shares > 0 else PRICE_SCALE

@@ -1,1 +1,1 @@
-"""Typed DataFrames from decoded answers, without I/O. Frames that are passed in are never modified."""
+"""Typed DataFrames from decoded responses, without I/O. Frames that are passed in are never modified."""

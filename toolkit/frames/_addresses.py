@@ -1,4 +1,4 @@
-"""Addresses in the form of frames: conversion, the rows that name one, and a warning if a comparison cannot match."""
+"""Addresses in the form used in frames: conversion, finding rows, and a warning if a comparison cannot match."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def address(value: str | pd.Series) -> str | pd.Series:
     Parameters
     ----------
     value : str or Series of str
-        Addresses in any form: short or long, with or without ``0x``. In modules, functions and types, the addresses are
+        Addresses in any form: short or long, with or without ``0x``. Addresses inside modules, functions and types are
         converted.
 
     Returns
@@ -170,7 +170,7 @@ _texts.__eq__, _texts.isin = _equals, _is_in
 
 
 def warn_of_short_literals(query: str) -> None:
-    """Warn of addresses in the text of an SQL query that no value of a frame has in that form."""
+    """Warn of addresses in an SQL query that are in a form in which frames never contain them."""
     for given, rest in _LITERAL.findall(query):
         if (long := parse_address(given)) != given:
             more = f" || '{visible(rest, _MAX_SHOWN)}'" if rest else ""

@@ -1,4 +1,4 @@
-"""Balance changes of transactions, of coins and fungible assets per owner, from their events and state changes."""
+"""Balance changes of transactions, per owner and asset, from their events and state changes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Stores:
                 self.assets[store] = asset, balance + amount
 
     def take(self, before: Stores, events: Sequence[_Event]) -> None:
-        """Add what is known of stores that were deleted: from the state before, and from events."""
+        """Add what is known about deleted stores: from the state before, and from events."""
         self.handles = before.handles | self.handles
         removed = self.gone | (self.owners.keys() - self.assets.keys())
         for store in removed & before.assets.keys():
@@ -168,8 +168,9 @@ def balance_frame(
     identity : sequence of str
         Columns of `transactions` that precede the others.
     read : callable, optional
-        Returns resources before transactions as JSON text, None for what does not exist or is not known. It is called
-        at most once, for amounts that are not in the transactions: of deleted stores, and of fees paid from two stores.
+        Returns resources before transactions as JSON text, None for those that do not exist or are not known. It is
+        called at most once, for amounts that are not in the transactions: those of deleted stores, and of fees paid
+        from two stores.
 
     Returns
     -------
@@ -178,16 +179,16 @@ def balance_frame(
 
     Notes
     -----
-    ``change`` is deposited - withdrawn - fee. The fee is gas used times price, less the storage refund; no event
+    ``change`` is deposited - withdrawn - fee. The fee is gas used times price, minus the storage refund; no event
     reports it. Deposits and withdrawals come from the coin and fungible asset events, which include the account or the
     store. If the transaction did not write the store of an event, the owner is the address of the store.
 
     Some movements have no event. A coin store that is converted to the paired fungible asset is deleted: its row ends
     with a balance of 0, and the row of the asset begins with the same amount. A store that changes hands moves its
-    balance from one owner to the other. What was in a deleted store is read from the state before; ``change`` is null
-    if that cannot be read.
+    balance from one owner to the other. The content of a deleted store is read from the state before; ``change`` is
+    null if that cannot be read.
 
-    Each movement counts once, also on nodes that report it twice: a coin event of an account whose coin store was not
+    Each movement counts once, even on nodes that report it twice: a coin event of an account whose coin store was not
     written is ignored if a fungible asset event has the same owner and amount, and a last movement that exactly equals
     the payer's fee is the fee.
     """

@@ -59,12 +59,12 @@ class Failure:
 
     @property
     def answered(self) -> bool:
-        """Whether the node answered: a refusal is an outcome of the call, an outage says nothing about it."""
+        """Whether the node responded: a rejection is an outcome of the call; an outage says nothing about it."""
         return self.error_code not in NO_ANSWER
 
     @classmethod
     def of(cls, error: Exception) -> Failure:
-        """Return the failure for an error. Without an error code of the node, the code is the kind of the error."""
+        """Return the failure for an error. Without an error code from the node, the code is the kind of the error."""
         if isinstance(error, NodeError):
             code = error.error_code or f"http_{error.status}"
             return cls(error.status, code, error.message or str(error), error.vm_error_code)
@@ -82,7 +82,7 @@ class ViewRecord:
     call : str or None
         Name of the call.
     ledger_version : int or None
-        Version that was read; None if the head was to be read and the node did not answer.
+        Version that was read; None if the head was requested and the node did not respond.
     head_version : int or None
     gas_used : int or None
     values : tuple or None
@@ -90,7 +90,7 @@ class ViewRecord:
     layouts : tuple of Layout, or None
         Layouts of the return values; None if no ABI is known.
     raw : str or None
-        Answer as JSON text.
+        Response as JSON text.
     failure : Failure or None
     ledger_timestamp : datetime or None
     types : tuple of str
@@ -152,14 +152,14 @@ def view_frame(
     named : bool, default False
         Put the ``call`` column first.
     layouts : mapping of call to tuple of Layout, optional
-        Layouts of the return values of calls without an answer.
+        Layouts of the return values of calls without a response.
 
     Returns
     -------
     DataFrame, shape (n, 8 + number of value columns)
         ``ledger_version``, ``ledger_timestamp``, ``head_version``, then ``value`` (or ``value_0``, ``value_1``, ...),
-        then ``gas_used`` and the columns of failures. If the calls return different types, each has value columns of
-        its own, ``value[call]``, which are null in the rows of the others. If an upgrade changes the type of a call, it
+        then ``gas_used`` and the columns of failures. If the calls return different types, each has its own value
+        columns, ``value[call]``, which are null in the rows of the others. If an upgrade changes the type of a call, it
         has a column per type, ``value[u64]`` and ``value[u128]``, or ``value[call][u64]`` and ``value[call][u128]``.
 
     Raises
@@ -199,11 +199,11 @@ def item_frame(
     ----------
     records : sequence of TableItemRecord
     key_layout, value_layout : Layout
-        A record may have another layout of its value.
+        A record's value may have a different layout.
     flatten : bool, default False
         Replace struct columns by one column per field.
     earlier : sequence of TableItemRecord, optional
-        Reads that have no row, which say whether an item that is missing existed before.
+        Reads without a row of their own, which show whether a missing item existed before.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def _key_column(layout: Layout, keys: Sequence[Any]) -> NamedColumn:
 
 
 def _presence(records: Sequence[TableItemRecord]) -> list[Presence | None]:
-    """Return the presence of each item, or None if it cannot be determined from the node's answer."""
+    """Return the presence of each item, or None if it cannot be determined from the node's response."""
     first_seen: dict[str, int] = {}
     for record in records:
         if record.failure is None and record.ledger_version is not None:

@@ -1,4 +1,4 @@
-"""Typed columns and frames of a fixed schema; types come from layouts if known, else they are inferred from JSON."""
+"""Typed columns, and frames with a fixed schema; types come from layouts or, if not known, from JSON."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def typed_column(
     meaning: str = "",
     decoded: bool = False,
 ) -> NamedColumn:
-    """Return a column of values of one layout, which may have decoded them; None becomes null.
+    """Return a column of values of one layout, which may have been decoded with it; None becomes null.
 
     The field's ``meaning`` names the parts whose structure is not known, such as enums without variants in the ABI.
     """
@@ -81,7 +81,7 @@ def typed_columns(
     Parameters
     ----------
     name : str
-        Name of the column if it is one.
+        Name of the column, if there is only one.
     layouts : sequence of Layout or None, shape (n,)
         Layout of each value; None for a row without a value.
     values : sequence, shape (n,)
@@ -93,16 +93,16 @@ def typed_columns(
     source, typing, meaning : str
         Metadata of the columns.
     widen : bool, default False
-        Whether one column of the newest type is enough if every value fits it, such as a u64 in a u128. Structs and
-        enums with the same name always share a column if they can: an upgrade may add a variant.
+        Whether a single column of the newest type is enough if every value fits it, such as a u64 in a u128. Structs
+        and enums with the same name always share a column if they can: an upgrade may add a variant.
     flatten : bool, default False
         Replace struct columns by one column per field.
 
     Returns
     -------
     list of (Field, Array)
-        One column, or one per type, ``name[type]``, null in the rows of the others. A second struct of the same name
-        is ``name[type #2]``.
+        One column, or one per type, ``name[type]``, which is null in the rows of the others. A second struct of the
+        same name is ``name[type #2]``.
     """
     kinds = kinds_of(layouts, versions) or [default]
     names = [kind.move_type for kind in kinds]
@@ -127,7 +127,7 @@ def typed_columns(
 def inferred_column(name: str, values: Sequence[Any], *, source: str) -> NamedColumn:
     """Return a column of JSON values of unknown type.
 
-    Strings of digits stay strings. Values without a common type, or with fractions, which Move values do not have,
+    Strings of digits remain strings. Values without a common type, or with fractions, which Move values do not have,
     become JSON text.
     """
     try:
@@ -181,6 +181,6 @@ def plain_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, list[A
 
 
 def plain_rows(frame: pd.DataFrame, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Return the rows of a frame, or some columns of them, as Python values like `plain_columns`."""
+    """Return the rows of a frame, or some of its columns, as Python values, like `plain_columns`."""
     columns = plain_columns(frame, list(frame.columns) if names is None else names)
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -48,7 +48,7 @@ class Table:
     rows : tuple of tuple of str
         The cells; a row of ellipses replaces the omitted rows.
     note : str
-        Number of rows, whether all have an error, and the columns omitted because they are empty.
+        Number of rows, whether all of them failed, and the columns omitted because they are empty.
     numbers : frozenset of int
         Positions of the columns of numbers, which are aligned to the right.
     facts : tuple of dict
@@ -81,8 +81,8 @@ def _head(name: str, facts: dict[str, str]) -> str:
 def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None = None) -> Table:
     """Format a frame as a table for reading.
 
-    Long addresses are shortened to as many leading and trailing digits as it takes to distinguish the addresses in the
-    table. Quantities have thousands separators; ledger versions and other identifiers have none. The most important
+    Long addresses are shortened to as many leading and trailing digits as are needed to distinguish the addresses in
+    the table. Quantities have thousands separators; ledger versions and other identifiers have none. The most important
     columns come first, and empty columns are omitted. Named index levels become columns. The frame itself is not
     modified. Notebooks display the toolkit's frames like this; see `set_display`.
 

@@ -30,7 +30,7 @@ class Column:
     unit : str
         Empty for text, flags and counts without a unit.
     source : str
-        Origin of the value: a header, a field of an answer, or a parameter of the caller.
+        Origin of the value: a header, a field of a response, or a parameter of the caller.
     required : bool
         Whether the column cannot have nulls.
     """
@@ -84,7 +84,7 @@ class Schema:
         Raises
         ------
         SchemaError
-            If a value does not fit its column; with column and row.
+            If a value does not fit its column; the error has the column and row.
         """
         rows = max((len(column) for column in values.values()), default=0)
         arrays = []

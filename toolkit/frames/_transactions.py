@@ -179,7 +179,7 @@ class EventRows:
         self._rows: list[tuple[int, int, dict[str, Any]]] = []
 
     def add(self, page: Sequence[tuple[int, Any]], failures: Mapping[int, Failure]) -> None:
-        """Take the events of transactions with their versions, and the failures of versions without a transaction."""
+        """Add the events of transactions with their versions, and the failures of versions without a transaction."""
         versions = [version for version, _ in page]
         # Changes are not needed, so they are neither checked nor turned into rows.
         without_changes = [structs.replace(one, changes=[]) if hasattr(one, "changes") else one for _, one in page]
@@ -221,12 +221,12 @@ def payload_frame(
     default: Layout,
     failed: Callable[[SchemaError], Failure] | None = None,
 ) -> pd.DataFrame:
-    """Return the typed frame of rows whose payload has one type, which may have another layout at another version.
+    """Return the typed frame of rows whose payload has one type, whose layout may differ between versions.
 
     A struct has one column per field of any of its layouts; a field that the layout of a row does not have is null
-    there. Each value is decoded by the layout of its row, and a column has the newest type of its field; if a value of
-    an older one does not fit that, there is a column per type. If the layout of a row is not known, all values are as
-    in the node's JSON.
+    there. Each value is decoded with the layout of its row, and a column has the newest type of its field; if an older
+    value does not fit that type, there is a column per type. If the layout of a row is not known, all values are as in
+    the node's JSON.
 
     Parameters
     ----------
@@ -241,8 +241,8 @@ def payload_frame(
     default : Layout
         Layout that types the columns without payloads.
     failed : callable, optional
-        Returns the failure that takes the place of a payload that does not fit its layout; the columns of failures
-        then follow the fields. By default the error is raised.
+        Returns the failure that replaces a payload that does not fit its layout; the columns of failures then follow
+        the fields. By default the error is raised.
 
     Returns
     -------
@@ -252,7 +252,7 @@ def payload_frame(
     Raises
     ------
     SchemaError
-        If a payload does not fit its layout and `failed` is not given; with column and row.
+        If a payload does not fit its layout and `failed` is not given; the error has the column and row.
     """
     after = [] if failed is None else schemas.OUTCOME.names
     outcomes = {name: rows[name].to_pylist() for name in after}
@@ -370,7 +370,7 @@ def written_items_frame(
     Raises
     ------
     SchemaError
-        If a key or value does not fit its type; with column and row.
+        If a key or value does not fit its type; the error has the column and row.
     """
     picked = rows.select([*identity, "change_index"])
     deleted = [kind == ChangeKind.DELETE_TABLE_ITEM for kind in rows["type"].to_pylist()]

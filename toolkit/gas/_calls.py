@@ -1,4 +1,4 @@
-"""Calls of a study: a view, a simulation or committed transactions; and grids, which make many calls of one entry."""
+"""Calls of a study: views, simulations or committed transactions; and grids, which turn one entry into many calls."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class CallFields(FileModel):
 
     @property
     def source(self) -> str:
-        """The kind of observation that the call gives: ``view@version``, ``simulate@now`` or ``committed``."""
+        """The kind of observation that the call makes: ``view@version``, ``simulate@now`` or ``committed``."""
         return KINDS[self.kind].value
 
     @property
@@ -134,7 +134,7 @@ class Call(CallFields):
 
     @property
     def called(self) -> Called:
-        """What its default label is made of."""
+        """What its default label is derived from."""
         arguments = tuple(one if isinstance(one, str) else compact_json(one) for one in self.arguments)
         return Called(self.function, self.type_arguments, arguments, self.sender or "", self.kind, self.fingerprint)
 
@@ -186,7 +186,7 @@ class Call(CallFields):
 
     @cached_property
     def own_range(self) -> VersionPlan | None:
-        """The range of committed transactions; None if it is the plan of the study."""
+        """The range of committed transactions; None if the study's plan applies."""
         plan = None if self.versions is None else VersionPlan.parse(self.versions)
         if plan is not None and plan.step != 1:
             raise InputError(f"{_RANGE}, got {self.versions!r}")
@@ -194,7 +194,7 @@ class Call(CallFields):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the canonical request, and of the filters of committed transactions: 32 hex digits."""
+        """Digest of the canonical request and the filters of committed transactions: 32 hex digits."""
         filters = {"sender": self.only_sender, "success": self.success}
         return fingerprint(self.request, self.source, filters if set(filters.values()) != {None} else None)
 
@@ -248,7 +248,7 @@ class Call(CallFields):
         Raises
         ------
         InputError
-            If it is none of these, or a simulation that a study cannot describe.
+            If it is none of these, or is a simulation that a study cannot describe.
         """
         if isinstance(call, Call):
             return call.model_copy(update={"label": label}) if label else call
@@ -309,7 +309,7 @@ class Grid(FileModel):
 
     @property
     def axes(self) -> dict[str, tuple[Any, ...]]:
-        """The lists that are given, by the key of a call that they set."""
+        """The lists that are given, by the call key that they set."""
         return {name: values for name in Grid.model_fields if (values := getattr(self, name)) is not None}
 
 
@@ -323,7 +323,7 @@ class CallEntry(CallFields):
 
 
 def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
-    """Return the calls of an entry: one, or one for each combination of its grid.
+    """Return the calls of an entry: a single call, or one for each combination of its grid.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ def fact_text(fact: findings.Fact) -> str:  # noqa: PLR0911 - one return for eac
 
 
 def facts_text(facts: Iterable[findings.Fact] | str) -> str:
-    """Return what a change of a timeline did; a stored timeline has it in words."""
+    """Return what a change in a timeline did; a stored timeline contains it as text."""
     return facts if isinstance(facts, str) else " and ".join(map(fact_text, facts))
 
 
@@ -172,7 +172,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 def causes_text(changes: Sequence[findings.Change]) -> str:
-    """Return what changes of the timeline did, as the explanation of a step of committed transactions."""
+    """Return what changes in the timeline did, as the explanation of a step of committed transactions."""
     if not changes:
         return "the gas schedule, the code and the configuration are the same before and after"
     texts = [_change_text(change) for change in changes[:_MAX_LISTED]]
@@ -199,7 +199,7 @@ def unread_text(unread: findings.Unread | str) -> str:
 
 
 def not_seen_text(initial: int) -> str:
-    """Return what the search for a timeline does not see."""
+    """Return what the search for a timeline cannot find."""
     return (
         "changes of gas schedule or configuration that were reverted between two of the first "
         f"{initial} versions read are not seen"

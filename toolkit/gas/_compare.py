@@ -1,4 +1,4 @@
-"""Compare two sides: the observations of each call on either side, what people pay, and the steps between.
+"""Compare two sides: the observations of each call on both sides, what people pay, and the steps in between.
 
 A side is a run, a run at a version, or a frame of observations. The result, a `Comparison`, can be judged by a gate.
 """
@@ -67,13 +67,13 @@ class Side:
     study : Study or None
         The study of a run.
     notes : tuple of str
-        What makes the side less certain than it seems.
+        Reasons why the side is less certain than it seems.
     later : frozenset of (str, str, str)
         Fingerprint, label and node of simulations of the run that were made after the requested version.
     run : Run or None
         The run, if the side is one.
     until : int or None
-        The requested version; None for the run at its end.
+        The requested version; None for the end of the run.
     """
 
     name: str
@@ -98,9 +98,10 @@ class Comparison:
     calls : DataFrame
         One row per call and source, sorted by label: ``kind``, gas on each side in gas units, the change in gas units
         and in percent of the baseline, success, error codes, and the split of gas if it is known. For two runs, a
-        committed call has one row for all its transactions and one per kind of transaction (``stratum``), with 95 %
-        bounds on the change. The after mean is weighted by the mix of kinds on the before side, unless usage changed
-        with the code. ``cause`` and ``explanation`` come from the steps between the two versions, if a run has them.
+        committed call has one row for all its transactions and one per ``stratum`` (kind of transaction), with 95 %
+        bounds on the change. The after mean is weighted by the shares of the strata on the before side, unless usage
+        changed with the code. ``cause`` and ``explanation`` come from the steps between the two versions, if a run has
+        them.
     warnings : tuple of str
         Differences that make the two sides hard to compare, such as different node builds.
     names : tuple of str
@@ -163,12 +164,12 @@ class Comparison:
 
     @property
     def unreachable(self) -> pd.DataFrame:
-        """Calls that cannot be compared: one side has no answer, or too few committed transactions of a kind."""
+        """Calls that cannot be compared: one side has no result, or too few transactions in a stratum."""
         return self._of(Kind.UNREACHABLE)
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of calls of each kind."""
+        """Number of calls by kind of difference."""
         return {kind.value: int((self.calls["kind"] == kind).sum()) for kind in Kind}
 
     def gate(
@@ -185,9 +186,9 @@ class Comparison:
         gate also does not pass if no call was judged, or if a call without a waiver cannot be judged, because
 
         - the sides have different chains, nodes or gas models, or a run is not complete;
-        - a side has no answer or no gas for the call;
+        - a side has no result or no gas for the call;
         - the study names the call, but the call failed before, is on the after side only, or is on neither side;
-        - a side has too few committed transactions of a kind;
+        - a side has too few committed transactions in a stratum;
         - its committed transactions do not come from two judged runs (unless `study` has thresholds for the call);
         - its simulations are excluded, since simulations run only at the head.
 
@@ -197,10 +198,10 @@ class Comparison:
         judged if its chain id and gas model are the same. If it is known to serve a different ledger, `warnings` says
         so.
 
-        Committed calls are judged by kind of transaction. A change of one gas unit that rounding can cause is noted and
-        does not fail the gate. A rise above a limit that could be due to chance cannot be judged. A kind that occurs on
-        one side only is noted, since the mix may change; it cannot be judged if the other side also has kinds that only
-        it contains.
+        Committed calls are judged by stratum. A change of one gas unit that rounding can cause is noted and does not
+        fail the gate. A rise above a limit that could be due to chance cannot be judged. A stratum that occurs on one
+        side only is noted, since the mix may change; it cannot be judged if the other side also has strata that only it
+        contains.
 
         Parameters
         ----------
@@ -208,8 +209,7 @@ class Comparison:
             Limit for calls that do not set their own: ``"2%"``, ``50`` gas units, or a list of both, in which case each
             limit applies. Defaults to the threshold of `study`.
         study : Study, optional
-            Supplies the thresholds, and the waivers if `waivers` is None. `Comparison.study` is the study of the after
-            run.
+            Supplies the thresholds, and the waivers if `waivers` is None. By default, the study of the after run.
         waivers : sequence of Waiver or mapping, optional
             Calls whose regressions are excused, and sources that need not be judged. Text that is not the label of a
             call is a pattern.
@@ -260,10 +260,10 @@ class Comparison:
 
 
 def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
-    """Compare the last observation of each call on two sides, and committed calls by kind of transaction.
+    """Compare the last observation of each call on two sides, and committed calls by stratum.
 
     For committed transactions of two runs, `compare` uses the transactions that ran under the newest code and schedule
-    of each side, and compares their mean and each kind. A transaction that both sides contain counts for the before
+    of each side, and compares their mean and each stratum. A transaction that both sides contain counts for the before
     side only. For other inputs, only the last transaction is compared.
 
     Parameters

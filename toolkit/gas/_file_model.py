@@ -53,14 +53,14 @@ class FileModel(BaseModel):
 
 
 def placed(place: str, make: Callable[..., T], *given: Any) -> T:
-    """Make a part of a study; an error of the caller is raised with the place of the part.
+    """Create a part of a study; errors are raised with the place of the part.
 
     Parameters
     ----------
     place : str
         Such as ``call 3 ('transfer')``.
     make : callable
-        Makes the part.
+        Creates the part.
     *given
         The arguments of `make`.
 
@@ -83,7 +83,7 @@ def placed(place: str, make: Callable[..., T], *given: Any) -> T:
 
 
 def misspelt(key: object, known: Collection[str], where: str = "here") -> str:
-    """Return the message about an unknown key, with the closest known key, or with all of them."""
+    """Return the message about an unknown key, with the closest known key or all of them."""
     if key in OF_THE_FILE and key not in known:
         return f"`{key}` is not a key {where}; it is a key of the whole study: write it above the first [table]"
     close = get_close_matches(str(key), known, n=1)

@@ -83,7 +83,7 @@ class ModuleChange:
 
 @dataclass(frozen=True, slots=True)
 class MoreModules:
-    """Modules that were written and are not named."""
+    """Further modules that were written, which are not named."""
 
     count: int
 
@@ -234,7 +234,7 @@ class Change:
     kind : Cause
         `Cause.SCHEDULE`, `Cause.CODE` or `Cause.CONFIG`.
     what : tuple of Fact, or str
-        What changed; a stored timeline says it in words.
+        What changed; a stored timeline contains it as text.
     parts : frozenset of Part
         The parts that the change can move; see `parts_of_parameters`.
     modules : frozenset of str
@@ -258,7 +258,7 @@ class Change:
 
     @property
     def exact(self) -> bool:
-        """Whether the transaction of `ledger_version` made the change; else it was made after `version_before`."""
+        """Whether the transaction of `ledger_version` made the change; otherwise it was made after `version_before`."""
         return self.start == self.ledger_version - 1
 
     @property
@@ -307,7 +307,7 @@ class Unread:
         The source, in words.
     why : str
     versions : str
-        Where it could not be read, or changed without being located; nothing was read at all if this is empty.
+        Where it could not be read, or changed without being located; empty if nothing was read at all.
     """
 
     name: str
@@ -326,7 +326,7 @@ class Timeline:
     changes : tuple of Change
         By version and kind.
     modules : tuple of str
-        The modules whose code was looked at, with all they depend on.
+        The modules whose code was examined, with all their dependencies.
     requests : int
         Number of reads.
     unread : tuple of Unread or str
@@ -348,7 +348,7 @@ class Timeline:
     last_time: datetime | None = None
 
     def for_function(self, function: str) -> tuple[Change, ...]:
-        """Return the changes that can move the gas of a function of a module that the timeline is about.
+        """Return the changes that can move the gas of a function, whose module the timeline must cover.
 
         Changes to the gas schedule, to the configuration, and to the code of the function's module or anything that it
         depends on.
@@ -356,7 +356,7 @@ class Timeline:
         Raises
         ------
         InputError
-            If the timeline is not about the module.
+            If the timeline does not cover the module.
         """
         module = module_of(function).wire
         if module not in self.modules:

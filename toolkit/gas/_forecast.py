@@ -2,9 +2,9 @@
 
 A transaction pays the sum of counts times parameters: so many instructions, slots and bytes. A node reports the sums by
 part, not the counts. If parameters change, the new sum of a part is at least its old sum times the smallest ratio of
-the parameters that can be in it, and at most that times the largest ratio. What is known exactly is taken out first:
+the parameters that can be in it, and at most that times the largest ratio. What is known exactly is subtracted first:
 the intrinsic gas of a transaction; storage, which is charged in octas for whole slots and bytes. Sums in gas units are
-rounded up, so each is only known to less than one unit.
+rounded up, so each is known only to within one unit.
 
 All arithmetic is exact, in internal gas units (``txn.gas_unit_scaling_factor`` of them are one gas unit).
 """

@@ -65,7 +65,7 @@ class Gate:
 
     @property
     def passed(self) -> bool:
-        """Whether at least one call was judged, and every regression and every call that was not judged is waived."""
+        """Whether some call was judged, and every regression and every call that could not be judged is waived."""
         return self.judged > 0 and not self.regressions and not self.not_judged
 
     @property

@@ -22,12 +22,12 @@ _MAX_NUMBER = 5
 
 
 class Called(NamedTuple):
-    """What a call is of; two calls that are equal have the same label.
+    """What identifies a call; equal calls have the same label.
 
     Attributes
     ----------
     function : str
-        Its id, or another name of what runs, which is not changed.
+        Its id, or another name for what runs, which is used unchanged.
     type_arguments, arguments : tuple of str
     sender : str
     kind : str
@@ -45,7 +45,7 @@ class Called(NamedTuple):
 
 
 def default_labels(calls: Sequence[Called], taken: Collection[str] = ()) -> list[str]:
-    """Return a short label for each call: ``vault::share_price``, and what differs from calls of the same function.
+    """Return a short label for each call: ``vault::share_price``, plus what distinguishes calls of the same function.
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ def default_labels(calls: Sequence[Called], taken: Collection[str] = ()) -> list
 
 
 def function_names(functions: Sequence[str]) -> list[str]:
-    """Return ids of functions as module and name, with the address where two of them would look the same.
+    """Return function ids as module and name, with the address if two of them would look the same.
 
     Parameters
     ----------
     functions : sequence of str
-        All that are shown together. What follows an id, such as ``<0x1::coin::Coin>(0xb0b)``, is shortened; texts that
-        do not begin with the id of a function are not changed.
+        All ids that are shown together. What follows an id, such as ``<0x1::coin::Coin>(0xb0b)``, is shortened; texts
+        that do not begin with the id of a function are not changed.
 
     Examples
     --------

@@ -90,7 +90,7 @@ class Cause(_Labelled):
 
     @classmethod
     def of(cls, value: object) -> Cause:
-        """Return the cause of a cell; `UNKNOWN` for a missing value or one that is not a cause."""
+        """Return the cause in a cell; `UNKNOWN` for a missing value or a value that is not a cause."""
         return next((cause for cause in cls if cause == str(value)), cls.UNKNOWN)
 
 
@@ -136,7 +136,7 @@ class Origin:
         }
 
     def view(self, call: Call, result: ViewResult, observed_at: datetime) -> dict[str, Any]:
-        """Return the row of a view that answered."""
+        """Return the row of a view that returned a result."""
         return self.row(call, result.ledger_version, observed_at) | {
             "head_version": result.ledger.version if result.ledger else None,
             "gas_used": result.gas_used,
@@ -145,7 +145,7 @@ class Origin:
         }
 
     def failed(self, call: Call, version: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
-        """Return the row of a call that the node refused or that got no answer."""
+        """Return the row of a call that the node rejected or did not respond to."""
         failure = Failure.of(error)
         ledger = error.ledger if isinstance(error, NodeError) else None
         return self.row(call, version, observed_at) | {
@@ -212,7 +212,7 @@ _decode_signature = msgspec.json.Decoder(_Signature).decode
 
 
 def stratum_columns(transaction: UserTransaction) -> dict[str, Any]:
-    """Return the columns of a committed transaction that say what kind of work it did.
+    """Return the columns of a committed transaction that describe what it did.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ MADE_BY_NODE = PRUNED | {"api_disabled", "rejected_by_filter", "version_not_foun
 
 
 def is_no_answer(error_code: str | None) -> bool:
-    """Return whether an error code means that no answer came; such a call says nothing about the ledger."""
+    """Return whether an error code means that the node did not respond; such a call says nothing about the ledger."""
     return error_code in NO_ANSWER
 
 

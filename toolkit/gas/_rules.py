@@ -148,7 +148,7 @@ def read_waivers(waivers: Any) -> tuple[Waiver, ...]:
     Raises
     ------
     StudyError
-        If a waiver is not valid, or a second one is for the same call or source; names the waiver.
+        If a waiver is not valid, or two waivers are for the same call or source; the message names the waiver.
     """
     if not isinstance(waivers, list | tuple):
         raise StudyError(f"waivers: expected a list, got {shorten(waivers)}")
@@ -164,9 +164,9 @@ def read_waivers(waivers: Any) -> tuple[Waiver, ...]:
 
 
 def matching(name: str, labels: Collection[str]) -> set[str]:
-    """Return the labels that a name in a waiver means.
+    """Return the labels that a name in a waiver matches.
 
-    A name that is a label means that call only, because labels may contain the characters of patterns. Any other name
+    A name that is a label means only that call, because labels may contain the characters of patterns. Any other name
     is a pattern with ``*``, ``?`` and ``[...]``.
     """
     return {name} if name in labels else {label for label in labels if fnmatchcase(label, name)}

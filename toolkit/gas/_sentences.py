@@ -57,7 +57,7 @@ _MAX_LISTED = 6
 
 
 def run_lines(steps: pd.DataFrame, coverage: Coverage, committed: Sequence[CommittedCall] = ()) -> list[str]:
-    """Return what a run found as lines: the steps, or that there are none, notes, then the calls that were not judged.
+    """Return what a run found, as lines: steps or that there are none, notes, then calls that were not judged.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def run_lines(steps: pd.DataFrame, coverage: Coverage, committed: Sequence[Commi
     coverage : Coverage
         As `Run.coverage`.
     committed : sequence of CommittedCall
-        What the analysis of committed transactions says beside its steps.
+        What the analysis of committed transactions found besides steps.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def run_lines(steps: pd.DataFrame, coverage: Coverage, committed: Sequence[Commi
 
 
 def not_located_sentences(steps: pd.DataFrame) -> list[str]:
-    """Return how to locate the steps of views that are not exact, in one sentence; empty if all are.
+    """Return one sentence on how to locate the steps of views that are not exact; empty if all are.
 
     Parameters
     ----------
@@ -110,12 +110,12 @@ def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str
 
 
 def not_compared_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
-    """Return which committed transactions could not be compared: not read, or too few of their kind."""
+    """Return which committed transactions could not be compared: not read, or too few in their stratum."""
     return [f"{_whose(call, committed, name)}: {text}." for call in committed for text in _not_compared_of(call, name)]
 
 
 def not_steps_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
-    """Return what moves committed gas without being a step: growth, the mix, and borders of whole units."""
+    """Return what moves committed gas without being a step: growth, the mix, and rounding to whole units."""
     return [f"{_whose(call, committed, name)}: {text}." for call in committed for text in _not_steps_of(call, name)]
 
 
@@ -320,7 +320,7 @@ def between_text(found: Sequence[StepGroup]) -> str:
 
 
 def change_name(change: StepChange, name: Renderer) -> str:
-    """Return the label of a call, and the kind of its committed transactions if there are several."""
+    """Return the label of a call, and the stratum of its committed transactions if there are several."""
     return f"{name(change.label, _MAX_LABEL)}{_of_kind(change.stratum, name) if change.stratum else ''}"
 
 
@@ -363,7 +363,7 @@ def change_text(change: StepChange, name: Renderer) -> str:
 
 
 def short_change(change: StepChange, name: Renderer) -> str:
-    """Return a change for a place that shows gas on both sides already: the factor or percentage, and the steps.
+    """Return a change for a context that already shows gas on both sides: the factor or percentage, and the steps.
 
     For committed transactions: the factor or percentage, the parts with their bounds, the numbers of transactions that
     were compared, and the reasons for caution.
@@ -463,7 +463,7 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def gate_lines(gate: Gate, name: Renderer) -> list[str]:
-    """Return whether a gate passed, its rules, and the calls that regressed, could not be judged or are waived.
+    """Return whether a gate passed, its rules, and the calls that regressed, could not be judged, or are waived.
 
     Parameters
     ----------
@@ -497,7 +497,7 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
 
 
 def age_text(age: RunAge) -> str:
-    """Return to which version of each node a run is complete, and how long ago that was read."""
+    """Return up to which version of each node a run is complete, and how long ago that was read."""
     fixed = "" if age.labels else "; its versions are fixed, so it does not age"
     return f"the run is complete to {_reached_text(age)}{fixed}"
 
@@ -542,7 +542,7 @@ def _reason_text(one: Regression | NotJudged, name: Renderer) -> str:
 
 
 def counts_text(comparison: Comparison) -> str:
-    """Return the number of calls of each kind."""
+    """Return the number of calls that were added, removed, changed and so on."""
     counts = ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items() if count)
     model = " (gas of the embedded node is a model)" if comparison.calls["model"].any() else ""
     return f"{counts or 'no calls'}{model}"
@@ -623,7 +623,7 @@ def _labels(rows: pd.DataFrame, name: Renderer) -> str:
 
 
 def _order(row: Mapping[str, Any]) -> tuple[bool, float]:
-    """Order rows: calls that fail now or got no answer first, then by the relative rise."""
+    """Order rows: calls that fail now or got no response first, then by the relative rise."""
     failed = row["error_after"] is not None or row["success_after"] is False
     rise = row["change_percent"]
     return failed, rise if rise is not None else float(row["change"] or 0)

@@ -1,6 +1,6 @@
-"""Readings of gas in any form that the toolkit returns, as observation frames split by call.
+"""Gas in any form that the toolkit returns, as observation frames split by call.
 
-`as_observations` makes an observation frame of frames of views and transactions and of simulations; `series_of` splits
+`as_observations` converts frames of views or transactions, and simulations, to an observation frame; `series_of` splits
 it into one `CallSeries` per call, source and node.
 """
 
@@ -78,9 +78,9 @@ class CallSeries:
     def line(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the vertices of the gas line.
 
-        Between adjacent versions the change is at the later one, and the line steps there. Between observations further
-        apart the version of the change is not known, and the line is a slope. Observations equal to both neighbours are
-        omitted. NaN interrupts the line.
+        If two versions are adjacent, the change is at the later one, and the line steps there. Between observations
+        further apart, the version of the change is not known, and the line slopes. Observations equal to both
+        neighbours are omitted. NaN interrupts the line.
 
         Returns
         -------
@@ -110,7 +110,7 @@ def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str) -> None:
     frame : DataFrame
     columns : sequence of str
     what : str
-        What needs them, in the plural, for the message.
+        What requires them, in the plural, for the message.
 
     Raises
     ------
@@ -132,14 +132,14 @@ def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str) -> None:
 def as_observations(
     given: Any, *, figure: str, columns: Sequence[str] = _GAS_COLUMNS, by_function: bool = False
 ) -> pd.DataFrame:
-    """Return readings of gas in any form that the toolkit returns as an observation frame.
+    """Return gas in any form that the toolkit returns as an observation frame.
 
     Parameters
     ----------
     given : DataFrame, or an object with ``transactions``, or an iterable or mapping of these
         ``run.observations``; a frame of `fetch_views`; ``transactions`` of `fetch_transactions`, `fetch_simulations` or
-        a simulation, or what has them. Errors in an iterable, such as the ``results`` of simulations, are skipped. The
-        names of a mapping are the labels.
+        a simulation, or an object that has them. Errors in an iterable, such as the ``results`` of simulations, are
+        skipped. The keys of a mapping are the labels.
     figure : str
         Name of the figure, for messages.
     columns : sequence of str

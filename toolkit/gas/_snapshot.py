@@ -109,7 +109,7 @@ class Line:
     fails : str or None
         Error code or VM status of a call that fails.
     count : int or None
-        Number of committed transactions of the median.
+        Number of committed transactions behind the median.
     """
 
     node: str
@@ -153,7 +153,7 @@ def taken(run: Run) -> Snapshot:
     Raises
     ------
     StudyError
-        If the run is not complete, or a call got no answer, because a snapshot must not lack a call without saying so.
+        If the run is not complete, or the node did not respond to a call: a snapshot must not omit a call silently.
     """
     if not run.complete:
         raise StudyError(f"{run.path}: a snapshot requires a complete run; run the same study into the folder again")
@@ -199,7 +199,7 @@ def _facts(plan: NodeRun) -> NodeFacts:
 
 
 def snapshot_text(snapshot: Snapshot) -> str:
-    """Return a snapshot as the text of its file: TOML, one line a call, sorted; equal for equal snapshots.
+    """Return a snapshot as the text of its file: TOML, one line per call, sorted; equal for equal snapshots.
 
     Parameters
     ----------
@@ -243,8 +243,8 @@ def read_snapshot(path: str | Path) -> Snapshot:
     Raises
     ------
     StudyError
-        If the file cannot be read, is not TOML, or contains a value that is not valid; the message has the line, what
-        was expected and what was got.
+        If the file cannot be read, is not TOML, or contains a value that is not valid; the message states the line,
+        what was expected and what was found.
     """
     text = text_of(path, "snapshot")
     numbers = {line.partition(" = ")[0]: number for number, line in enumerate(text.split("\n"), start=1)}
@@ -314,7 +314,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     snapshot : Snapshot
     run : Run
     name : str, default "snapshot"
-        Name of the snapshot in texts, such as its path.
+        Name of the snapshot in messages, such as its path.
 
     Returns
     -------
@@ -325,7 +325,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     Raises
     ------
     StudyError
-        If the run is not complete, or a call got no answer.
+        If the run is not complete, or the node did not respond to a call.
     """
     now = taken(run)
     frames = [_frame(one, run.study) for one in (snapshot, now)]
@@ -364,19 +364,19 @@ def check_snapshot(
 ) -> Gate:
     """Judge a comparison with a snapshot by the rules of the run's study.
 
-    Without thresholds any rise is a regression. A call whose failure is in the snapshot may go on failing alike. The
-    median of committed transactions is judged by the limits of the call.
+    Without thresholds, any rise is a regression. A call that fails in the snapshot may keep failing in the same way.
+    The median of committed transactions is judged by the limits of the call.
 
     Parameters
     ----------
     comparison : Comparison
-        Made by `compare_snapshot`.
+        As returned by `compare_snapshot`.
     waivers : sequence of Waiver or mapping, optional
         Waivers to use instead of the study's.
     today : date, optional
         Today's date in UTC by default.
     max_age : timedelta, optional
-        Maximum age of what the run read up to the head; by default it was read just now.
+        Maximum age of what the run read up to the head; by default, what it read is treated as current.
 
     Returns
     -------

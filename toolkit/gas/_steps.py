@@ -1,7 +1,7 @@
 """Steps: changes of a call's gas, success or error between neighbouring observations; drifts and groups of them.
 
-A frame of observations becomes steps (`steps_of`); steps of a drift are merged (`merge_drift`) and steps that one cause
-made at one place of the ledger are grouped (`step_groups`). Reports, figures and ``run.explain()`` all show the groups.
+A frame of observations becomes steps (`steps_of`); steps of a drift are merged (`merge_drift`) and steps with one cause
+at one place on the ledger are grouped (`step_groups`). Reports, figures and ``run.explain()`` all show the groups.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Step:
 
     @property
     def exact(self) -> bool:
-        """Whether the two versions are adjacent, so that one transaction made the step."""
+        """Whether the two versions are adjacent, so that a single transaction caused the step."""
         return self.version_after == self.version_before + 1
 
     @property
@@ -103,7 +103,7 @@ class Step:
 
     @property
     def change_percent(self) -> float | None:
-        """Change as a percentage of the gas before; None if that is 0 or unknown."""
+        """Change as a percentage of the gas before; None if the latter is 0 or unknown."""
         return None if self.change is None or not self.gas_before else 100.0 * self.change / self.gas_before
 
 
@@ -145,7 +145,7 @@ class PartChange:
     before, after : int
         Levels, rounded to whole units.
     low, high : float
-        Bounds of the change, 95 %, rounding included.
+        95 % bounds of the change, including rounding.
     """
 
     part: str
@@ -157,7 +157,7 @@ class PartChange:
 
 @dataclass(frozen=True)
 class StepChange:
-    """How one call changed: one step, the steps of one stretch of a drift, or one kind of committed transactions.
+    """How one call changed: one step, the steps of one stretch of a drift, or a step of one stratum.
 
     Attributes
     ----------
@@ -170,9 +170,9 @@ class StepChange:
     error_before, error_after : str or None
         Error code if the call failed.
     success_before, success_after : bool or None
-        False if the execution failed; None if the call was refused, so that it was not executed.
+        False if the execution failed; None if the call was rejected and therefore not executed.
     stratum : str
-        Kind of committed transactions; empty for views. Their gas is the mean of the transactions compared, rounded.
+        Stratum of committed transactions; empty for views. Its gas is the mean of the transactions compared, rounded.
     parts : tuple of PartChange
         The parts of committed gas that changed.
     count_before, count_after : int or None
@@ -198,7 +198,7 @@ class StepChange:
 
     @property
     def size(self) -> float:
-        """Absolute logarithm of the ratio of gas; a call that stops answering counts as a factor of 4."""
+        """Absolute logarithm of the ratio of gas; a call that stops returning a result counts as a factor of 4."""
         if self.gas_before is None:
             # A call that starts to answer is worth showing, but nothing became more expensive.
             return _NEW_CALL_SIZE if self.gas_after is not None else 0.0
@@ -242,7 +242,7 @@ class StepGroup:
 
     @property
     def weight(self) -> float:
-        """Sum of the sizes of the changes; groups are chosen by it if there are too many to show."""
+        """Sum of the sizes of the changes, by which groups are chosen if there are too many to show."""
         return sum(change.size for change in self.changes)
 
 
@@ -298,7 +298,7 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
 
 
 def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
-    """Return the change of a call from its row, or of a kind of committed transactions from the rows of its parts."""
+    """Return the change of a call from its row, or of a stratum from the rows of its parts."""
     if not rows[0].get("part"):
         known = {name: rows[0].get(name) for name in _OF_VIEWS}
         return StepChange(**known | {"source": known["source"] or Source.VIEW.value})
@@ -407,8 +407,8 @@ class Unjudged:
     readings : int
         Number of observations with gas.
     failures : int
-        Number of observations without gas. Each one of committed transactions is a range of versions that could not
-        be read.
+        Number of observations without gas. For committed transactions, each is a range of versions that could not be
+        read.
     min_gas, max_gas : int or None
         Gas units; None if no observation has gas.
     reason : str

@@ -1,4 +1,4 @@
-"""Studies and runs: `Study` says what to observe on which nodes at which versions, `Run` holds the observations.
+"""Studies and runs: `Study` states what to observe on which nodes at which versions; `Run` holds the observations.
 
 Both are in one module because each makes the other: `Study.run` returns a `Run`, and `Run.study` is a `Study`.
 """
@@ -69,8 +69,9 @@ class Study(StudyFields):
         The ledger versions at which views are read.
     node : str, Node, Ledger or Archive, default "embedded"
         Where to read. An archive contains only committed transactions. A `toolkit.embedded.Ledger` exists in this
-        process only: its runs can be opened, compared and reported anywhere, but continuing a run requires the ledger.
-        A user name and password in a URL are never written to `nodes`, documents, digests, run folders or pickles.
+        process only: anyone can open and compare its runs and write reports about them, but continuing a run requires
+        the ledger. A user name and password in a URL are never written to `nodes`, documents, digests, run folders or
+        pickles.
     nodes : sequence of str, optional
         Several nodes to use instead of `node`.
     title : str, default "Gas study"
@@ -83,8 +84,8 @@ class Study(StudyFields):
         Maximum number of requests started per second on each named node; a `Node` has its own limit.
     use_api_key : bool, default False
         Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL. The key is always sent to public
-        networks given by name, and a `Node` has its own credentials. A study file cannot set this option, because the
-        file may be someone else's.
+        networks that are given by name, and a `Node` has its own credentials. A study file cannot set this option,
+        because someone else may have written it.
 
     Raises
     ------
@@ -342,8 +343,8 @@ class Study(StudyFields):
     def plan(self) -> Plan:
         """Return what a run would send, how long it would take and what it could not read, without running the study.
 
-        To make the plan, only the head, the oldest version and the called modules of each node are requested, and block
-        times if versions are given as dates.
+        To make the plan, only each node's head, oldest version and called modules are requested, and block times if
+        versions are given as dates.
 
         Returns
         -------
@@ -372,10 +373,10 @@ class Study(StudyFields):
     ) -> Run:
         """Observe every call, and store the observations as a run.
 
-        A run can be interrupted at any time, by Ctrl-C, a kill or a full disk; repeat the call to continue it. If the
-        run is complete, repeating the call reads only what is new: simulations at the current head, and, if the plan
-        ends at the head, the versions above the last one read. A step search covers the new versions with a separate
-        grid. `Run.earlier` describes the previous run. Calls with fixed versions are not read again.
+        A run can be interrupted at any time, by Ctrl-C, a kill signal or a full disk; repeat the call to continue it.
+        If the run is complete, repeating the call reads only what is new: simulations at the current head, and, if the
+        plan ends at the head, the versions above the last one read. A step search covers the new versions with a
+        separate grid. `Run.earlier` describes the previous run. Calls with fixed versions are not read again.
 
         If the gas of a view differs between two neighbouring versions of a plan, the run bisects down to the
         transaction that changed it, with at most 400 further requests for each view (`Plan.further_requests`). The
@@ -414,13 +415,13 @@ class Study(StudyFields):
         StudyError
             If calls are not valid at any of their versions, as in `plan`; if the folder contains other files, or a run
             of another study, chain or history; if the node has pruned transactions that come after those in the run,
-            leaving a gap; if another run is writing to the folder; or if no scheduler answers.
+            leaving a gap; if another run is writing to the folder; or if no scheduler responds.
         RunStopped
             If the folder cannot be written, the executor fails, a node asks for a long wait, or a node starts serving
-            another ledger. The latter is detected by the chain id of each answer, and by reading a transaction again
-            before rows are written, so the folder never contains rows of the other ledger.
+            another ledger. Another ledger is detected by the chain id of each response, and by reading a transaction
+            again before rows are written, so the folder never contains rows of that ledger.
         NodeUnreachable
-            If a node stops answering. Earlier answers are stored.
+            If a node stops responding. Earlier results are stored.
         KeyboardInterrupt
             On Ctrl-C; the message says what is stored and where.
 
@@ -703,25 +704,25 @@ class Run:
 
     @cached_property
     def levels(self) -> pd.DataFrame:
-        """Levels of committed gas: one row per call, kind of transaction and stretch between steps."""
+        """Levels of committed gas: one row per call, stratum and stretch between steps."""
         return frame_of_rows(LEVELS, [row for call in self._committed for row in call.levels])
 
     @cached_property
     def growth(self) -> pd.DataFrame:
         """Growth of committed gas as the state grows, as slopes per 1,000 versions; a slope is not a step.
 
-        One row per call, kind of transaction, part of the gas, and stretch between steps that has a slope.
+        One row per call, stratum, part of the gas, and stretch between steps that has a slope.
         """
         return frame_of_rows(GROWTH, [row for call in self._committed for row in call.growth])
 
     @cached_property
     def mix(self) -> pd.DataFrame:
-        """Changes in the mix of committed transactions, one row per kind; a change in mix is not a step."""
+        """Changes in the mix of committed transactions, one row per stratum; a change in mix is not a step."""
         return frame_of_rows(MIX, [row for call in self._committed for row in call.mix])
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """One line for each call that failed at every version, most likely because of a mistake in the study."""
+        """One line for each call that failed at every version, which is most likely a mistake in the study."""
         several = len(self.record.nodes) > 1
         return tuple(
             visible(
@@ -736,8 +737,8 @@ class Run:
     def explain(self) -> str:
         """Describe each step (version, size and cause), then everything that is not a step or was not judged.
 
-        Views are judged between neighbouring observations; committed transactions within each kind, at each change to
-        gas schedule, code or configuration. After the steps come growth, shifts in the mix of transactions, and what
+        Views are judged between neighbouring observations; committed transactions within each stratum, at each change
+        to gas schedule, code or configuration. After the steps come growth, shifts in the mix of transactions, and what
         could not be compared. The last lines name the calls that were not judged, such as simulations, with the reason.
 
         Returns

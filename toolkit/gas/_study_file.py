@@ -80,7 +80,7 @@ class VersionChoice(FileModel):
 
     @cached_property
     def parsed(self) -> VersionPlan | Sequence[int]:
-        """The range of a step search, or the plan; versions that are listed are not resolved."""
+        """The range of a step search, or the plan; listed versions are not resolved."""
         return VersionPlan.parse(self.written) if isinstance(self.written, str) else self.written or [-1]
 
     @cached_property
@@ -154,7 +154,7 @@ def read_toml(source: str | Path, what: str) -> dict[str, Any]:
     ----------
     source : str or Path
     what : str
-        What is read, for messages: ``study``, which may also be the name of one that is part of the package, or other.
+        What is read, for messages, such as ``study``, which may also be the name of a study in the package.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def toml_of(text: str, source: str | Path, what: str) -> dict[str, Any]:
 
 
 def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
-    """Read a TOML file that has ``[[waiver]]`` entries only.
+    """Read a TOML file that has only ``[[waiver]]`` entries.
 
     Raises
     ------
@@ -267,7 +267,7 @@ def write_starter(path: str | Path) -> Path:
 
 
 def toml_value(value: Any) -> str:
-    """Return a value of TOML; None, of an Option, becomes the form that nodes accept."""
+    """Return a TOML value; None, for an Option, becomes the form that nodes accept."""
     match value:
         case None:
             return "{ vec = [] }"
@@ -310,7 +310,7 @@ def _toml_table(head: str, content: Mapping[str, Any]) -> str:
 
 
 def write_study(text: str, path: str | Path, *, overwrite: bool = False) -> Path:
-    """Write the text of a study file whole or not at all; see `Study.save`."""
+    """Write the text of a study file atomically; see `Study.save`."""
     place = Path(path)
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:

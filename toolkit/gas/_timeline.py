@@ -35,7 +35,7 @@ def timeline(
     initial: int = DEFAULT_INITIAL,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Find every change that could have moved gas: to the gas schedule, the configuration, or the code of modules.
+    """Find every change to the gas schedule, the configuration or the code of modules that could have moved gas.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ _ABOUT = ("first", "last", "requests", "initial")
 
 
 def timeline_frame(timeline: Timeline) -> pd.DataFrame:
-    """Return the changes of a timeline as a frame; what else it says is in the ``attrs``."""
+    """Return the changes of a timeline as a frame; its other content is in the ``attrs``."""
     frame = frame_of_rows(TIMELINE, list(map(_change_row, timeline.changes)))
     times = {"first_time": timeline.first_time, "last_time": timeline.last_time}
     frame.attrs |= {name: getattr(timeline, name) for name in _ABOUT} | {

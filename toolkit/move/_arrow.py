@@ -37,10 +37,10 @@ def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:  # noqa:
     Returns
     -------
     pyarrow.DataType
-        Integers have their own width and sign, wide ones an extension type of the toolkit; addresses and strings are
-        string, ``vector<u8>`` is binary, a vector is a list, a struct is a struct, an Option has the type of its
-        element, an enum is a struct of ``__variant__`` and the fields of all variants, and untyped values are string
-        (JSON text).
+        Integers have their own width and sign, and wide integers an extension type of the toolkit; addresses and
+        strings are string, ``vector<u8>`` is binary, a vector is a list, a struct is a struct, an Option has the type
+        of its element, an enum is a struct of ``__variant__`` and the fields of all variants, and untyped values are
+        string (JSON text).
 
     Examples
     --------
@@ -107,7 +107,7 @@ def column(layout: Layout, values: Sequence[Any], *, decoded: bool = False) -> p
     values : sequence, shape (n,)
         Python values as `decode_json` and `decode_bcs` return them; None is null.
     decoded : bool, default False
-        Whether the values were decoded by this very layout, so that they are known to fit.
+        Whether the values were decoded with this same layout, so that they are known to fit.
 
     Returns
     -------
@@ -222,8 +222,8 @@ def field_columns(layout: Layout, array: pa.StructArray) -> list[tuple[str, pa.A
     Returns
     -------
     list of (str, pyarrow.Array)
-        Name and column of shape (n,) of each field, null in the rows in which the struct is null. Wide integers, which
-        are decimal strings inside a struct, have an extension type of the toolkit.
+        Name and column, of shape (n,), of each field; null in the rows in which the struct is null. Wide integers,
+        which are decimal strings inside a struct, have an extension type of the toolkit.
 
     Raises
     ------

@@ -97,7 +97,7 @@ class Reader:
 
     @property
     def remaining(self) -> int:
-        """Number of bytes that are not read yet."""
+        """Number of bytes that have not been read yet."""
         return len(self.data) - self.position
 
     def fixed(self, length: int) -> bytes:
@@ -182,7 +182,7 @@ class Reader:
         return address_from_bytes(self.fixed(ADDRESS_LENGTH))
 
     def end(self) -> None:
-        """Raise if bytes are left."""
+        """Raise SchemaError if bytes are left."""
         if self.remaining:
             raise SchemaError(f"byte {self.position}: expected the end of the data, {self.remaining} bytes left")
 
@@ -363,8 +363,8 @@ def write_type_tag(writer: Writer, tag: tags.TypeTag, depth: int = 0) -> None:
     Raises
     ------
     InputError
-        If the type contains what only ABIs contain (a type parameter, a reference outside a function type), or nests
-        deeper than `MAX_TYPE_DEPTH`.
+        If the type contains something that occurs only in ABIs (a type parameter, a reference outside a function type),
+        or nests deeper than `MAX_TYPE_DEPTH`.
 
     Examples
     --------

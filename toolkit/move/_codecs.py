@@ -1,4 +1,4 @@
-"""What the kinds of layouts share: their interface, cached codecs, and the exception for a value that does not fit.
+"""What all kinds of layouts share: their interface, cached codecs, and the exception for a value that does not fit.
 
 A codec of a layout is compiled once, into closures, and cached: a sweep decodes thousands of values of one layout.
 """
@@ -33,9 +33,9 @@ MAX_NAMES = 5  # enough to recognise an object
 class Kind(msgspec.Struct, frozen=True, cache_hash=True):
     """Base of the layouts: a kind of Move type with its codecs.
 
-    A kind without parts has them as methods: `from_json`, `to_json`, `read`, `write`, `argument` and `from_argument`.
-    One with parts compiles them for its parts: `json_decoder`, `json_encoder`, `bcs_decoder`, `bcs_encoder` and
-    `argument_decoder`.
+    A kind without parts implements them as methods: `from_json`, `to_json`, `read`, `write`, `argument` and
+    `from_argument`. A kind with parts compiles them for its parts: `json_decoder`, `json_encoder`, `bcs_decoder`,
+    `bcs_encoder` and `argument_decoder`.
 
     Python values are bool, int, str (canonical addresses, strings), bytes, list, and dict with the fields in declared
     order. An Option is None or its element; an Option of an Option is None or ``{"vec": [element]}``, whose element may
@@ -187,7 +187,7 @@ def raise_schema_error(mismatch: Mismatch, where: str) -> NoReturn:
 
 
 def preview(value: Any) -> str:
-    """Return text that describes an object by its keys and any other value by its kind."""
+    """Return a description of an object by its keys, and of any other value by its kind."""
     if isinstance(value, dict) and value:
         keys = ", ".join(shorten(key, 30) for key in list(value)[:MAX_NAMES])
         return f"object with {keys}{', ...' if len(value) > MAX_NAMES else ''}"

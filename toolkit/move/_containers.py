@@ -244,7 +244,7 @@ class OptionOf(Kind, frozen=True):
 
 
 def option_items(value: Any, element: Layout) -> list[Any]:
-    """Return the list in ``{"vec": [...]}``, of at most one element; raise `Mismatch` for anything else."""
+    """Return the list in ``{"vec": [...]}``, with at most one element; raise `Mismatch` for anything else."""
     if type(value) is dict and len(value) == 1:
         items = value.get("vec")
         if type(items) is str and element == _BYTE:

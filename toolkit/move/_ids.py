@@ -1,6 +1,6 @@
 """Identifiers: account addresses, Move names, module and function ids, table handles; hex-encoded bytes.
 
-Any accepted form of an address is read, and the canonical form is returned. Canonical is AIP-40
+Functions accept any form of an address and return the canonical form, AIP-40
 (https://github.com/aptos-foundation/AIPs/blob/main/aips/aip-40.md): ``0x0`` to ``0xf`` in short form, every other
 address as 0x and 64 hex digits. The REST API itself omits leading zeros; `wire_address` returns that form.
 """

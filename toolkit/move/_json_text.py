@@ -1,6 +1,6 @@
-"""JSON text from a node: parsing, and u64 numbers, which are strings of decimal digits there.
+"""JSON text from a node: parsing, and u64 numbers, which JSON contains as strings of decimal digits.
 
-Hostile, malformed and very deep input raises SchemaError and nothing else.
+Hostile, malformed and deeply nested input raises SchemaError and nothing else.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def decode_with(decoder: msgspec.json.Decoder[_T], text: bytes | msgspec.Raw) ->
     Raises
     ------
     SchemaError
-        If the text is not JSON, not UTF-8, nested too deeply, or of another shape.
+        If the text is not JSON, not UTF-8, nested too deeply, or has another shape.
     """
     try:
         return decoder.decode(text)

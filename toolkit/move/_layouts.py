@@ -1,7 +1,7 @@
-"""Layouts: Move types with every struct resolved, which is all that reading and writing a value requires.
+"""Layouts: Move types with every struct resolved, which is all that is needed to read and write a value.
 
-`resolve_layout` makes the layout of a type from module ABIs: it substitutes generic parameters, looks structs up across
-modules, and rejects types that contain themselves or are too large. A type without an ABI becomes `Untyped`.
+`resolve_layout` creates the layout of a type from module ABIs: it substitutes generic parameters, looks structs up
+across modules, and rejects types that contain themselves or are too large. A type without an ABI becomes `Untyped`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Messages of a node about arguments that it refuses, and the checks that have them.
+"""A node's messages about arguments that it rejects, and the checks that raise them.
 
-The words are those of the node's JSON library for kinds (``invalid type: number, expected a string``) and of its
+The wording is that of the node's JSON library for kinds (``invalid type: number, expected a string``) and of its
 standard library for digits (``invalid digit found in string``).
 """
 
@@ -71,7 +71,7 @@ def quoted(text: str) -> str:
 
 
 def hex_problem(text: str) -> str:
-    """Return which character is not a hex digit, in the words of the node's hex library; empty if all are."""
+    """Return which character is not a hex digit, as worded by the node's hex library; empty if all are."""
     match = _HEX.match(text)
     end = match.end() if match else 0
     return "" if end == len(text) else f"Invalid character {text[end]!r} at position {end}"

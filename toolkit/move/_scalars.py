@@ -311,7 +311,7 @@ def _address_text(value: Any, form: Callable[[str], str]) -> str:
 
 
 def address_argument(value: Any) -> str:
-    """Return an address, or the object that has one as ``inner``, as the JSON of an argument."""
+    """Return an address, or an object with an address as ``inner``, as the JSON of an argument."""
     given = value["inner"] if isinstance(value, Mapping) and set(value) == {"inner"} else value
     if isinstance(given, str):
         try:

@@ -1,4 +1,4 @@
-"""Move types as values: read from text, substituted, printed in canonical form. All are frozen and hashable."""
+"""Move types as values: parsed from text, substituted, printed in canonical form. All are frozen and hashable."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def _format_operand(tag: TypeTag, *, wire: bool) -> str:
 
 
 def is_signer(tag: TypeTag) -> bool:
-    """Return whether a parameter is a signer or a reference to one; callers do not pass those.
+    """Return whether a parameter is a signer or a reference to one, which callers do not pass.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def substitute(tag: TypeTag, type_arguments: Sequence[TypeTag]) -> TypeTag:
     tag : TypeTag
         The type.
     type_arguments : sequence of TypeTag
-        What replaces each parameter. A parameter beyond the end of the sequence stays unchanged.
+        Replacement for each parameter. A parameter beyond the end of the sequence stays unchanged.
 
     Returns
     -------

@@ -203,9 +203,9 @@ def encode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     layout : Layout
         Layout of the parameter's type.
     value : object
-        A Python value, or the JSON that a node accepts or prints: an int or its digits, bytes or 0x-hex; for an Option
-        None, the element or ``{"vec": [...]}``, also for an Option of an Option; for an enum
-        ``{"__variant__": "Name", ...}`` or ``{"Name": {...}}``.
+        A Python value, or the JSON that a node accepts or prints: an int or its digits, bytes or 0x-hex; for an Option,
+        None, the element or ``{"vec": [...]}``, also for an Option of an Option; for an enum ``{"__variant__": "Name",
+        ...}`` or ``{"Name": {...}}``.
     where : str, default "arguments[0]"
         Name of the argument in messages.
 
@@ -255,7 +255,7 @@ def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     Raises
     ------
     SchemaError
-        If a node refuses the value; the message is the node's.
+        If a node would reject the value; the message is the node's.
 
     Examples
     --------
@@ -279,7 +279,7 @@ invalid type: number, expected a string
 
 
 class DeclaredTable(NamedTuple):
-    """A table that a value holds.
+    """A table inside a value.
 
     Attributes
     ----------
@@ -288,7 +288,7 @@ class DeclaredTable(NamedTuple):
     key_type, value_type : str
         Move types of its declaration.
     field : str
-        Fields that lead to it, such as ``records`` or ``pools[0].orders``.
+        Path of fields to it, such as ``records`` or ``pools[0].orders``.
     """
 
     handle: str

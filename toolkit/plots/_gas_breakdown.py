@@ -51,8 +51,8 @@ def gas_breakdown(
         Simulations (one, a list, or a mapping of names to simulations), results of `fetch_simulations` or
         `fetch_transactions` or their frame ``transactions``, or ``run.observations``. Rows without a split (views) are
         omitted. If a call was simulated several times, the last simulation is drawn. Committed transactions of a call
-        have one bar per kind (such as failed transactions), which shows the last transaction of that kind. At most 40
-        bars are drawn, those with the most gas.
+        have one bar per stratum (such as failed transactions), which shows its last transaction. At most 40 bars are
+        drawn, those with the most gas.
     parts : list of {"execution", "io", "storage"}, optional
         Parts to draw; all by default. Leaving out storage can help, since new storage often costs far more than the
         other parts. If given, the number at the end of a bar is the sum of these parts.
@@ -64,7 +64,7 @@ def gas_breakdown(
     Returns
     -------
     Axes
-        x in gas units; one bar per call and source, and per kind of committed transactions, in call order.
+        x in gas units; one bar per call and source, and per stratum of committed transactions, in call order.
 
     Raises
     ------
@@ -103,19 +103,19 @@ def gas_breakdown(
 
 
 def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return the gas split of each call and source with all parts in gas units; of committed transactions by kind.
+    """Return the gas split of each call and source, all parts in gas units; for committed transactions, by stratum.
 
     Parameters
     ----------
     observations : DataFrame
-        As `Run.observations`; with the column ``slots_created`` the kinds of committed transactions have it too.
+        As `Run.observations`; if the column ``slots_created`` is present, the strata distinguish it too.
 
     Returns
     -------
     DataFrame
-        ``label``, ``source``, ``kind`` (empty if the call has one), ``count`` (transactions of that kind), ``success``
-        (bool), ``total``, ``execution``, ``io`` and ``storage`` (float64, gas units) of the last of them. Storage is 0
-        if the gas unit price is 0, since nothing is charged then.
+        ``label``, ``source``, ``kind`` (the stratum; empty if the call has only one), ``count`` (transactions in it),
+        ``success`` (bool), ``total``, ``execution``, ``io`` and ``storage`` (float64, gas units) of the last of them.
+        Storage is 0 if the gas unit price is 0, since nothing is charged then.
     """
     rows = observations[observations["execution_gas_units"].notna()]
     if "ledger_version" in rows.columns:

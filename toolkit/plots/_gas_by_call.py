@@ -54,8 +54,8 @@ def gas_distribution(
     """Draw a histogram of gas for each call, one call per row.
 
     Each row has its own height scale: the tallest bar, at the most frequent gas, fills the row. A tick marks the
-    median, which is always an observed value: the lower of the middle two if their number is even. Simulations of one
-    function share a row, whatever their arguments. Failed executions, which also cost gas, are drawn paler and are
+    median, which is always an observed value: for an even number of values, the lower of the middle two. Simulations of
+    one function share a row, whatever their arguments. Failed executions, which also cost gas, are drawn paler and are
     explained in the legend. The axis is logarithmic if gas differs by a factor of 20 or more.
 
     Parameters
@@ -204,7 +204,8 @@ def gas_heatmap(
     observations : DataFrame, or several of them
         As in `gas_by_version`; rows of ``view@version`` are drawn.
     timeline : DataFrame, optional
-        A frame from `toolkit.timeline`. Its changes are marked below the rows, in the colour and shape of each cause.
+        A frame from `toolkit.timeline`. The timeline's changes are marked below the rows, in the colour and shape of
+        each cause.
     x : {"version", "both"}, default "version"
         With "both", ticks show versions and dates, as in `gas_by_version`.
     calls : sequence of str, optional

@@ -1,4 +1,4 @@
-"""The figure of a profile: which functions the gas of a call is spent in, as an icicle."""
+"""The figure of a profile: the functions in which a call spends its gas, as an icicle."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def gas_by_function(
     """Draw the functions in which a call spends its gas as an icicle, with callers above the functions they call.
 
     The width of a box is the function's gas, including the functions it calls. The coloured boxes below a function are
-    its own charges, by kind. Functions that use more gas are further to the left. Names are drawn where they fit.
+    its own charges, by category. Functions that use more gas are further to the left. Names are drawn where they fit.
 
     Parameters
     ----------

@@ -72,11 +72,12 @@ def gas_by_version(
         A frame from `Run.steps`. Each step is marked with the colour and shape of its cause. An interval is a band with
         a hollow mark in the middle. Marks for committed transactions are at the mean gas of the transactions compared.
     levels : DataFrame, optional
-        A frame from `Run.levels`. Draws the level of each kind of committed transaction as a line that follows the
-        steps of that kind; the transactions become small dots. For a call with more than 6 kinds, only the 6 most
+        A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that follows the
+        steps of that stratum; the transactions become small dots. For a call with more than 6 strata, only the 6 most
         frequent are drawn.
     timeline : DataFrame, optional
-        A frame from `toolkit.timeline`. Its changes are marked at the bottom, in the colour and shape of each cause.
+        A frame from `toolkit.timeline`. The timeline's changes are marked at the bottom, in the colour and shape of
+        each cause.
     x : {"version", "time", "both"}, default "version"
         With "time", the axis is scaled by time and ticks show dates; with "both", it is scaled by version and ticks
         show versions and dates. Times are known for committed transactions, for steps, and for the changes and both

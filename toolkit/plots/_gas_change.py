@@ -36,10 +36,10 @@ def gas_change(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw gas before (hollow) and after (filled) each change, for the 24 largest changes at most.
+    """Draw gas before (hollow) and after (filled) each change, for at most the 24 largest changes.
 
     A drift (many small steps of one call with one cause) is merged into one row per stretch. Steps of committed
-    transactions have a row for each kind of transaction and part of the gas: execution, io, storage and refund.
+    transactions have a row for each stratum and part of the gas: execution, io, storage and refund.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Text in figures: literal text, texts that are placed when the figure is drawn, and legends below the axes."""
+"""Text in figures: literal text, labels that are placed when the figure is drawn, and legends below the axes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _LONG_NAMES_PT = 60
 
 
 class Placed(Artist):
-    """Texts of axes that are placed whenever these are drawn: by their limits, scale, size and colours of that time."""
+    """Labels that are placed whenever their axes are drawn, according to the axes' limits, scale, size and colours."""
 
     def __init__(self, ax: Axes, place: Callable[[], None]) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Placed(Artist):
         ax.add_artist(self)
 
     def draw(self, renderer: object) -> None:
-        """Place the texts; they are drawn by the axes."""
+        """Place the labels; the axes draw them."""
         del renderer
         self._place()
 
@@ -115,7 +115,7 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]]) -> None:
-    """Name lines right of the axes, each at its last point and in its colour."""
+    """Label lines to the right of the axes, each at its last point and in its colour."""
     outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
     arrow = {"arrowstyle": "-", "lw": 1.6, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
     names = [write(ax, name, (1, 1), gid="end-label", offset=(24, 0), arrowprops=arrow, **outside) for _, name in lines]
@@ -140,7 +140,7 @@ def _place_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[Annotation]) 
 def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
     """Draw captions at the top of the axes, each with a thin line down, in two rows.
 
-    The first are placed first; those without room are hidden.
+    Captions are placed in order; those without room are hidden.
     """
     top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top", "size": "small"}
     drawn = []
@@ -174,7 +174,7 @@ def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]], rows: 
 
 
 def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
-    """Write in each box the first of its names that fits, or none."""
+    """Write in each box the first of its names that fits, if any."""
     Placed(ax, partial(_place_names, boxes))
 
 
@@ -199,11 +199,11 @@ def legend_below(ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines
     handles : sequence of Artist
         Entries; their labels are the text.
     wanted : bool
-        Whether the reader wants a legend.
+        Whether a legend was requested.
     lines : int
         Lines of the tick labels.
     needed : int
-        Number of the first entries, which low axes have alone if all would take most of their height.
+        Number of entries, from the first, that are drawn alone if all would take most of the height of low axes.
     """
     ticks, label, size = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
     figure = figure_of(ax)

@@ -1,4 +1,4 @@
-"""What all figures share: axes, tones of the reader's style, colours, ticks, and figures inside pages.
+"""What all figures share: axes, shades of the active style, colours, ticks, and figures inside pages.
 
 Figures follow the style that is set (`matplotlib.rcParams`) in fonts, text, background and grid, and do not change it.
 """
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def mixed(one: Any, other: Any, share: float) -> str:
-    """Return the colour between two, with a share of the first."""
+    """Return a mixture of two colours, with a share of the first."""
     red, green, blue = (share * a + (1 - share) * b for a, b in zip(to_rgb(one), to_rgb(other), strict=True))
     return to_hex((red, green, blue))
 
@@ -132,19 +132,19 @@ def cause_colour(cause: Cause) -> str:
 
 
 def chosen(defaults: Mapping[str, Any], colors: Colors) -> dict[str, Any]:
-    """Return the colours of a figure by name: those that were asked for, otherwise the defaults.
+    """Return the colours of a figure by name: the requested ones, otherwise the defaults.
 
     Parameters
     ----------
     defaults : mapping of str to color
         In the order of the figure.
     colors : color, sequence of colors, mapping of str to color, or None
-        A sequence is used in the order of the figure, again from its start if it is too short.
+        A sequence is used in the order of the figure, and repeated if it is too short.
 
     Raises
     ------
     InputError
-        If a name is not one of the figure.
+        If a name does not occur in the figure.
     """
     if not isinstance(colors, Mapping):
         given = [colors] if isinstance(colors, str) else list(colors or ())
@@ -156,7 +156,7 @@ def chosen(defaults: Mapping[str, Any], colors: Colors) -> dict[str, Any]:
 
 
 def call_colour(position: int) -> Any:
-    """Return the colour of the call at `position`: of a style with its own colours from these, else of `PALETTE`."""
+    """Return the colour of the call at `position`: from the active style if it sets colours, else from `PALETTE`."""
     own = mpl.rcParams["axes.prop_cycle"].by_key().get("color", ())
     usual = mpl.rcParamsDefault["axes.prop_cycle"].by_key()["color"]
     cycle = PALETTE if not own or own == usual else own
@@ -166,7 +166,7 @@ def call_colour(position: int) -> Any:
 def call_colours(found: Sequence[CallSeries], colors: Colors) -> dict[tuple[str, str], Any]:
     """Return the colour of each call by its label and node; `colors` has labels, or names as the figure shows them.
 
-    One call of several nodes has a colour for each of them. If there are several calls, nodes differ only by their
+    A single call on several nodes has a colour for each node. If there are several calls, nodes differ only by their
     dashes.
     """
     keys = list(dict.fromkeys((series.label, series.node) for series in found))
@@ -265,12 +265,12 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def room(ax: Axes) -> float:
-    """Return the width of axes in inches before the figure is laid out; names will take part of it."""
+    """Return the width of axes in inches before the figure is laid out; labels will take part of it."""
     return float(ax.get_position(original=True).width * figure_of(ax).get_figwidth())
 
 
 def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int) -> int:
-    """Return how many rows a figure has room for: of a new one, `most`, unless its size is given."""
+    """Return how many rows a figure has room for: `most` for a new figure, unless its size is given."""
     if ax is not None:
         height, wide = figure_of(ax).get_figheight() * ax.get_position(original=True).height, is_wide(ax)
     else:
@@ -280,7 +280,7 @@ def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int) -
 
 
 def is_wide(ax: Axes) -> bool:
-    """Return whether names have room beside and inside axes: these are wide, and nothing is right of them."""
+    """Return whether there is room for names beside and inside axes: they are wide, with nothing to their right."""
     return len(figure_of(ax).axes) == 1 and room(ax) >= MIN_WIDE
 
 
@@ -308,8 +308,8 @@ def name_rows(
 ) -> None:
     """Name the rows of a figure, the first at the top; names are `shift` below the middle of their rows.
 
-    In narrow axes each name is above its row instead, unless it has to be `beside` it: names as long as the axes are
-    wide would leave nothing of them, nor of those next to them.
+    In narrow axes, each name is above its row instead, unless it must be `beside` it: names as long as the axes are
+    wide would leave no room for these axes or the next ones.
     """
     inside = not (beside or is_wide(ax))
     ax.tick_params(axis="y", length=0)
@@ -352,13 +352,13 @@ def write(
     colour: Any = None,
     **options: Any,
 ) -> Annotation:
-    """Write a text at a place of the axes, moved by `offset` points; `options` are passed to `Axes.annotate`."""
+    """Write a text at a place in the axes, moved by `offset` points; `options` are passed to `Axes.annotate`."""
     options = {"xytext": offset, "textcoords": "offset points", "va": "center_baseline"} | options
     return ax.annotate(text, xy=at, fontsize=size, color=colour or ink(), gid=gid, **options)
 
 
 def gas_label(*, model: bool) -> str:
-    """Return the label of an axis of gas, which says if it is a model's."""
+    """Return the label of a gas axis, which says if the gas comes from a model."""
     return f"{'model gas' if model else 'gas used'} (gas units)"
 
 
@@ -372,7 +372,7 @@ def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, Any, str]]) -> Floa
 
 
 def largest(frame: pd.DataFrame, weights: Floats, limit: int) -> pd.DataFrame:
-    """Return the rows of most weight, in the order of the frame."""
+    """Return the rows with the largest weights, in the order of the frame."""
     return frame if len(frame) <= limit else frame.iloc[np.sort(np.argsort(-weights, kind="stable")[:limit])]
 
 
@@ -424,7 +424,7 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
 
 
 def whole_ticks(axis: Axis, numbers: Formatter = GAS_NUMBERS, characters: int = 0) -> None:
-    """Set ticks at whole numbers; labels other than the numbers have a maximum length."""
+    """Set ticks at whole numbers; other labels have a maximum length."""
     axis.set_major_locator(WholeTicks(axis, characters))
     axis.set_major_formatter(numbers)
 
@@ -471,11 +471,11 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[A
     Parameters
     ----------
     name : str
-        Makes its ids unique in the page.
+        Makes the figure's ids unique in the page.
     size : (float, float)
         Width and height in inches.
     alt : str
-        What the figure shows, for readers who do not see it.
+        What the figure shows, for readers who cannot see it.
     draw : callable
         Draws on the Axes that it is called with. Their transforms are final when this returns.
 

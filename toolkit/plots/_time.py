@@ -1,4 +1,4 @@
-"""Time in figures: the changes of a timeline as marks, and an axis of ledger versions that has dates."""
+"""Time in figures: the changes of a timeline as marks, and axes of ledger versions with dates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _dates: Any = dates  # it has no types
 
 
 class TimelineMark(NamedTuple):
-    """A change of a timeline in a figure: its place, the versions that it lies between, and its row in the strip."""
+    """A timeline's change in a figure: its place, the versions that it lies between, and its row in the strip."""
 
     x: float
     start: float
@@ -66,7 +66,7 @@ def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[Ti
 
 
 def schedule_versions(timeline: pd.DataFrame, first: float, last: float) -> list[float]:
-    """Return the versions between two at which a gas schedule came into force, ascending; of intervals their ends."""
+    """Return the versions between two at which a gas schedule took effect, ascending; for intervals, their ends."""
     require(timeline, ("ledger_version", "kind"), what="changes of the gas schedule")
     changes = timeline.loc[timeline["kind"] == Cause.SCHEDULE, "ledger_version"].to_numpy(dtype=np.float64)
     return sorted({float(version) for version in changes if first < version <= last})
@@ -85,7 +85,7 @@ def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float) -> N
     ax : Axes
     marks : sequence of TimelineMark
     share : float
-        Share of the height of the axes that the strip has.
+        Share of the axes' height that the strip takes.
     """
     foot, rows = ax.get_xaxis_transform(), timeline_rows(marks)
     for mark in marks:

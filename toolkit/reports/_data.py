@@ -129,9 +129,9 @@ MAX_SPLITS = 200  # the last simulations; more would dominate the page
 
 @dataclass(frozen=True)
 class CallSummary:
-    """One call from one source: its gas (gas units; None if it never answered), steps and failures.
+    """One call from one source: its gas (gas units; None if it never returned a result), steps and failures.
 
-    `judged` is False if steps of the call are not looked for; 0 steps then has no meaning.
+    `judged` is False if the call is not searched for steps; 0 steps then has no meaning.
     """
 
     label: str
@@ -189,9 +189,9 @@ class FailureGroup:
     status : int or None
         HTTP status.
     labels : tuple of str
-        Calls with such readings.
+        Calls with such reads.
     count, first_version, last_version : int
-        Number of readings, and the ledger versions that contain them.
+        Number of reads, and the range of their ledger versions.
     example : str
         The last message.
     """
@@ -207,7 +207,7 @@ class FailureGroup:
 
     @property
     def kind(self) -> str:
-        """Whether the node executed the call, refused it, or did not answer."""
+        """Whether the node executed the call, rejected it, or did not respond."""
         if self.executed:
             return "execution failed"
         return "no answer" if self.status is None else f"refused (HTTP {self.status})"
@@ -221,7 +221,7 @@ class Dates:
     seconds: NDArray[np.float64]
 
     def of(self, version: int) -> str:
-        """Return the date of a version, with a mark if it is interpolated; an empty text if it is not known."""
+        """Return the date of a version, with a mark if it is interpolated; an empty string if it is not known."""
         return self.between(version, version)
 
     def between(self, first: int, last: int) -> str:
@@ -360,7 +360,7 @@ def build(run: Run) -> ReportData:
 
 
 def headline(data: ReportData, name: Renderer) -> list[str]:
-    """Return the first sentences of a report: the change of most weight, and how many calls changed.
+    """Return the first sentences of a report: the largest change, and how many calls changed.
 
     Parameters
     ----------
@@ -398,7 +398,7 @@ def _unjudged(data: ReportData) -> str:
 
 
 def notes(data: ReportData, name: Renderer) -> list[str]:
-    """Return what limits a report: steps that are intervals, transactions not compared, and calls not judged."""
+    """Return the limits of a report: steps that are intervals, transactions not compared, and calls not judged."""
     about = sentences.not_located_sentences(data.steps) + sentences.not_compared_sentences(data.committed, name)
     return about + sentences.unjudged_sentences(data.unjudged, name)
 

@@ -1,4 +1,4 @@
-"""The templates of reports, what all of them show, and how each format escapes text.
+"""The templates of reports, the content that they share, and how each format escapes text.
 
 Text from users and the chain is escaped by `chain` in HTML, and is in code spans in Markdown.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates, with how text, numbers and digests are shown."""
+    """Return the environment of the templates, with filters for text, numbers and digests."""
     made = Environment(
         loader=PackageLoader("toolkit.reports"),
         autoescape=select_autoescape(["html.j2"]),
@@ -53,7 +53,7 @@ def environment() -> Environment:
 
 
 def content(data: ReportData, name: sentences.Renderer) -> dict[str, Any]:
-    """Return what the templates of all formats show, with sentences in which `name` has escaped foreign text."""
+    """Return the content for the templates of all formats; in its sentences, `name` has escaped foreign text."""
     return {
         "data": data,
         "facts": data.provenance,
@@ -65,9 +65,9 @@ def content(data: ReportData, name: sentences.Renderer) -> dict[str, Any]:
 
 
 def code(text: object, limit: int = 300, /) -> str:
-    """Return text from users or the chain as a code span, which no renderer reads as markup.
+    """Return text from users or the chain as a code span, which no renderer interprets as markup.
 
-    A pipe becomes a broken bar, since no escape of it in a table is understood by all renderers.
+    A pipe becomes a broken bar, since no way of escaping it in a table works in all renderers.
     """
     shown = visible(text, limit).strip().replace("|", "¦") or " "
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))

@@ -1,7 +1,7 @@
 """Write reports and comparisons to files. This module renders HTML; other modules render the other formats.
 
-A page is one file without external content, light or dark as the system of the reader. It has one script,
-which saves its data as CSV, and which its content security policy names by digest.
+A page is one file without external content, light or dark like the reader's system. It has one script, which saves its
+data as CSV, and which its content security policy names by digest.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
 def write(run: Run, path: str | Path) -> Path:
     """Write the report of a run as HTML, Markdown or JSON, depending on the suffix of `path`.
 
-    The file is written completely or not at all. An HTML report is a single file that embeds its compressed data;
-    frames of more than 200,000 rows are omitted. Markdown reports are short enough for a pull request.
+    The file is written atomically. An HTML report is a single file that embeds its compressed data; frames of more than
+    200,000 rows are omitted. Markdown reports are short enough for a pull request.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ DWARFS = 5  # times the other parts: then their bars are shorter than their numb
 
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
-    """Return the calls that one figure can show together: all, or of many those that changed most."""
+    """Return the calls that one figure can show together: all, or the ones that changed most."""
     if len(data.labels) <= MAX_LINES:
         return data.labels
     by_weight = list(dict.fromkeys(change.label for group in data.largest for change in group.changes)) or data.labels
@@ -209,7 +209,7 @@ def _by_version(data: ReportData, labels: Sequence[str], name: str, size: tuple[
 
 
 def spent_on(data: ReportData) -> list[Markup]:
-    """Draw what the gas was spent on: storage alone if it dwarfs the other parts, which have their own scale then."""
+    """Draw what the gas was spent on; if storage dwarfs the other parts, they get a separate scale."""
     split = breakdown(data.paid)
     size = (9.4, 1.3 + 0.4 * min(len(split), MAX_BARS))
     dwarfed = split["storage"].max() > DWARFS * (split["execution"] + split["io"]).max()

@@ -40,12 +40,12 @@ def render(data: ReportData) -> str:
     Parameters
     ----------
     data : ReportData
-        Its frames are omitted; the Parquet files of the run have them.
+        Its frames are omitted; the run's Parquet files contain them.
 
     Returns
     -------
     str
-        ASCII, indented. Text from users and the chain is not changed.
+        ASCII, indented. Text from users and the chain is unchanged.
     """
     content: dict[str, Any] = {"format": FORMAT, "headline": headline(data, visible) + notes(data, visible)}
     names = [entry.name for entry in fields(data) if entry.name not in _LEFT_OUT]
@@ -82,10 +82,10 @@ def comparison_json(comparison: Comparison, gate: Gate | None = None) -> str:
 
 
 def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
-    """Return the verdict of a gate as JUnit XML: one test case a call.
+    """Return the verdict of a gate as JUnit XML: one test case per call.
 
-    A regression is a failure, and a call that could not be judged an error. Calls that are waived are
-    skipped, with the reason. The output of the suite has the verdict in words.
+    A regression is a failure, and a call that could not be judged is an error. Waived calls are skipped, with the
+    reason. The output of the suite contains the verdict in words.
 
     Parameters
     ----------
@@ -130,23 +130,23 @@ def comparison_annotations(
 ) -> str:
     """Return the verdict of a gate as workflow commands of GitHub, which become annotations of a pull request.
 
-    Text from users and the chain is only in the commands, escaped, since a line that starts with ``::`` or contains
-    ``##[`` would be read as a command itself.
+    Text from users and the chain occurs only inside the commands, escaped, since a line that starts with ``::`` or
+    contains ``##[`` would itself be read as a command.
 
     Parameters
     ----------
     comparison : Comparison
     gate : Gate, optional
-        Without a gate there are only notices of what differs.
+        Without a gate, there are only notices of what differs.
     file : str, optional
         The file that the annotations are attached to: a study or a snapshot.
     lines : mapping of str to int, optional
-        Line numbers in `file` by label; the annotation of another call is attached to the file.
+        Line numbers in `file` by label; annotations of other calls are attached to the file as a whole.
 
     Returns
     -------
     str
-        One command a line, and a last line with the verdict.
+        One command per line, and a last line with the verdict.
     """
     where = "" if file is None else f"file={_escaped(file).replace(':', '%3A').replace(',', '%2C')},"
 

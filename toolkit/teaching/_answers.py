@@ -43,7 +43,7 @@ class PlannedCall(msgspec.Struct, frozen=True):
 def answer_of(value: Any) -> Answer:  # noqa: PLR0911 - one per kind
     """Return an answer as data; never raises an error for a value.
 
-    Types are compared by ``type``, because a value may pretend with ``__class__``, or raise an error.
+    Types are compared with ``type``, because a value may fake its ``__class__``, or raise an error.
     """
     kind = type(value)
     name = "nothing (None)" if value is None else f"a value of type {kind.__name__}"

@@ -123,7 +123,7 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
 
 
 def not_answered(name: str, exercise: Exercise) -> CheckedAnswer:
-    """Return the verdict on an exercise that has its dots still."""
+    """Return the verdict on an exercise that still has its dots."""
     return CheckedAnswer(name, Verdict.NOT_ANSWERED, f"Replace the dots with {exercise.expected}.")
 
 
@@ -132,7 +132,7 @@ def judge(
 ) -> CheckedAnswer:
     """Return the verdict on an answer to an exercise that was answered wrongly `failures` times before.
 
-    `happens` uses an answer in the steps of a story and returns what goes wrong; by default it is done in this process.
+    `happens` uses an answer in the steps of a story and returns what goes wrong; by default, in this process.
     """
     message = _what_is_wrong(exercise, answer, happens)
     if not message:

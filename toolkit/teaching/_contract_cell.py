@@ -62,12 +62,12 @@ def _ledger(variables: Mapping[str, Any], name: str) -> Ledger:
 
 
 def contracts_in(source: str, file: str, ledger: Ledger) -> list[type[Module]]:
-    """Return the contract classes of a cell's source, as revisions of those that the ledger has.
+    """Return the contract classes in a cell's source, as revisions of the ledger's contracts.
 
     Parameters
     ----------
     source : str
-        Code that needs nothing but names of toolkit.embedded.
+        Code that needs only names from toolkit.embedded.
     file : str
         Name of the source in errors.
     """
@@ -137,7 +137,7 @@ def is_published(ledger: Ledger, contract: type[Module]) -> bool:
 
 
 def same_code(contract: type[Module], source: str) -> bool:
-    """Return whether a contract is from a cell with this code, whatever its comments and blank lines."""
+    """Return whether a contract comes from a cell with this code, ignoring comments and blank lines."""
     own = vars(contract).get(CELL_SOURCE)
     return own is not None and ast.dump(ast.parse(own)) == ast.dump(ast.parse(source))
 

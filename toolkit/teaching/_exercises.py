@@ -46,7 +46,7 @@ class Relation(StrEnum):
 
 
 class Publish(msgspec.Struct, frozen=True, tag="publish"):
-    """Publish the contract in `source`, or in the answer if that is empty."""
+    """Publish the contract in `source`, or in the answer if `source` is empty."""
 
     source: str = ""
     says: str = ""
@@ -63,7 +63,7 @@ class Call(msgspec.Struct, frozen=True, tag="call"):
 
 
 class Play(msgspec.Struct, frozen=True, tag="play"):
-    """Commit the calls of the answer, for which only these senders may sign."""
+    """Commit the calls of the answer, which only these senders may sign."""
 
     senders: tuple[str, ...]
 
@@ -95,7 +95,7 @@ class Mark(msgspec.Struct, frozen=True, tag="mark"):
 
 
 class Gate(msgspec.Struct, frozen=True, tag="gate"):
-    """Judge views at the mark and now by the rules of the answer, which must let them pass, or not."""
+    """Judge views at the mark and now by the rules of the answer, which must pass or fail them."""
 
     calls: dict[str, tuple[str, tuple[Any, ...]]]
     passes: bool
@@ -108,10 +108,10 @@ Step = Publish | Call | Play | Value | Gas | Mark | Gate
 class Exercise(msgspec.Struct, frozen=True):
     """The right answer, the mistakes that have their own message, two hints and the worked solution.
 
-    An answer that is a number or text is compared with the solution. Text is compared without regard to capital
-    letters, and an address in it may be written in any form. A mistake is a wrong answer that somebody may give for a
-    reason, with a sentence about that reason; `slips` names the likeliest reasons of all others. The unit is what is
-    counted or named: "octas", "gas units", "the name of a function".
+    An answer that is a number or text is compared with the solution. Text is compared case-insensitively, and an
+    address in it may be written in any form. A mistake is a wrong answer with a likely reason, and a sentence about
+    that reason; `slips` names the likeliest reasons for all other wrong answers. The unit states what is counted or
+    named: "octas", "gas units", "the name of a function".
 
     Other answers are used in the steps of a story on a fresh ledger, each of which must end as it says.
     """

@@ -1,4 +1,4 @@
-"""Grading a class: runs every notebook apart, judges its answers here, and writes a table and a page per student."""
+"""Grading a class: runs each notebook separately, judges its answers here, writes a table and a page per student."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Cell(msgspec.Struct, frozen=True):
 
     @property
     def exercises(self) -> list[str]:
-        """Numbers of the exercises that it answers: by its calls of `check`, or else by its nbgrader id."""
+        """Numbers of the exercises that it answers: from its calls to `check`, or else from its nbgrader id."""
         if self.cell_type != "code":
             return []
         grader = self.metadata.get("nbgrader")

@@ -1,4 +1,4 @@
-"""The table of a class and a page per student, as files; text of students is escaped by the templates."""
+"""The table of a class and a page per student, as files; the templates escape students' text."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Copy:
         return sum(known[number].points for number, one in self.checked.items() if one.verdict is Verdict.RIGHT)
 
     def add(self, checked: CheckedAnswer, answer: str = "") -> None:
-        """Add a verdict; of several copies of an exercise the best counts."""
+        """Add a verdict; if an exercise occurs several times, the best verdict counts."""
         before = self.checked.get(checked.exercise)
         if before is None or _RANK.index(checked.verdict) > _RANK.index(before.verdict):
             self.checked[checked.exercise], self.answers[checked.exercise] = checked, answer

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """A process that runs notebooks and stories, and is started again if one of them ends it."""
+    """A process that runs notebooks and stories, and is restarted if one of them ends it."""
 
     def __init__(self, seconds: float, memory_mb: int, hidden: tuple[str, ...]) -> None:
         self._limits: dict[str, Any] = {"seconds": seconds, "memory_mb": memory_mb, "hidden": hidden}

@@ -1,8 +1,8 @@
 """The process in which `grade` runs what students wrote: it forks for each notebook, and for each answer that is used.
 
-What a fork sends is no more than a student could have answered, so a student gains nothing by changing this code in
-memory. The limits stop mistakes and refuse what no cell of the course does, but they are not a sandbox. Where the
-kernel allows it, a fork has a network of its own that leads nowhere.
+A fork can send no more than an answer that the student could have given, so a student gains nothing by changing this
+code in memory. The limits stop mistakes and block what no cell of the course does, but they are not a sandbox. If the
+kernel allows it, a fork has its own network, which is isolated.
 
 The parent writes a `Job` per line. When it is done, this process writes why the fork was ended (an empty text if it
 finished); what the fork found is in a file.

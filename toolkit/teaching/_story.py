@@ -35,7 +35,7 @@ _INNER = ("_", "ag_", "co_", "cr_", "f_", "gi_", "tb_")
 
 
 def what_happens(steps: Iterable[Step], answer: Answer) -> str:
-    """Return what goes wrong in a story with this answer; an empty text if every step ends as it should.
+    """Return what goes wrong in a story with this answer; an empty string if every step ends as it should.
 
     All students have the same ledger, so the steps can state exact numbers.
     """

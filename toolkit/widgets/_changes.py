@@ -74,7 +74,7 @@ class Known:
         return Html(f'<span class="ltk-amount" title="{title}">{safe(self.words(units, asset, signed=signed))}</span>')
 
     def words(self, units: int, asset: str, *, signed: bool = False) -> str:
-        """Return an amount in the unit of its asset; in base units if the ledger does not say its decimals."""
+        """Return an amount in the unit of its asset; in base units if its decimals are not known."""
         about = self.assets.get(asset)
         name = asset if about is None or not about.symbol else about.symbol
         if about is None or about.decimals is None or (name.upper() == "APT" and asset not in APT_NAMES):
@@ -87,7 +87,7 @@ class Known:
         return f"{sign}{digits} {name}"
 
     def address(self, text: str) -> Html:
-        """Return a short address with its name, if that is known."""
+        """Return a short address, with its name if known."""
         name = self.names.get(parse_address(text)) if len(text) <= 66 else None  # noqa: PLR2004 - digits of an address
         return Html(f"{short_id(text)}{f' {safe(name)}' if name else ''}")
 
@@ -134,7 +134,7 @@ def is_amount(name: str, asset: str | None) -> bool:
 
 
 def integer(value: Any, layout: Layout | None, *, is_amount: bool = False) -> int | None:
-    """Return the integer of a JSON value; text of digits is one by its layout only, or as an amount."""
+    """Return the integer of a JSON value; digits in text are one only according to the layout, or as an amount."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     if isinstance(value, int):
@@ -144,7 +144,7 @@ def integer(value: Any, layout: Layout | None, *, is_amount: bool = False) -> in
 
 
 def read_known(node: Node, simulation: Simulation, names: Mapping[str, str], together: Together) -> Known:
-    """Read the assets of a simulation, by `together` at the same time. Reads without an answer are omitted."""
+    """Read the assets of a simulation, all at once with `together`. Failed reads are omitted."""
     stores: dict[str, str] = {}
     wanted = set(simulation.balance_changes["asset"].dropna())
     for row in records(simulation.changes):
@@ -169,7 +169,7 @@ def read_known(node: Node, simulation: Simulation, names: Mapping[str, str], tog
 
 
 def with_layouts(known: Known, node: Node, simulation: Simulation, together: Together) -> Known:
-    """Read the layouts of what a simulation writes and emits, too."""
+    """Also read the layouts of what a simulation writes and emits."""
     abis = node.abis.at(simulation.ledger_version, lenient=True)
     kinds = {*simulation.changes["resource_type"].dropna(), *simulation.events["type"].dropna()}
     modules = set()
@@ -208,7 +208,7 @@ _EQUAL: Any = object()  # stands for an earlier value that is not compared
 
 
 class Mark(StrEnum):
-    """What became of a state item; equal to the CSS class and the word of its mark."""
+    """What happened to a state item; equal to the CSS class and the word of its mark."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -327,7 +327,7 @@ def _mark(mark: Mark) -> str:
 
 
 def changes_page(simulation: Simulation, known: Known, diff: pd.DataFrame | None, *, links: bool) -> Html:
-    """Return the state changes; with `diff` compared with the state before, field by field.
+    """Return the state changes; with `diff`, compared with the state before, field by field.
 
     Parameters
     ----------
@@ -440,7 +440,7 @@ def type_html(text: str) -> Html:
 
 
 def balance_rows(frame: pd.DataFrame, known: Known, limit: int) -> Iterator[tuple[Any, ...]]:
-    """Yield owner, asset, change, fee in it and balance after, of each balance that changes."""
+    """Yield owner, asset, change, the fee in it, and the balance after, for each balance that changes."""
     for row in records(frame, limit):
         asset = row["asset"]
         yield (

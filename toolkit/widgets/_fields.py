@@ -1,9 +1,9 @@
-"""Fields of arguments, made from layouts, and the one way from what is typed to a value or a model.
+"""Fields for arguments, created from layouts, and the conversion of what is typed to a value or a model.
 
-`field` returns the part of a layout that the browser draws, `read` the value of its draft, with a sentence for each
-part that does not fit, and `write` the draft of a value. A draft is JSON: text at the leaves, every integer included,
-since JavaScript rounds numbers. What fits a type is decided by `encode_argument` alone, what fits a model by the model
-alone (`validated`). Holds no widget.
+`field` returns the part that the browser draws for a layout, `read` the value of its draft, with a sentence for each
+part that does not fit, and `write` the draft of a value. A draft is JSON with text at the leaves, including integers,
+since JavaScript rounds numbers. Only `encode_argument` decides what fits a type, and only the model what fits a model
+(`validated`). Contains no widget.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ U64 = move.UInt(64)
 
 @dataclass
 class Findings:
-    """What was found while drafts were read, by path: steps joined by dots.
+    """What was found while drafts were read, by path (steps joined by dots).
 
     Attributes
     ----------
@@ -81,16 +81,16 @@ class Findings:
 def validated(
     make: Callable[[], Model], found: Findings, at: str, fields: Mapping[str, str] | None = None
 ) -> Model | None:
-    """Return the model created by `make`; values that it refuses are reported at their fields.
+    """Return the model created by `make`; values that it rejects are reported at their fields.
 
     Parameters
     ----------
     make : callable
     found : Findings
     at : str
-        Path of what no field is named for.
+        Path for problems without a field.
     fields : mapping of str to str, optional
-        Paths of the model's fields, by their name in the model. One that ends in a dot has a field for each item.
+        Paths of the model's fields, by their name in the model. A path that ends in a dot has a field for each item.
     """
     try:
         return make()
@@ -111,7 +111,7 @@ def validated(
 
 
 def field(layout: move.Layout, label: str) -> Part:  # noqa: PLR0911  # one case per kind of layout
-    """Return the part of a layout; `label` is such as ``Argument 2``."""
+    """Return the part for a layout, with a label such as ``Argument 2``."""
     kind = short_type(layout)
     if _parts(layout) > _MAX_PARTS:
         return Text(label, rows=4, mono=True, hint="JSON", type=kind)
@@ -137,12 +137,12 @@ def field(layout: move.Layout, label: str) -> Part:  # noqa: PLR0911  # one case
 
 
 def blank(layout: move.Layout) -> Any:
-    """Return the draft of a field that nobody has touched."""
+    """Return the draft of an untouched field."""
     return blank_of(field(layout, ""))
 
 
 def short_type(layout: move.Layout) -> str:
-    """Return the Move type of a layout, without the module of the types that everybody knows."""
+    """Return the Move type of a layout, without the modules of well-known types."""
     name = layout.move_type
     for known in ("0x1::string::", "0x1::option::", "0x1::object::"):
         name = name.replace(known, "")
@@ -221,7 +221,7 @@ def read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:  #
     path : str
         Of the field, such as ``arguments.1``.
     found : Findings
-        Receives a sentence for each part that does not fit or is missing; the value cannot be used then.
+        Receives a sentence for each part that does not fit or is missing; the value must then not be used.
 
     Returns
     -------

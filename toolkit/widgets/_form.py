@@ -1,4 +1,4 @@
-"""The form that all builders share: a draft that the browser edits and Python reads, findings, pages and programs."""
+"""The base of all builders: a draft that the browser edits and Python reads, findings, pages and programs."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _LIVE = "<!-- the form -->"
 class Pictured(anywidget.AnyWidget):
     """A widget that notebooks also store as a picture; the picture changes with the last result.
 
-    JupyterLab draws a widget or says that its model is not found; it does not fall back to another form of the same
-    output. So the picture is an output of its own, which the style sheet hides while the widget is there.
+    JupyterLab draws a widget or reports that its model is not found; it does not fall back to another form of the same
+    output. The picture is therefore a separate output, which the style sheet hides while the widget is present.
     """
 
     _key = Unicode().tag(sync=True)  # of the picture: the browser hides it
@@ -123,7 +123,7 @@ export default made.default;
 
 
 class GivenUpError(Exception):
-    """The job that this thread runs was given up: it must change nothing from then on."""
+    """The job that this thread runs was abandoned: it must not change anything from then on."""
 
 
 class _Worker(threading.Thread):
@@ -142,16 +142,16 @@ class _Worker(threading.Thread):
 
 
 def is_given_up() -> bool:
-    """Return whether this thread runs a job that was given up."""
+    """Return whether this thread runs a job that was abandoned."""
     thread = threading.current_thread()
     return isinstance(thread, _Worker) and thread.given_up
 
 
 class Background:
-    """Runs jobs in a thread, one after another, over separate connections: giving up closes these.
+    """Runs jobs in a thread, one after another, over separate connections, which are closed to abandon a job.
 
-    A node over a transport of the caller's cannot be copied. A job that waits for such a node ends with the node's
-    time limit, as does one that waits for a connection; `GivenUpError` ends it then.
+    A node with the caller's own transport cannot be copied. A job that waits for such a node, or for a connection, ends
+    at the node's time limit, with `GivenUpError`.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ class Background:
 
     @property
     def node(self) -> Node:
-        """The node that jobs ask; made at the first use, since that opens files.
+        """The node that jobs use; created on first use, since that opens files.
 
-        A job that was given up gets none, and one that was interrupted the closed one: a new one would let it go on.
+        An abandoned job gets none, and an interrupted job gets the closed node: a new one would let it continue.
         """
         if is_given_up():
             raise GivenUpError
@@ -194,7 +194,7 @@ class Background:
         name : str
         job : callable
         again : bool, default False
-            Whether the job is also wanted if one of this name is running.
+            Whether to queue the job even if one with this name is running.
         """
         context = contextvars.copy_context()  # the kernel sends updates to the cell of the message that is handled
 
@@ -246,7 +246,7 @@ class Background:
         return True
 
     def interrupt(self) -> None:
-        """Drop waiting jobs and end the requests of the running job, which may still report what it has."""
+        """Drop waiting jobs and end the requests of the running job, which may still report its results so far."""
         with self._lock:
             self._waiting.clear()
             copy, self._interrupted = self._copy, self._worker is not None
@@ -269,7 +269,7 @@ class Background:
             worker.join()
 
     def close(self) -> None:
-        """Give up, wait for the threads to end, and close the connections."""
+        """Abandon all jobs, wait for the threads to end, and close the connections."""
         self.give_up()
         self.interrupt()
         for worker in list(self._ending):
@@ -278,7 +278,7 @@ class Background:
 
 
 class Form(Pictured):
-    """A form whose controls are in ``form.js``. A builder says what its fields are and what its buttons do.
+    """A form whose controls are in ``form.js``. A builder defines its fields and what its buttons do.
 
     A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`, `_check`,
     `_result_pages` and `_programs_of`; each button has a method ``_do_<name>(message)``.
@@ -382,7 +382,7 @@ class Form(Pictured):
         return replace(self._form, node=self.node.name, accounts=tuple(one for one in accounts if one[1]))
 
     def _forget_node(self) -> None:
-        """Forget the previous node's answers."""
+        """Forget the previous node's responses."""
         self._names = known_names(self._node)
         self._blamed, self._look_errors, self._recent = {}, {}, []
         self._say("hint", "")
@@ -746,7 +746,7 @@ class Form(Pictured):
     def _together(self, jobs: Sequence[Callable[[], object]]) -> None:
         """Run what asks the node at the same time, and show how many have ended.
 
-        Reads that the node does not answer are omitted; whatever needs them reports this.
+        Reads that the node does not respond are omitted; whatever needs them reports this.
         """
 
         def run(job: Callable[[], object]) -> None:

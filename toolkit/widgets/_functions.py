@@ -1,4 +1,4 @@
-"""Functions by name: found as they are typed, read with their ABI; their fields, and the form that has them."""
+"""Functions by name: found as they are typed, read with their ABI; their fields, and the form that contains them."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class ResolvedFunction:
         Canonical: ``address::module::function``.
     abi : FunctionAbi
     abis : AbisAt
-        The modules that its types are looked up in.
+        The modules in which its types are looked up.
     names : tuple of str
-        Names of all parameters, signers included, as published; empty if the source is not.
+        Names of all parameters, signers included, as published; empty without a published source.
     """
 
     name: str
@@ -105,7 +105,7 @@ class ResolvedFunction:
         return ResolvedCall(self, tuple(type_arguments), kinds, tuple(self.abis.layout(kind) for kind in kinds))
 
     def wrong_types(self, type_arguments: Sequence[str]) -> dict[int, str]:
-        """Return which type arguments name a struct that does not exist, by place.
+        """Return which type arguments name a struct that does not exist, by position.
 
         Modules that the node does not offer are not checked.
 
@@ -131,7 +131,7 @@ class ResolvedCall:
     ----------
     function : ResolvedFunction
     type_arguments : tuple of str
-        Canonical; an empty one is open.
+        Canonical; an empty one has not been entered.
     kinds : tuple of TypeTag
         Types of the arguments, without signers.
     layouts : tuple of Layout
@@ -144,7 +144,7 @@ class ResolvedCall:
     layouts: tuple[Layout, ...]
 
     def encode(self, arguments: Sequence[Any]) -> list[Any]:
-        """Return the arguments as the node reads them from JSON.
+        """Return the arguments in the JSON form that the node reads.
 
         Raises
         ------
@@ -203,12 +203,12 @@ def find_function(node: Node, name: str, kind: FunctionKind) -> ResolvedFunction
     Returns
     -------
     ResolvedFunction or None
-        None if the node does not offer ABIs, or has none of the module; it may still run the function.
+        None if the node does not offer ABIs, or has none for the module; it may still run the function.
 
     Raises
     ------
     InputError
-        If the module does not exist, or has no function of that name.
+        If the module does not exist, or has no function with that name.
     NodeError, NodeUnreachable
         If the head or the module cannot be read.
     """
@@ -228,21 +228,21 @@ def is_of(kind: FunctionKind, function: FunctionAbi) -> bool:
 
 
 def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
-    """Return the name of a function that a form opens with.
+    """Return the name of the function with which a form opens.
 
     Parameters
     ----------
     function : str or ContractFunction
-        The ABI of a text is not known yet: whether it names a function of that kind is not checked.
+        For a string, the ABI is not known yet, so it is not checked whether it names a function of that kind.
     kind : {"entry", "view"}
-        Which functions the form takes.
+        Kind of functions that the form accepts.
     form : str
         Class name of the form, for the error message.
 
     Raises
     ------
     InputError
-        If it is not a function, or not one of that kind.
+        If it is not a function, or not of that kind.
     """
     if isinstance(function, str):
         return function
@@ -280,14 +280,14 @@ def address_of(query: str) -> str | None:
 
 
 def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind) -> tuple[list[Hit], int]:
-    """Return the functions that a query may mean, the best first, and how many there are.
+    """Return the functions that match a query, the best matches first, and how many there are.
 
     Parameters
     ----------
     modules : iterable of ModuleAbi
         Where to search.
     query : str
-        ``0x1::coi``, ``0x1::coin::tr``, or parts of names in any order. An address alone gives its modules, whose
+        ``0x1::coi``, ``0x1::coin::tr``, or parts of names in any order. An address alone matches its modules, whose
         names end in ``::``.
     kind : {"entry", "view"}
     """
@@ -364,7 +364,7 @@ class ValuesDraft(Struct, frozen=True):
 
 
 class FunctionDraft(ValuesDraft, frozen=True):
-    """What is typed about a function and its arguments."""
+    """What is entered for a function and its arguments."""
 
     function: str = ""
     type_arguments: tuple[str, ...] = ()
@@ -396,7 +396,7 @@ def function_fields(
     function : ResolvedFunction or None
         The function that the draft names, if its ABI is known.
     call : ResolvedCall or None
-        The same with its type arguments, if these are good: then each argument has a field.
+        The same with its type arguments, if these are valid: then each argument has a field.
     placeholder : str
         An example of a function.
     units : mapping of int to str, optional
@@ -404,7 +404,7 @@ def function_fields(
     when : tuple, optional
         A key of the draft and its values for which the fields are shown.
     unknown_when : tuple, optional
-        The same for type arguments and arguments of a function that is not known, by default `when`.
+        The same for the type arguments and arguments of an unknown function; by default, `when`.
     """
     unknown = unknown_when or when
     hint = "type an address and part of a name, or any word"
@@ -429,7 +429,7 @@ def function_fields(
 
 
 def raw_field(when: tuple[str, tuple[Any, ...]] | None = None, label: str = "Arguments") -> Text:
-    """Return the field of all arguments as JSON."""
+    """Return the field for all arguments as JSON."""
     hint = "a JSON array without the signers"
     return Text(label, mono=True, rows=3, placeholder='["0xb0b", 100]', hint=hint, when=when)
 
@@ -456,7 +456,7 @@ def read_call(
     ----------
     draft : FunctionDraft
     model : type
-        What is made: `ViewFunction`, `EntryFunction` or `Script`.
+        What is created: `ViewFunction`, `EntryFunction` or `Script`.
     found : Findings
         Receives what does not fit or is missing.
     last : object, optional
@@ -464,7 +464,7 @@ def read_call(
     call : ResolvedCall, optional
         Checks the arguments.
     named : str, default "function"
-        The text that names what is called.
+        The field that names what is called.
     """
     name = getattr(draft, named).strip()
     if not name:
@@ -497,25 +497,26 @@ def in_step(
     encode: Callable[[Sequence[Any]], Sequence[Any]],
     spell: Callable[[Sequence[Any]], str],
 ) -> Values:
-    """Bring the fields of values and the JSON of all in step: the one that was edited last leads.
+    """Synchronize the fields of values with the JSON of all values: whichever was edited last takes precedence.
 
     Parameters
     ----------
     draft : ValuesDraft
     layouts : sequence of Layout or None
-        Layouts of the values; None if they are not known: then the JSON leads.
+        Layouts of the values; None if they are not known, in which case the JSON takes precedence.
     found : Findings
         Receives what does not fit or is missing in the fields.
     before : sequence of Layout or None
-        Layouts that the fields were drawn for; None if these were of other values.
+        Layouts for which the fields were drawn; None if those were for other values.
     parse, encode, spell : callable
-        Values of a JSON text, their form as the node reads them (raises InputError if they do not fit), and their text.
+        Functions that return the values of a JSON text, the form in which the node reads them (raises InputError if
+        they do not fit), and their text.
 
     Returns
     -------
     ValuesDraft
-        JSON that does not fit leaves the fields, and is still in the lead; values that stay equal stay as they were
-        written.
+        JSON that does not fit leaves the fields unchanged and still takes precedence; values that are equal remain as
+        they were written.
     """
     if layouts is None:
         return replace(draft, arguments=(), lead="raw")
@@ -593,21 +594,21 @@ _PLACES = [Hit("0x1::", "framework"), Hit("0x3::", "tokens"), Hit("0x4::", "toke
 class FunctionForm(Form):
     """A form with a function.
 
-    Its draft is a `FunctionDraft`. `_read_function` brings the fields of the arguments and their JSON in step;
-    `_fields` of a subclass takes the fields from `function_fields` with `_function` and `_call`.
+    Its draft is a `FunctionDraft`. `_read_function` synchronizes the fields of the arguments with their JSON; `_fields`
+    of a subclass takes the fields from `function_fields` with `_function` and `_call`.
 
     Parameters
     ----------
     node : Node
     function : str or function of a Contract, optional
-        Chosen at the start.
+        The function chosen initially.
     request : object, optional
         Initial content of the form.
 
     Raises
     ------
     InputError
-        If both `function` and `request` are given, or `function` is not a function that the form takes.
+        If both `function` and `request` are given, or `function` is not a function that the form accepts.
     """
 
     function = Unicode()

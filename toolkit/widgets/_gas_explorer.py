@@ -1,7 +1,7 @@
-"""A form that makes a gas study, runs it in the background and shows what moved gas: figure, steps and their causes.
+"""A form that builds a gas study, runs it in the background and shows what moved gas: figure, steps and causes.
 
-The form edits one call, the chosen one; the draft holds every call as the JSON of its `Call`. A study that was set
-comes out unchanged, except for what was edited.
+The form edits the chosen call; the draft holds every call as the JSON of its `Call`. A study that is set is returned
+unchanged, except for what was edited.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _MAX_UNASKED = 20_000  # requests of a run that starts when Run is pressed once:
 
 
 class StudyDraft(FunctionDraft, frozen=True):
-    """What is typed about a study.
+    """What is entered for a study.
 
     ``calls`` has the JSON of each call, empty without one; ``chosen`` is the place of the call whose fields are shown.
     """
@@ -173,7 +173,7 @@ class _StoppedError(Exception):
 
 
 class GasExplorer(FunctionForm):
-    """Choose calls and ledger versions, watch their gas, and see where it steps and why.
+    """Choose calls and ledger versions, follow their gas, and see where it steps and why.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, a run continues in the
     background and can be stopped; everything read up to then can be used. If a run needs more than 20,000 requests, the

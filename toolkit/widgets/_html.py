@@ -56,7 +56,7 @@ def paragraph(text: Any, kind: str = "note") -> Html:
 
 
 def folded(title: Any, inside: Any) -> Html:
-    """Return a section that is closed until it is clicked."""
+    """Return a section that is collapsed until it is clicked."""
     return Html(f'<details class="ltk-fold"><summary>{safe(title)}</summary>{safe(inside)}</details>')
 
 
@@ -89,7 +89,7 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: st
 
 
 def origin(node: Node, versions: str, time: datetime | None) -> str:
-    """Return where a result is from: node, ledger versions and their time."""
+    """Return where a result comes from: node, ledger versions and their time."""
     return f"{node.name}, {versions}" + ("" if time is None else f", {time:%Y-%m-%d %H:%M:%S} UTC")
 
 

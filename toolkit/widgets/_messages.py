@@ -1,7 +1,7 @@
-"""What browser and kernel say to each other: the parts of a form, what is shown around them, and what is asked.
+"""The messages between browser and kernel: the parts of a form, what is shown around them, and what is requested.
 
-Each trait that the browser reads is one of these records, or a list of them; `Message` is all that the browser sends,
-beside the edits of a form's draft.
+Each trait that the browser reads is one of these records, or a list of them; apart from the edits of a form's draft,
+the browser sends only `Message`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Part(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=str.lo
 
 
 class Text(Part, frozen=True):
-    """A text, of several lines if it has ``rows``; functions are suggested with ``search``, accounts with ``names``."""
+    """A text field, with several lines if it has ``rows``; ``search`` suggests functions, ``names`` accounts."""
 
     mono: bool = False
     rows: int = 0
@@ -42,7 +42,7 @@ class Switch(Part, frozen=True):
 
 
 class Select(Part, frozen=True):
-    """A choice of one value; each option is a value and its words."""
+    """A choice of one value; each option is a value and its label."""
 
     options: tuple[tuple[str, str], ...] = ()
     short: bool = False
@@ -78,7 +78,7 @@ class Group(Part, frozen=True):
 
 
 class Rows(Part, frozen=True):
-    """A list of equal parts, to which the browser adds ``blank``, unless it has ``exactly`` so many with ``hints``."""
+    """A list of equal parts, to which the browser adds ``blank``, unless it has ``exactly`` so many, with ``hints``."""
 
     item: Part = Part()
     blank: Any = ""
@@ -108,7 +108,7 @@ def select(label: str, options: dict[Any, str], **about: Any) -> Select:
 
 
 def blank_of(part: Part) -> Any:
-    """Return the draft of a part that nobody has touched."""
+    """Return the draft of an untouched part."""
     match part:
         case Switch():
             return False
@@ -125,14 +125,14 @@ def blank_of(part: Part) -> Any:
 
 
 class Status(Struct, frozen=True):
-    """A sentence beside the buttons; ``kind`` is hint, good, bad or error."""
+    """A sentence next to the buttons; ``kind`` is hint, good, bad or error."""
 
     kind: str = "hint"
     text: str = ""
 
 
 class Found(Struct, frozen=True):
-    """Sentences by the path of their field; ``strict`` if fields that nobody has touched are required, too.
+    """Sentences by the path of their field; ``strict`` if untouched fields are required too.
 
     ``outdated`` if the form is not a valid request; ``seq`` is the number of the edit that was read.
     """
@@ -155,7 +155,7 @@ class Hits(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """What is counted, in words and numbers; empty if nothing is."""
+    """What is being counted, in words and numbers; empty if nothing is."""
 
     text: str = ""
     done: int = 0
@@ -163,7 +163,7 @@ class Progress(Struct, frozen=True):
 
 
 class Starter(Struct, frozen=True):
-    """A field above the form that fills it: the key of its draft, and the message of its button."""
+    """A field above the form that fills it in: the key of its draft, and the message of its button."""
 
     key: str
     do: str
@@ -174,7 +174,7 @@ class Starter(Struct, frozen=True):
 
 
 class Words(Struct, frozen=True):
-    """Words of the page that differ between forms; ``copy`` has texts of copy buttons by program."""
+    """Texts of the page that differ between forms; ``copy`` has the texts of the copy buttons by program."""
 
     form: str = "The entries"
     result: str = "Result"
@@ -190,9 +190,9 @@ class Words(Struct, frozen=True):
 class About(Struct, frozen=True):
     """What the browser shows around the fields.
 
-    ``actions`` are messages and texts of the buttons, of which Ctrl+Enter presses the first; ``late`` titles of pages
-    that are completed when they are opened; ``look`` keys of the draft after whose edit the browser sends ``look``,
-    by default those of a function; ``accounts`` addresses of accounts that the ledger names, and the names.
+    ``actions`` are the messages and texts of the buttons, the first of which Ctrl+Enter presses; ``late``, the titles
+    of pages that are completed when they are opened; ``look``, the keys of the draft after whose edit the browser sends
+    ``look``, by default those of a function; ``accounts``, the addresses and names of accounts that the ledger names.
     """
 
     title: str
@@ -206,7 +206,7 @@ class About(Struct, frozen=True):
 
 
 class NodeShown(Struct, frozen=True):
-    """The node of a workbench, and the name of its network if it is one of the choice."""
+    """The node of a workbench, and the name of its network if it can be chosen by name."""
 
     name: str = ""
     target: str = ""
@@ -216,7 +216,7 @@ class NodeShown(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True):
-    """A message of the browser: ``do`` names what is wanted, the rest is what that needs."""
+    """A message from the browser: ``do`` names the action, and the rest are its arguments."""
 
     do: str
     draft: dict[str, Any] | None = None

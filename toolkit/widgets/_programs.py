@@ -36,7 +36,7 @@ _PLACEHOLDERS = {"max_gas_amount": "2000000", "gas_unit_price": "100"}  # what c
 
 
 def connect_line(node: Node) -> str:
-    """Return the line of a Python program that connects to a node, without credentials; to an own one as ``ledger``."""
+    """Return the line of a Python program that connects to a node, without credentials; a ledger is ``ledger``."""
     if node.name == "embedded":
         return "node = toolkit.connect()"
     own = served_ledger(node.url) is not None
@@ -70,9 +70,9 @@ def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | 
     ----------
     request : SimulationRequest
     node : Node
-        The programs name its URL without credentials.
+        The programs contain its URL without credentials.
     arguments : sequence, optional
-        Arguments as the ABI encodes them; by default as the request holds them.
+        Arguments as the ABI encodes them; by default, as in the request.
     """
     written = request.to_python().replace(repr(request.sender), repr(wire_address(request.sender)))
     payload = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
@@ -132,7 +132,7 @@ def _post(where: str, data: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text as one word of a shell."""
+    """Return a text as a single shell word."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
@@ -152,12 +152,12 @@ def request_as_study(request: SimulationRequest | ViewFunction) -> str:
 
 
 def curl_lines(node: Node, where: str, body: Mapping[str, Any], versions: Versions | None) -> str:
-    """Return shell commands that post a body to a path of a node, at the head or at one version.
+    """Return shell commands that post a body to one of a node's paths, at the head or at one version.
 
     Parameters
     ----------
     node : Node
-        The commands name its URL without credentials.
+        The commands contain its URL without credentials.
     where : str
         Such as ``view``.
     body : mapping

@@ -58,7 +58,7 @@ VERSION_FIELDS: tuple[tuple[str, Part], ...] = (
 
 
 class ReadDraft(ValuesDraft, frozen=True):
-    """Entries of a read. ``at`` selects which of the two version fields applies; ``head`` uses neither."""
+    """Entries for a read. ``at`` selects which of the two version fields applies; ``head`` uses neither."""
 
     at: Literal["head", "version", "plan"] = "head"
     version: str = ""
@@ -66,7 +66,7 @@ class ReadDraft(ValuesDraft, frozen=True):
 
 
 class ViewDraft(FunctionDraft, frozen=True):
-    """What is typed about a view: a function, and the fields of `ReadDraft`."""
+    """What is entered for a view: a function, and the fields of `ReadDraft`."""
 
     at: Literal["head", "version", "plan"] = "head"
     version: str = ""
@@ -79,7 +79,7 @@ class ViewDraft(FunctionDraft, frozen=True):
 
 
 def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | None:
-    """Return the versions of a draft: None for the head, an int for one version, or a version plan.
+    """Return the versions that a draft selects: None for the head, an int for one version, or a version plan.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def parse_plan(typed: str) -> Versions:
 
 
 def checked_versions(versions: Any) -> Versions | None:
-    """Validate versions set from Python: None, a string, an int, or several ints.
+    """Check versions set from Python: None, a string, an int, or several ints.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def write_versions(versions: Any) -> dict[str, Any]:
 
 
 class Wanted(NamedTuple):
-    """What a form asks for; two that are equal have the same answer.
+    """What a form requests; equal requests have the same result.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class Wanted(NamedTuple):
     versions : version plan, int or None
         As `read_versions` returns them.
     place : str
-        Where a builder reads it: the handle of a table.
+        Where a builder reads it, such as the handle of a table.
     """
 
     request: Any
@@ -177,7 +177,7 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """The answer to a read.
+    """The result of a read.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class Reading:
     time : datetime or None
         Time of the version that was read.
     notes : tuple of str
-        What was clipped, and warnings.
+        What was clipped, and any warnings.
     """
 
     wanted: Wanted
@@ -197,7 +197,7 @@ class Reading:
 
 
 class ReadForm(Form):
-    """A form that reads state at the head, at a version or over a plan. A builder says how one and many are read."""
+    """A form that reads state at the head, at a version or over a plan. A builder defines how one and many are read."""
 
     _pictured = frozenset({"Value", "Item", "No item", "Figure", "Outcome"})
     _in_python: ClassVar[dict[str, str]] = dict.fromkeys(("No item", "Figure", "Outcome", "Rows"), "") | dict.fromkeys(
@@ -269,7 +269,7 @@ class ReadForm(Form):
                 self._after(reading)
 
     def _after(self, reading: Reading) -> None:
-        """Describe the answer."""
+        """Describe the response."""
         if reading.wanted.single:
             self._say("good", self._read_words(reading))
             return

@@ -1,4 +1,4 @@
-"""What a form shows of a result: simulations, reads at one or many versions, and runs of studies, as pages by title."""
+"""How a form shows results: simulations, reads at one or many versions, and runs of studies, as pages by title."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def simulation_pages(
     model : bool
         Whether gas comes from the embedded node's model.
     failure : str
-        HTML of why it would fail.
+        HTML that explains why it would fail.
     diff : DataFrame, optional
         As `Simulation.diff`: adds the state before each change.
     links : bool, default False
@@ -87,7 +87,7 @@ def simulation_pages(
 
 
 def simulation_facts(simulation: Simulation) -> dict[str, Any]:
-    """Return what simulations are compared by, in the order of the rows."""
+    """Return the facts by which simulations are compared, in the order of the rows."""
     split, payload = simulation.gas, simulation.request.payload
     facts: dict[str, Any] = {}
     if isinstance(payload, EntryFunction):
@@ -238,13 +238,13 @@ def item_pages(item: TableItem, value_type: str) -> dict[str, Html]:
 
 
 def missing_item_pages(words: str) -> dict[str, Html]:
-    """Return the page of an item that does not exist, which `words` say."""
+    """Return the page of an item that does not exist, as `words` state."""
     hint = html.paragraph("It may exist at other versions. A wrong type of keys gives the same answer.")
     return {"No item": html.page(f"<p><b>{html.safe(words)}.</b></p>", hint)}
 
 
 def _answer(value: Any) -> Html:
-    """Return the only value of an answer; short values are shown large."""
+    """Return the only value of a response; short values are shown large."""
     brief = len(str(value)) <= _MAX_LARGE and not isinstance(value, dict | list)
     return Html(f'<p class="ltk-value">{value_html(value)}</p>') if brief else value_html(value)
 
@@ -278,7 +278,7 @@ def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: 
     what : str
         What was read, for the figure.
     notes : sequence of str
-        What was clipped, and warnings.
+        What was clipped, and any warnings.
     model : bool
         Whether gas comes from the embedded node's model.
     """
@@ -300,7 +300,7 @@ def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: 
 
 
 def failures(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of reads that failed; an item that does not exist is an answer."""
+    """Return the rows of failed reads; an item that does not exist is not a failure."""
     failed = frame[frame["error_code"].notna()]
     return failed[failed["presence"].isna() | (failed["presence"] == "pruned")] if "presence" in frame else failed
 
@@ -347,7 +347,7 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
 
 
 def version_words(versions: pd.Series) -> str:
-    """Return the first and the last of versions in words."""
+    """Return the first and last version in words."""
     first, last = versions.min(), versions.max()
     return f"version {first:,}" if first == last else f"versions {first:,} to {last:,}"
 

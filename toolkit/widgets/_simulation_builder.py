@@ -80,7 +80,7 @@ class SignerDraft(Struct, frozen=True):
 
 
 class SimulationDraft(FunctionDraft, frozen=True):
-    """What is typed about a simulation."""
+    """What is entered for a simulation."""
 
     sender: str = ""
     payload: Payload = "entry"
@@ -106,7 +106,7 @@ class SimulationDraft(FunctionDraft, frozen=True):
 
     @property
     def calls_function(self) -> bool:
-        """Whether an entry function is called, alone or by a multisig account."""
+        """Whether an entry function is called, directly or by a multisig account."""
         return self.payload in _ENTRIES
 
 
@@ -173,7 +173,7 @@ _NUMBERS = (
 
 
 def write_request(request: wire.SimulationRequest | None) -> SimulationDraft:
-    """Return the draft of a request; ``arguments``, the fields of known types, are left empty."""
+    """Return the draft of a request; the fields of known types, ``arguments``, are left empty."""
     if request is None:
         return SimulationDraft()
     numbers = {name: getattr(request, name) for name in _NUMBERS}
@@ -261,7 +261,7 @@ def read_request(
     ----------
     draft : SimulationDraft
     last : SimulationRequest or None
-        The last good request. Entries that mean the same as in its draft keep its values.
+        The last valid request. Entries that mean the same as in its draft keep its values.
     call : ResolvedCall or None
         Checks the arguments of the entry function.
     found : Findings
@@ -412,9 +412,9 @@ class Failure(Struct, frozen=True):
     detail : str
         Status and code.
     path : str
-        The field that it is about; empty if none is shown.
+        The field concerned; empty if none is shown.
     remedies : tuple of (str, str)
-        What the form can do about it: its name, and the text of its button.
+        What the form can do about it: the name and the button text of each remedy.
     """
 
     words: str
@@ -435,7 +435,7 @@ class Failure(Struct, frozen=True):
 def failure_of(
     simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None, known: Known, node: Node
 ) -> Failure | None:
-    """Return why a simulation would fail, None if it would not; reads the balance of an account that cannot pay."""
+    """Return why a simulation would fail, or None; reads the balance of an account that cannot pay."""
     if simulation.success:
         return None
     status = simulation.vm_status
@@ -648,7 +648,7 @@ class SimulationBuilder(FunctionForm):
         InputError
             If `transaction` is not a user transaction, or its payload cannot be simulated.
         NotFound, NodeError, NodeUnreachable
-            If the node does not have the transaction, returns an error, or does not answer.
+            If the node does not have the transaction, returns an error, or does not respond.
         """
         committed = self._asked.transaction(transaction)
         simulation, _ = simulated_again(self._asked, committed)

@@ -49,7 +49,7 @@ _TYPES = ("key_type", "value_type")
 
 
 class TableItemDraft(ReadDraft, frozen=True):
-    """What is typed about an item; ``arguments`` and ``raw`` are the field of the key and its JSON."""
+    """What is entered for an item; ``arguments`` and ``raw`` are the field of the key and its JSON."""
 
     owner: str = ""
     table: str = ""

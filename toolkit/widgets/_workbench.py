@@ -1,4 +1,4 @@
-"""The builders on tabs, with their node and the state of its ledger on top; the controls are in ``workbench.js``."""
+"""The builders in tabs, with their node and the state of its ledger above; the controls are in ``workbench.js``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LEFT_OUT = frozenset({"seq", "arguments", "lead", "signature", "signature_json"
 
 
 class Link(Struct, frozen=True):
-    """An open tab: its name, the name of the network if it has one, and what differs from an empty form."""
+    """An open tab: its name, the name of the network if any, and what differs from an empty form."""
 
     tab: str
     target: str = ""
@@ -84,7 +84,7 @@ _BUILDERS = {
 
 
 class Workbench(Pictured):
-    """All builders on tabs, below a header with the node and the state of its ledger.
+    """All builders in tabs, below a header with the node and the state of its ledger.
 
     Constructing it makes no request. Press Connect, or call `connect`, to connect to a node. A builder is created when
     its tab or attribute is first used.

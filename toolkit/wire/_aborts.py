@@ -1,4 +1,4 @@
-"""VM statuses: their numbers, and Move aborts in their text: module, name, code and the contract's own sentence."""
+"""VM statuses: their numbers, and the Move aborts in their text: module, name, code and the contract's own sentence."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Abort:
         Module that aborted, and the name of its error constant; None if the status has none.
     code : int
     sentence : str or None
-        What the contract says about the error, without a full stop.
+        The contract's description of the error, without a full stop.
     """
 
     module: str | None
@@ -109,10 +109,10 @@ class Abort:
 
     @property
     def native(self) -> str | None:
-        """Meaning of a code of a native function, None for others."""
+        """Meaning of a native function's code; None for others."""
         return None if self.module is None else _NATIVE_ABORTS.get((self.module, self.code))
 
     @property
     def reason(self) -> str | None:
-        """Why it aborted: the contract's own sentence, else what is known of the code."""
+        """Why it aborted: the contract's own sentence, or else what is known about the code."""
         return self.sentence or self.native or self.category

@@ -39,7 +39,7 @@ def value_of(layout: Layout) -> Form:
 
 
 def sequence(item: Form) -> Form:
-    """Return the form of a length and that many items, which are a tuple."""
+    """Return the form of a length followed by that many items, as a tuple."""
 
     def read(reader: Reader) -> tuple[Any, ...]:
         return tuple(item.read(reader) for _ in range(reader.length()))
@@ -97,7 +97,7 @@ def variants(what: str, *forms: Form) -> Form:
 
 
 def versioned(what: str, form: Form) -> Form:
-    """Return the form of a version, which must be 1, and a value."""
+    """Return the form of a version, which must be 1, followed by a value."""
 
     def read(reader: Reader) -> Any:
         start = reader.position
@@ -128,12 +128,12 @@ def read_index(reader: Reader, count: int, what: str) -> int:
 
 
 def whole(form: Form, data: bytes) -> Any:
-    """Return the value of BCS that contains nothing else.
+    """Return the value of BCS data that contains nothing else.
 
     Raises
     ------
     SchemaError
-        If the data is not of this form, or continues after it.
+        If the data does not have this form, or has trailing bytes.
     """
     reader = Reader(data)
     value = form.read(reader)

@@ -1,4 +1,4 @@
-"""Requests in BCS: view requests and their answers, and simulations as signed transactions."""
+"""Requests in BCS: view requests and their responses, and simulations as signed transactions."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _write_argument(writer: Writer, argument: ScriptArgument) -> None:
 
 
 def script_argument_json(argument: ScriptArgument) -> Any:
-    """Return a script's argument, by its own kind because a script has no ABI."""
+    """Return a script's argument, encoded by its own kind because a script has no ABI."""
     value = argument.value
     if isinstance(value, bytes):
         return "0x" + value.hex()
@@ -454,7 +454,7 @@ def encode_view_request(call: ViewFunction, layouts: Sequence[Layout] | None = N
 
 
 def decode_view_answer(data: bytes, layouts: Sequence[Layout]) -> list[Any]:
-    """Decode the body of a view answer in BCS.
+    """Decode the body of a view response in BCS.
 
     Parameters
     ----------
@@ -505,7 +505,7 @@ def signed_transaction(
     request : SimulationRequest
         The request; its own numbers take precedence over the parameters below.
     chain_id : int
-        Chain id of the node, u8; it is part of the BCS form only.
+        Chain id of the node, u8; only part of the BCS form.
     sequence_number, max_gas_amount, gas_unit_price, expiration_timestamp_secs : int
         Used if the request has None: sequence number of the sender; gas units; octas per gas unit; seconds since
         1970-01-01 UTC.
@@ -515,7 +515,7 @@ def signed_transaction(
     Returns
     -------
     SignedTransaction
-        With a signature of zeros or without a signature.
+        With an all-zero signature or without a signature.
 
     Raises
     ------

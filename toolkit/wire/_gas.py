@@ -1,4 +1,4 @@
-"""Gas of transactions: the fee statement and its parts; gas schedule and feature flags on chain."""
+"""Gas of transactions: the fee statement and its parts; the gas schedule and feature flags on chain."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The base class of requests, payloads and signatures, and the types of their fields.
 
-The models are pydantic's: frozen, and without unknown fields. `parse_by_type` reads them from JSON.
+The models are frozen pydantic models that reject unknown fields. `parse_by_type` reads them from JSON.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAX_PATH = 120  # characters of the place of a problem
 
 @dataclass_transform(kw_only_default=False, field_specifiers=(Field,))
 class WireModel(BaseModel):
-    """Base of requests, payloads and signatures. A class without an `__init__` takes its fields in their order."""
+    """Base of requests, payloads and signatures. A class without an `__init__` takes its fields in order."""
 
     _package: ClassVar[str] = "toolkit.wire"
     """The package whose name `to_python` writes."""
@@ -258,7 +258,7 @@ def parse_by_type(
     json : mapping, bytes or msgspec.Raw
         The JSON object, parsed or not.
     readers : mapping of str to callable
-        For each type the function that makes the model from the object.
+        For each type, the function that creates the model from the object.
     unknown : callable
         The function for all other types.
     what : str

@@ -372,9 +372,9 @@ class SimulationRequest(WireModel):
         Key of the sender (hex of an ed25519 key, or a typed key) or its zero-padded signature. If omitted, the
         transaction is sent without a signature, which nodes accept.
     secondary_public_keys : sequence, default ()
-        The same for each secondary signer; empty, or one per signer.
+        Key or zero-padded signature of each secondary signer; empty, or one per signer.
     fee_payer_public_key : str, PublicKey or AccountSignature, optional
-        The same for the fee payer.
+        Key or zero-padded signature of the fee payer.
     sequence_number : int, optional
         Sequence number of the sender; nodes ignore it if a nonce is given.
     max_gas_amount : int, optional
@@ -543,8 +543,8 @@ class SimulationRequest(WireModel):
 def with_estimates(request: SimulationRequest) -> SimulationRequest:
     """Return a request that asks the node for estimates of the amounts that it leaves open.
 
-    With a fee payer the node is not asked for max gas, since it estimates that from the sender's balance; every chain's
-    schedule allows the placeholder.
+    With a fee payer, the node does not estimate the max gas amount, since it would use the sender's balance; every
+    chain's schedule allows the placeholder.
     """
     max_gas, price = request.estimate_max_gas_amount, request.estimate_gas_unit_price
     own = request.max_gas_amount is None and request.fee_payer is None
@@ -581,7 +581,7 @@ def canonical_request(request: ViewFunction | EntryFunction | SimulationRequest 
     Returns
     -------
     str
-        JSON with sorted keys. Ints are written as strings of digits, because nodes read both alike.
+        JSON with sorted keys. Ints are written as strings of digits, because nodes treat both alike.
 
     Examples
     --------

@@ -382,10 +382,10 @@ class ErrorBody:
     Parameters
     ----------
     message : str
-        Message of the node, cut after 2,000 characters. If the body is not a documented error, the start of its text
+        The node's message, truncated to 2,000 characters. If the body is not a documented error, the start of its text
         without tags (at most 300 characters).
     error_code : str or None
-        Code of the node, an `ErrorCode` or another, cut after 200 characters; None if the body is not a documented
+        The node's code, an `ErrorCode` or another, truncated to 200 characters; None if the body is not a documented
         error.
     vm_error_code : int or None
         Status number of the VM, or None if the error is not the VM's.
@@ -410,7 +410,7 @@ def decode_error_body(body: bytes, content_type: str = "application/json") -> Er
     body : bytes
         The documented JSON, or the text or HTML page of a gateway.
     content_type : str, default "application/json"
-        Media type of the response. The contents of script and style tags are only removed from HTML.
+        Media type of the response. The contents of script and style tags are removed only from HTML.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""Signatures of accounts and of transactions: one class per kind, whose fields say how they are read and written.
+"""Signatures of accounts and of transactions: one class per kind, whose fields define how they are read and written.
 
-A field's type has a `Codec` for JSON and BCS; a kind whose forms are not just its fields in order says what differs. If
-the API documentation and nodes differ (`abstraction_signature`, the `threshold` of a multi-key signature), both forms
-are read and the form of the nodes is sent. To add a kind, write its class and add it to the union and to the tuple of
-indices below it. This package only sends zeros.
+A field's type has a `Codec` for JSON and BCS; a kind whose forms are not simply its fields in order defines the
+differences. If the API documentation and nodes differ (`abstraction_signature`, the `threshold` of a multi-key
+signature), both forms are read and the form of the nodes is sent. To add a kind, write its class and add it to the
+union and to the tuple of indices below it. This package only sends zeros.
 """
 
 from __future__ import annotations
@@ -1053,7 +1053,7 @@ def zero_padded(signature: _S) -> _S:
     Raises
     ------
     InputError
-        If the kind is unknown, or the authentication data of an abstract signature is not BCS.
+        If the kind is unknown, or the authentication data of an abstract signature is not valid BCS.
 
     Examples
     --------
@@ -1071,7 +1071,7 @@ def is_zero_padded(signature: SignatureModel) -> bool:
     Parameters
     ----------
     signature : TransactionSignature or AccountSignature
-        Any signature; the result is False for one of an unknown kind.
+        Any signature; the result is False if its kind is unknown.
 
     Returns
     -------

@@ -355,7 +355,7 @@ class ValidatorTransaction(_Transaction, tag="validator_transaction", kw_only=Tr
 
 
 class PendingTransaction(Struct, _Submitted, tag_field="type", tag="pending_transaction", kw_only=True):
-    """A transaction that is not executed yet."""
+    """A transaction that has not been executed yet."""
 
     hash: str
     sender: str
@@ -398,7 +398,7 @@ class GenericTransaction(Struct, kw_only=True):
 
 
 class MalformedTransaction(Struct, kw_only=True):
-    """A transaction of a page that does not have the documented shape; the others of the page are not affected.
+    """A transaction in a page that does not have the documented shape; the others in the page are not affected.
 
     Parameters
     ----------
@@ -458,7 +458,7 @@ _KNOWN_CHANGES = frozenset(str(kind.__struct_config__.tag) for kind in KnownChan
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Disable the garbage collector; decoding creates many objects, none of which are garbage before it ends."""
+    """Disable the garbage collector: decoding creates many objects, none of which is garbage before it ends."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -526,7 +526,7 @@ def decode_page(body: bytes | Raw) -> list[Transaction]:
     --------
     >>> [transaction] = decode_page(b'[{"type": "user_transaction", "version": "500", "hash": "0x0"}]')
     >>> transaction.version_text, transaction.problem[:35]
-    ('500', 'transactions[0]: the answer does no')
+    ('500', 'transactions[0]: the response does ')
     """
     with collector_paused():
         found = _all_known(body) if _is_array(body) else None

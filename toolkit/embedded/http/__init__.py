@@ -1,1 +1,1 @@
-"""The HTTP node: functions from a request to an answer, and the server that calls them."""
+"""The HTTP node: functions that turn a request into a response, and the server that calls them."""

@@ -1,4 +1,4 @@
-"""From a request to its answer: the node with its limits and routes, and the errors of contracts, without a web server.
+"""From request to response: the node with its limits and routes, and contract errors, without a web server.
 
 `answer_request` answers a request from this process without a socket. The server uses the same functions.
 """
@@ -48,12 +48,12 @@ class Limits:
     view_gas : int, default 2_000_000
         Maximum number of gas units that a view may use.
     page : int, default 100
-        Maximum number of transactions in one answer.
+        Maximum number of transactions in one response.
     header_bytes, header_lines : int, default 64 KiB and 100
-        Maximum size of a request head: bytes including the request line, and header lines. A longer head is answered
+        Maximum size of a request head: bytes including the request line, and header lines. A longer head is rejected
         with 431.
     header_timeout_s, body_timeout_s : float, default 10 and 30
-        Time limits, in seconds, for sending a head, and for sending a body or reading an answer.
+        Time limits, in seconds, for sending a head, and for sending a body or reading a response.
     connections : int, default 512
         Maximum number of open connections; above it, the oldest idle connection is closed.
 
@@ -128,7 +128,7 @@ class EmbeddedNode:
     def execution(self, call: HttpCall, version: int) -> Iterator[LedgerSnapshot]:
         """Yield the ledger version on which contract code runs inside the block.
 
-        A call first runs for a moment in the thread that answers all requests, because handing it to another thread
+        A call first runs for a moment in the thread that serves all requests, because handing it to another thread
         would take longer than most calls. Contract code that is not done by then raises `Postponed`. It runs again in a
         worker without the lock, so that other requests are answered meanwhile. It changes nothing, so running it twice
         is not visible.
@@ -232,7 +232,7 @@ def answer_request(
 
 
 def body_bytes(limits: Limits, target_bytes: int, headers: Headers) -> int:
-    """Return the size of a request's body, or raise `ApiError` if the request must be refused for its size."""
+    """Return the size of a request's body, or raise `ApiError` if it is too large or unknown."""
     head_bytes = target_bytes + sum(len(name) + len(value) for name, value in headers)
     if len(headers) > limits.header_lines or head_bytes > limits.header_bytes:
         raise header_problem(limits)
@@ -248,7 +248,7 @@ def body_bytes(limits: Limits, target_bytes: int, headers: Headers) -> int:
 
 
 def header_problem(limits: Limits) -> ApiError:
-    """Return the error of a request head that is too long."""
+    """Return the error for a request head that is too long."""
     message = f"the request's head is too long: at most {limits.header_bytes} bytes and {limits.header_lines} lines"
     return framework_error(message, status=431, headers={"connection": "close"})
 
@@ -260,7 +260,7 @@ def _length_required() -> ApiError:
 def routed(
     node: EmbeddedNode, method: str, target: tuple[str, str], headers: Headers, body: bytes, *, in_worker: bool = False
 ) -> HttpAnswer:
-    """Return the answer of the handler for a target: its decoded path and its query.
+    """Return the response of the handler for a target: its decoded path and its query.
 
     Raises
     ------
@@ -305,7 +305,7 @@ def _route(method: str, path: str, headers: Mapping[str, str]) -> tuple[Handler,
 
 
 def response(node: EmbeddedNode, answer: HttpAnswer) -> HttpResponse:
-    """Return an answer with all its header lines."""
+    """Return a response with all its header lines."""
     lines = [
         (b"content-type", answer.media_type.encode()),
         (b"content-length", str(len(answer.body)).encode()),

@@ -80,8 +80,8 @@ class Fault:
     Parameters
     ----------
     kind : str
-        An error code of the REST API such as ``version_pruned``, sent with the status that a node sends with it; an
-        error status (``429``, ``500``, ``503``, ``507``); ``cut``: the connection closes in the middle of the answer;
+        An error code of the REST API such as ``version_pruned``, sent with the status that a node uses for it; an error
+        status (``429``, ``500``, ``503``, ``507``); ``cut``: the connection closes in the middle of the response;
         ``hang``: the request is never answered; ``html``: an HTML page with status 502; ``slow``: the body is sent in
         small pieces.
     rate : float, default 1
@@ -122,7 +122,7 @@ class Faults:
     Parameters
     ----------
     latency_s : float, default 0
-        Delay of every answer, seconds.
+        Delay of every response, seconds.
     rates : sequence of Fault, optional
         Faults that affect a share of the requests.
     retry_after_s : int, default 1
@@ -210,12 +210,12 @@ class Faults:
         return None
 
     async def wait(self) -> None:
-        """Wait for the latency; even ``sleep(0)`` would make a client that has half-closed miss the answer."""
+        """Wait for the latency; even ``sleep(0)`` would make a client that has half-closed miss the response."""
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
 
     def answer(self, fault: Fault) -> HttpAnswer | None:
-        """Return the answer that replaces the node's, or None for a fault that changes how the answer is sent."""
+        """Return the response that replaces the node's, or None for a fault that changes how the response is sent."""
         if fault.kind == "html":
             return HttpAnswer(_HTML, 502, media_type="text/html", with_ledger=False)
         if fault.kind not in _REFUSALS:

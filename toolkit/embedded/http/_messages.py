@@ -38,7 +38,7 @@ class HttpCall:
     in_worker: bool = False  # answered in another thread, because contract code takes long
 
     def wants_bcs(self) -> bool:
-        """Return True if the answer must be BCS: JSON or BCS, whichever is accepted first.
+        """Return True if the response must be BCS: JSON or BCS, whichever is accepted first.
 
         A media type with a weight or another parameter does not equal the plain one, as on a node.
         """
@@ -48,7 +48,7 @@ class HttpCall:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An answer to a request.
+    """A response to a request.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class HttpAnswer:
 
 @dataclass(eq=False)
 class ApiError(Exception):
-    """An error that is answered with the documented error body.
+    """An error that is returned as the documented error body.
 
     Parameters
     ----------
@@ -88,13 +88,13 @@ class ApiError(Exception):
     error_code : str
         Error code of the REST API.
     message : str
-        Message in the words of a node.
+        Message, as a node words it.
     vm_error_code : int, optional
         VM status number.
     with_ledger : bool, default True
         Whether headers report the state of the ledger.
     headers : mapping of str to str, optional
-        Further headers of the answer, with names in lower case.
+        Further headers of the response, with names in lower case.
     """
 
     status: int
@@ -106,7 +106,7 @@ class ApiError(Exception):
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def answer(self) -> HttpAnswer:
-        """Return the answer."""
+        """Return the response."""
         body = {"message": self.message, "error_code": self.error_code, "vm_error_code": self.vm_error_code}
         return HttpAnswer(encode(body), self.status, with_ledger=self.with_ledger, headers=self.headers)
 

@@ -1,4 +1,4 @@
-"""The server of a node: checks of connections and requests, faults, and sending of answers.
+"""The server of a node: checks connections and requests, injects faults, and sends responses.
 
 `start` and `serve` run a node in a thread, served by uvicorn on loopback.
 
@@ -58,17 +58,17 @@ IDLE_TIMEOUT_S = 75
 
 
 class Hosts:
-    """The `Host` and `Origin` headers that a node answers.
+    """The `Host` and `Origin` headers that a node accepts.
 
-    Loopback addresses, ``localhost`` and the address that the node listens on are always answered. A node that listens
-    on all addresses also answers any IP address, because no DNS is involved.
+    Loopback addresses, ``localhost`` and the address that the node listens on are always accepted. A node that listens
+    on all addresses also accepts any IP address, because no DNS is involved.
 
     Parameters
     ----------
     bound : str
         Address or name that the node listens on.
     names : collection of str, optional
-        Further host names to answer, without a port.
+        Further host names to accept, without a port.
     """
 
     def __init__(self, bound: str, names: Collection[str] = ()) -> None:
@@ -78,7 +78,7 @@ class Hosts:
         self._knows = lru_cache(_CACHED)(self._is_known)
 
     def check(self, headers: Sequence[tuple[bytes, bytes]], http_version: str) -> None:
-        """Raise `ApiError` if a request must be refused: 400 without exactly one `Host`, 403 for another site's name.
+        """Raise `ApiError` if a request must be rejected: 400 without exactly one `Host`, 403 for another site's name.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Bounds(asyncio.Protocol):
         super().connection_lost(exc)
 
     def waits(self) -> bool:
-        """Return True if the client must act next: send a request or read its answer."""
+        """Return True if the client must act next: send a request or read its response."""
         return self._deadline is not None or not self._is_answering() or bool(self.cycle.more_body)
 
     def data_received(self, data: bytes) -> None:
@@ -184,7 +184,7 @@ class Bounds(asyncio.Protocol):
             self._refuse_head()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or close the connection if the answer preceded the end of the request."""
+        """Wait for the next request, or close the connection if the response preceded the end of the request."""
         answered, self._head_bytes = self.cycle, 0
         super().on_response_complete()  # type: ignore[misc]  # a method of uvicorn's classes
         is_last = self.cycle is answered and answered.response_complete
@@ -192,7 +192,7 @@ class Bounds(asyncio.Protocol):
             self._linger()
 
     def pause_writing(self) -> None:
-        """Limit the time in which the client must read its answer."""
+        """Limit the time in which the client must read its response."""
         self._expect_within(self.limits.body_timeout_s)
         super().pause_writing()
 
@@ -211,7 +211,7 @@ class Bounds(asyncio.Protocol):
         self._deadline = None if seconds is None else self.loop.call_later(seconds, self._abort)
 
     def _abort(self) -> None:
-        """Close immediately, without sending the rest of the answer."""
+        """Close immediately, without sending the rest of the response."""
         self.open.pop(self, None)
         self.transport.abort()
 
@@ -254,7 +254,7 @@ class NodeApp:
     faults : Faults
         Latency and faults.
     hosts : Hosts
-        Hosts and origins that are answered.
+        Hosts and origins that are accepted.
     """
 
     def __init__(self, node: EmbeddedNode, faults: Faults, hosts: Hosts) -> None:
@@ -431,8 +431,8 @@ def start(
     faults : Faults, optional
         Latency and faults, for tests and courses.
     host_names : collection of str, optional
-        Host names to answer besides ``localhost``, loopback addresses and `host`, such as the name of a container;
-        without a port. Requests for other names are answered with 403.
+        Host names to accept besides ``localhost``, loopback addresses and `host`, such as the name of a container;
+        without a port. Requests for other names are rejected with 403.
 
     Returns
     -------

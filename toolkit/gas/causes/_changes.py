@@ -1,7 +1,7 @@
 """The search for every change of gas schedule, configuration and code in a range of versions, by bisection.
 
 Sources are resources whose state is compared at versions: the gas schedule, the configuration, and the package registry
-of each address whose code is looked at. Between neighbouring versions with different states the search bisects, all
+of each address whose code is examined. Between neighbouring versions with different states the search bisects, all
 sources at once, down to the transaction.
 """
 

@@ -1,4 +1,4 @@
-"""What causes and timelines are derived from: reads, each made once per node; packages; what one transaction wrote.
+"""The data behind causes and timelines: reads, each made once per node; packages; what a transaction wrote.
 
 Writes are sorted by what they can mean for gas.
 """
@@ -168,7 +168,7 @@ class Evidence:
 
 
 def reason(error: Exception) -> str:
-    """Return in a few words why a read failed."""
+    """Return, in a few words, why a read failed."""
     if isinstance(error, NodeError):
         code = f" {visible(error.error_code, 40)}" if error.error_code else ""
         return f"the node answered {error.status}{code}: {visible(error.message, _MAX_REASON)}"

@@ -62,7 +62,7 @@ def causes_of(
 
     Notes
     -----
-    An exact step needs one transaction, and what that wrote at its version and the version before: the gas schedule,
+    An exact step needs one transaction, and what it wrote, at its version and the version before: the gas schedule,
     feature flags, modules and package registries. An interval needs the schedule, the flags and the registries of the
     called package and its dependencies, at both ends. Nothing is read twice.
     """
@@ -154,7 +154,7 @@ def _parts(case: _Case) -> dict[Cause, findings.Facts]:
 def schedule_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence, step: Step | None = None) -> findings.Facts:
     """Return how the gas schedule differs between two versions; `tags` are the schedule resources that may differ.
 
-    With a step it is known whether its gas changed by the ratio of the prices.
+    If a step is given, the facts include whether its gas changed by the ratio of the prices.
     """
     curves = [tag for tag in tags if tag.startswith(_STORAGE_CURVES)]
     found = config_facts(curves, ends, evidence)
@@ -243,7 +243,7 @@ def _modules(case: _Case) -> tuple[findings.Facts, findings.Facts]:
 def module_fact(
     module: findings.RelatedModule, ends: _Ends, evidence: Evidence
 ) -> findings.ModuleChange | findings.NotComparable | None:
-    """Return what happened to a module between two versions; None if it is the same."""
+    """Return what happened to a module between two versions; None if it did not change."""
     try:
         before, after = (evidence.module(module.id, version) for version in ends)
     except reads.UNREAD as error:

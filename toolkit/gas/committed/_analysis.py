@@ -70,7 +70,7 @@ class SeriesStep(levels.Levels):
     causes : tuple of Change
         The change, or all changes that cannot be distinguished; empty if no change explains the step.
     writes_changed : bool
-        Whether the transactions create or delete more or fewer slots since.
+        Whether the transactions have since created or deleted a different number of slots.
     uncertain : tuple of str
         Reasons for caution; empty if there are none.
     weak : bool
@@ -119,11 +119,11 @@ class Analysis:
     unexplained : tuple of SeriesStep
         Shifts that no change explains, including weak ones.
     growth : tuple of Growth
-        None spans a change of code or of the schedule.
+        None spans a change of the code or the schedule.
     mix : tuple of MixShift
         Where the shares of the strata change. These are not steps.
     strata : tuple of Stratum
-        The ways that transactions take.
+        The strata of the transactions, one for each way that they take.
     not_compared : tuple of (str, Part, Change)
         Stratum, part and change with too few observations next to the change. Strata of fewer than 8 observations are
         not compared at all and not listed.

@@ -79,7 +79,7 @@ class Series:
     sizes : ndarray of float64 or None
         Bytes of each payload, if they differ.
     width : float
-        How much the values are rounded up by at most: 1 for gas units, 0 for octas.
+        Maximum amount by which values are rounded up: 1 for gas units, 0 for octas.
     unit : float
         One gas unit, in the unit of the values.
     """
@@ -118,7 +118,7 @@ class Model:
     correlation : float
         Correlation of neighbours within segments, not below 0.
     freedom : float
-        Independent values behind the deviation.
+        Number of independent values behind the deviation.
     rises, falls : int
         How often the value changes by one rounding width or less from one observation to the next, within segments.
     """
@@ -136,18 +136,18 @@ class Model:
 
     @property
     def inflation(self) -> float:
-        """Factor of the variance of a mean that the correlation of neighbours makes."""
+        """Factor by which the correlation of neighbours increases the variance of a mean."""
         return (1 + self.correlation) / (1 - self.correlation)
 
 
 def fit_model(series: Series, cuts: Sequence[int]) -> Model:
-    """Fit one mean per segment, and growth, noise and correlation that the segments have in common.
+    """Fit one mean per segment, and the growth, noise and correlation common to the segments.
 
     Parameters
     ----------
     series : Series
     cuts : sequence of int
-        Observations before each segment but the first.
+        Number of observations before each segment except the first.
 
     Returns
     -------
@@ -240,7 +240,7 @@ class Levels:
     before, after : float
         The levels at the place, for the payload size of both sides: gas units, or octas of storage and refund.
     low, high : float
-        Bounds of the difference, 95 %, rounding included.
+        95 % bounds of the difference, including rounding.
     count_before, count_after : int
         Observations compared.
     chance : float
@@ -257,7 +257,7 @@ class Levels:
 
     @property
     def change(self) -> float:
-        """After less before."""
+        """After minus before."""
         return self.after - self.before
 
 
@@ -359,8 +359,8 @@ def compare(series: Series, model: Model, first: int, places: Sequence[int], las
     Returns
     -------
     Difference or None
-        None if a side has no observation; and, unless both sides are steady, if a side has less than 8, or the
-        level shifts not at a place but elsewhere so near that less than 8 are left.
+        None if a side has no observation; and, unless both sides are steady, if a side has fewer than 8, or if the
+        level shifts not at a place but so close to it that fewer than 8 are left.
     """
     for _ in range(MAX_CUTS):
         found = _compare_once(series, model, first, places, last)
@@ -487,7 +487,7 @@ def find_shift(series: Series, model: Model, first: int, last: int) -> int | Non
     ----------
     series : Series
     model : Model
-        Its growth is what is expected before a shift is looked for.
+        Its growth is subtracted before a shift is searched for.
     first, last : int
         The segment.
 
@@ -538,7 +538,7 @@ def find_shift(series: Series, model: Model, first: int, last: int) -> int | Non
 
 
 def student_tail(score: float, freedom: float) -> float:
-    """Return the chance that Student's t is at least as far from 0."""
+    """Return the probability that Student's t is at least as far from 0."""
     from scipy import stats
 
     return max(_TINY, 2 * float(stats.t.sf(abs(score), freedom)))

@@ -51,7 +51,8 @@ class WaySide:
     rows : DataFrame
         Observations by version.
     mean : float
-        Gas units. Of all ways, on the after side: at the shares of the before side, unless the shares have changed.
+        Gas units. For all ways together, the after side is weighted by the shares of the before side, unless the shares
+        have changed.
     success : bool or None
     """
 
@@ -70,9 +71,9 @@ class WayDifference:
         The way in words.
     before, after : WaySide or None
     changed : bool
-        Whether the gas differs by more than chance and rounding make.
+        Whether the gas differs by more than chance and rounding can explain.
     low, high : float or None
-        Bounds of the difference, 95 %, rounding included.
+        95 % bounds of the difference, including rounding.
     failing : tuple of (float, float) or None
         The share of transactions that fail on each side, if more do on the after side.
     not_judged : str
@@ -97,13 +98,13 @@ def compare_sides(before: pd.DataFrame, after: pd.DataFrame, *, same_code: bool 
     before, after : DataFrame
         As `series_frame` returns it. No transaction is on both sides.
     same_code : bool, default False
-        Whether nothing changed between the sides that gas is charged by. Then other shares of the ways are what people
-        do, and not part of the difference of the mean; after an upgrade they may be what the code does.
+        Whether nothing that determines gas changed between the sides. Different shares of the ways are then due to
+        usage, and not part of the difference of the means; after an upgrade, they may be due to the code.
 
     Returns
     -------
     list of WayDifference
-        All ways that succeed together, as what people pay, if there are several; then each way, those with most
+        If several ways succeed, first all of them together, as what people pay; then each way, those with the most
         transactions first. Rare ways without enough transactions on a side are ignored, including in the mean: the
         first transaction of an account can cost as much as a hundred others.
     """

@@ -43,12 +43,12 @@ _MAX_WORDS = 60  # of type arguments in the name of a kind: a longer name does n
 
 @dataclass(frozen=True, slots=True)
 class StoragePrices:
-    """What a state slot costs from which version on, in octas.
+    """The price of a state slot in octas, by the version from which it applies.
 
     Attributes
     ----------
     since : tuple of int
-        Ledger versions, ascending; the first price holds before them too.
+        Ledger versions, ascending; the first price also applies before them.
     slot : tuple of int
         One price for each version of `since`.
     """
@@ -58,7 +58,7 @@ class StoragePrices:
 
     @classmethod
     def of(cls, parameters: Mapping[int, Mapping[str, int]]) -> StoragePrices | None:
-        """Return the prices in gas schedules by version; None if a schedule has no price of a state slot."""
+        """Return the prices in gas schedules by version; None if a schedule has no price for a state slot."""
         versions = sorted(parameters)
         prices = [parameters[version].get(SLOT_PRICE, 0) for version in versions]
         return cls(tuple(versions), tuple(map(int, prices))) if prices and all(prices) else None
@@ -71,7 +71,7 @@ class StoragePrices:
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """Transactions of one kind that are too few next to a change to be compared."""
+    """A stratum with too few transactions next to a change to be compared."""
 
     version: int
     strata: tuple[str, ...]
@@ -89,7 +89,7 @@ class WeakShift:
 
 @dataclass(frozen=True, slots=True)
 class CommittedCall:
-    """What the analysis of one call's committed transactions says beside its steps.
+    """What the analysis of one call's committed transactions found besides its steps.
 
     Attributes
     ----------
@@ -97,11 +97,11 @@ class CommittedCall:
     transactions : int
         Number of transactions that were analysed.
     strata : int
-        Number of kinds of transactions.
+        Number of strata.
     changes : int
-        Number of changes of the timeline that can touch the call.
+        Number of changes in the timeline that can affect the call.
     not_judged : str
-        Why steps of the call are not known; empty if it was judged.
+        Why the steps of the call are not known; empty if it was judged.
     read_failed : bool
         Whether that is because something could not be read; another attempt may succeed.
     versions, versions_read : int
@@ -109,9 +109,9 @@ class CommittedCall:
     missing : int
         Number of ranges of versions that could not be read.
     changed_at : tuple of int
-        Ledger versions of the changes that can touch the call, ascending.
+        Ledger versions of the changes that can affect the call, ascending.
     small : int
-        Number of transactions of kinds with fewer than 8 transactions, which are not compared.
+        Number of transactions in strata with fewer than 8 transactions, which are not compared.
     not_compared : tuple of NotCompared
     weak : tuple of WeakShift
     levels, growth, mix : tuple of dict
@@ -139,12 +139,12 @@ class CommittedCall:
 
     @property
     def judged(self) -> bool:
-        """Whether steps of the call were looked for."""
+        """Whether the call was searched for steps."""
         return not self.not_judged
 
     @property
     def all_compared(self) -> bool:
-        """Whether every kind of transaction was compared at every change, and no version is missing."""
+        """Whether every stratum was compared at every change, and no version is missing."""
         return self.judged and not self.not_compared and not self.small and not self.missing
 
 
@@ -207,7 +207,7 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
 
 
 def stratum_words(stratum: Stratum, strata: Sequence[Stratum]) -> str:
-    """Return the kind of transaction in words: what distinguishes a stratum from the others.
+    """Return a stratum in words: what distinguishes it from the others.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def stratum_words(stratum: Stratum, strata: Sequence[Stratum]) -> str:
 
 
 def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return the committed transactions of one call by kind, the most frequent kind first.
+    """Return the committed transactions of one call by stratum, the most frequent first.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     Returns
     -------
     list of (str, DataFrame)
-        The kind in words, empty if there is one, and its transactions by version.
+        The stratum in words, empty if there is only one, and its transactions by version.
     """
     observations = Observations(frame)
     strata, rows = observations.strata(), observations.frame

@@ -1,4 +1,4 @@
-"""Observations of one function's committed transactions, the strata of them that are compared apart, and their mix."""
+"""Observations of one function's committed transactions, the strata that are compared separately, and their mix."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ class Stratum:
 
     @property
     def changes_slots(self) -> bool:
-        """Whether the transactions create or delete a different number of slots since some change."""
+        """Whether the transactions have created or deleted a different number of slots since some change."""
         return any(isinstance(self.value(name), tuple) for name in SLOTS)
 
     @property
     def is_other(self) -> bool:
-        """Whether these are the outliers of a kind, which are not compared."""
+        """Whether these are outliers, which are not compared."""
         return bool(self.value("way") == OTHER)
 
     @property
@@ -110,8 +110,8 @@ class Observations:
     frame : DataFrame
         One row per transaction. Required columns: ``ledger_version``, ``execution_gas_units``, ``io_gas_units`` and
         ``storage_fee_octas``. Used if present: ``storage_fee_refund_octas``, ``gas_unit_price``, ``payload_bytes`` and
-        the columns of the key: ``success``, ``abort_code``, ``slots_created``, ``slots_deleted``,
-        ``authenticator``, ``orderless``, ``type_arguments``. A null is a value of its own in the key.
+        the columns of the key: ``success``, ``abort_code``, ``slots_created``, ``slots_deleted``, ``authenticator``,
+        ``orderless``, ``type_arguments``. In the key, null is a separate value.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def named(keyed: Sequence[tuple[Key, NDArray[np.int64]]]) -> list[Stratum]:
 
 @dataclass(frozen=True, slots=True)
 class MixShift:
-    """A place at which the shares of the strata change; no step, though every pooled mean moves.
+    """A place at which the shares of the strata change: not a step, although every pooled mean moves.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class MixShift:
     shares : tuple of (str, float, float)
         Stratum, its share before and after, up to the next shift of the mix. All but the largest 12 are "others".
     chance : float
-        Chance of a difference as large if the mix is constant, corrected for the places tried.
+        Probability of so large a difference if the mix is constant, corrected for the places tried.
     """
 
     version_before: int
@@ -212,12 +212,12 @@ def mix_shifts(observations: Observations, strata: Sequence[Stratum], changes: S
     observations : Observations
     strata : sequence of Stratum
     changes : sequence of int
-        Ledger versions of the changes of the timeline, which are tried first.
+        Ledger versions of the timeline's changes, which are tried first.
 
     Returns
     -------
     list of MixShift
-        By version; beside those at changes at most 4. A mix that drifts appears as one or more places.
+        By version; at most 4 besides those at changes. A drifting mix appears as one or more places.
     """
     known_ways = [stratum for stratum in strata if not stratum.is_other]
     count = min(len(known_ways), MAX_STRATA_OF_MIX + 1)
@@ -280,7 +280,7 @@ def _best_mix_split(member: NDArray[np.int64]) -> tuple[int, float]:
 
 
 def chance_of_counts(left: NDArray[np.int64], right: NDArray[np.int64]) -> float:
-    """Return the chance that two rows of counts of strata come from the same mix."""
+    """Return the probability that two rows of stratum counts come from the same mix."""
     from scipy import stats
 
     table = np.array([left, right])

@@ -1,8 +1,8 @@
-"""Ways: the kinds of transactions of one function that no column distinguishes, recognised by their levels of gas.
+"""Ways: paths through one function's code that no column distinguishes, recognised by their levels of gas.
 
-A function branches on an argument or on the state of its caller, and each branch has its own cost. Transactions of one
-kind are divided into levels between one change of the timeline and the next, and the levels before and after are
-linked: a way keeps its level, or moves from one to another.
+A function branches on an argument or on the state of its caller, and each branch has its own cost. Transactions that
+are equal in all columns of the key are divided into levels between one change in the timeline and the next, and the
+levels before and after are linked: a way keeps its level, or moves from one to another.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _Pieces:
 
 
 def find_ways(observations: Observations, timeline: Sequence[Change]) -> list[Stratum]:
-    """Return the ways that the transactions of a function take, those with most transactions first.
+    """Return the ways that the transactions of a function take, those with the most transactions first.
 
     Parameters
     ----------

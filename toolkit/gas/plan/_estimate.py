@@ -51,8 +51,8 @@ class CallEstimate:
         Minimum and maximum number of requests; they differ for a step search, and for a sample of committed
         transactions, since it is not known how many changes there are to read around.
     further_requests : int
-        Maximum number of further requests, which locate the steps between two versions of a plan. They are not part of
-        the other numbers, since a call without steps needs none.
+        Maximum number of further requests that locate steps between two versions of a plan. The other numbers do not
+        include them, since a call without steps needs none.
     """
 
     label: str
@@ -83,10 +83,10 @@ class NodeEstimate:
     pace : float or None
         Maximum requests per second, as configured.
     rounds : int
-        Maximum number of rounds of a step search, each of which needs the answers of the one before; 0 without a
+        Maximum number of rounds of a step search, each of which needs the results of the one before; 0 without a
         search.
     pages, pages_most : int
-        Minimum and maximum number of pages of committed transactions, which all calls of them share.
+        Minimum and maximum number of pages of committed transactions, which all committed calls share.
     calls : tuple of CallEstimate
     notes : tuple of str
         What is pruned, or does not exist yet.
@@ -121,7 +121,7 @@ class NodeEstimate:
 
     @property
     def further_requests(self) -> int:
-        """Maximum number of requests that locate the steps between two versions of a plan, beside `requests`."""
+        """Maximum number of requests, beyond `requests`, to locate steps between two versions of a plan."""
         return sum(call.further_requests for call in self.calls)
 
     @property

@@ -97,7 +97,7 @@ def study_digest(document: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StudySpec:
-    """What a study asks for. It is made once, so planning and reading do not depend on the study object.
+    """What a study asks for. It is created once, so planning and reading do not depend on the study object.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     chain_id, head, oldest : int
         The chain; the newest and the oldest version of the node.
     oldest_claimed : int or None
-        The oldest version that the node claims; a probe may have found a later one.
+        The oldest version that the node reports; a probe may have found a later one.
     first, last : int
         The first and the last version of views.
     versions : tuple of int or None
@@ -258,7 +258,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return count is not None and count < len(page_numbers(*self.range_of(call)))
 
     def ranges_of(self, call: Call) -> list[Range]:
-        """Return the versions that a committed call reads in any case: its range, or the even pages of a sample.
+        """Return the versions that a committed call always reads: its range, or the evenly spaced pages of a sample.
 
         The pages of samples begin at multiples of 100, so that all calls share them.
         """

@@ -1,4 +1,4 @@
-"""Resolves a study on a node: which versions exist there, which calls fit no code, which versions are new."""
+"""Resolves a study on a node: which versions exist there, which calls do not fit the code, which versions are new."""
 
 from __future__ import annotations
 

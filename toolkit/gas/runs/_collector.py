@@ -1,4 +1,4 @@
-"""Holds observations between reading and writing, until the node answers and its ledger has been checked."""
+"""Holds observations between reading and writing, until the node responds and its ledger has been checked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Row = dict[str, Any]
 
 
 def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
-    """Yield observations; those without an answer wait for one with an answer, or for the node's own description.
+    """Yield observations; those without a response wait for one with a response, or for the node's description.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
     Yields
     ------
     dict
-        The same rows. Single calls without an answer are rows with an error.
+        The same rows. Single calls without a response are rows with an error.
 
     Raises
     ------
     NodeUnreachable
-        If many calls in a row, or the last calls, got no answer and the node itself does not answer either. The waiting
-        rows are dropped, and read again by the next attempt.
+        If many consecutive calls, or the last calls, got no response and the node itself does not respond either. The
+        waiting rows are dropped, and read again by the next attempt.
     RunStopped
         If the node asks for a longer wait than a call allows; the waiting rows are dropped likewise.
     """
@@ -80,20 +80,20 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
 
 
 def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
-    """Check that a node answers a request for its description, which every node offers.
+    """Check that a node responds to a request for its description, which every node offers.
 
     Parameters
     ----------
     node : Node
     why : str
-        Why the node is asked, for the message.
+        Why the node is checked, for the message.
     admitted : bool, default False
         Also raise an error if the node refuses access.
 
     Raises
     ------
     NodeUnreachable
-        If the node does not answer.
+        If the node does not respond.
     Forbidden
         If `admitted` and the node requires an API key or a login, such as from a worker process.
     RunStopped
@@ -111,7 +111,7 @@ def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
 
 
 def raise_unconfirmed(node: Reads, error: Exception) -> NoReturn:
-    """Raise the error of a run whose node did not answer the check of its ledger.
+    """Raise the error of a run whose node did not respond when its ledger was checked.
 
     Parameters
     ----------
@@ -151,8 +151,8 @@ class Collector:
     """Collects observations and writes them to a run: 1,000 at a time, or after 2 seconds.
 
     Before each write, the node's ledger is compared with the run's, so that no row of another ledger is written; while
-    the node does not answer, rows wait. When the block ends the rest is written. If it ends with an error, the waiting
-    rows are dropped, and the next attempt reads them again.
+    the node does not respond, rows wait. When the block ends, the rest is written. If it ends with an error, the
+    waiting rows are dropped, and the next attempt reads them again.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ class Collector:
         LedgerChanged
             If the node serves another ledger; nothing is written.
         NodeUnreachable
-            If the node does not answer the check of its ledger; nothing is written.
+            If the node does not respond when its ledger is checked; nothing is written.
         RunStopped
             If the node asks for a long wait instead, likewise; or if rows cannot be written.
         """

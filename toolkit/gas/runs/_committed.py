@@ -97,7 +97,7 @@ def with_timelines(job: Job, manifest: Manifest) -> Manifest:
     Raises
     ------
     NodeUnreachable, RunStopped
-        If something could not be read because the node no longer answers, or asks for a long wait.
+        If something could not be read because the node no longer responds, or asks for a long wait.
     """
     if not job.spec.committed or has_timeline(job.store, manifest):
         return manifest
@@ -297,7 +297,7 @@ class CommittedReader:
         return found
 
     def _page_rows(self, answer: PageAnswer) -> list[dict[str, Any]]:
-        """Return the new observations of an answer, and rows for the versions in it that could not be read."""
+        """Return the new observations of a response, and rows for the versions in it that could not be read."""
         missing = list(answer.missing)
         rows: list[dict[str, Any]] = []
         found, columns = checked_rows(one for _, one in answer.found)

@@ -1,4 +1,4 @@
-"""The end of a run: the proof that each planned observation is there once, then steps, causes and provenance."""
+"""The end of a run: the proof that each planned observation exists exactly once, then steps, causes and provenance."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     LedgerChanged
         If a node serves another ledger, so that the causes may be wrong; nothing is written.
     NodeUnreachable
-        If causes cannot be found because the node no longer answers.
+        If causes cannot be found because the node has stopped responding.
     """
     prove_whole(job, manifest)
     manifest, steps = _located_steps(job, manifest)

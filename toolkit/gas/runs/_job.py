@@ -59,7 +59,7 @@ class Reading:
     collector : Collector
         Stores the observations.
     journal : Journal
-        Notes which transactions were read, after the rows of some pages were written.
+        Records which transactions have been read, after the rows of some pages were written.
     """
 
     job: Job

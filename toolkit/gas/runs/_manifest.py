@@ -1,6 +1,6 @@
 """The manifest of a run, ``run.json``: one record, written and read here, and how old the run is.
 
-A change of a manifest is a new record, made from the old one. Entries that an earlier version of the toolkit did not
+A change to a manifest creates a new record from the old one. Entries that an earlier version of the toolkit did not
 write have defaults; `_upgraded` translates those that it wrote in another form.
 """
 
@@ -46,7 +46,7 @@ class CommittedRead(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TimelineFacts(msgspec.Struct, frozen=True):
-    """What the frame of a node's timeline does not hold: its attributes, and what could not be read."""
+    """What the frame of a node's timeline does not contain: its attributes, and what could not be read."""
 
     first: int
     last: int
@@ -89,18 +89,18 @@ class Provenance(msgspec.Struct, frozen=True):
 
 
 class NodeRun(NodePlan, frozen=True, kw_only=True, omit_defaults=True):
-    """A study on one node: its plan, what was read, and what was found beside observations and steps.
+    """A study on one node: its plan, what was read, and what was found besides observations and steps.
 
     Attributes
     ----------
     committed_read : CommittedRead or None
     further_requests : int or None
-        Number of readings that located steps between the versions of a plan.
+        Number of reads that located steps between the versions of a plan.
     timeline : TimelineFacts or None
     storage_prices : StoragePrices, str or None
         Prices of state in the gas schedules of the timeline, or why they are not known.
     committed_series : tuple of CommittedCall or None
-        What the analysis of committed transactions says beside steps; None if there was none.
+        What the analysis of committed transactions found besides steps; None if there was none.
     provenance : Provenance or None
     """
 
@@ -118,7 +118,7 @@ class NodeRun(NodePlan, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """Numbers of observations of a complete run: all, those with an error, and those without an answer."""
+    """Numbers of observations of a complete run: all, those with an error, and those without a response."""
 
     observations: int
     failures: int
@@ -126,7 +126,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a run is of, how far it has come, and where it was read.
+    """What a run observes, how far it has progressed, and where it was read.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     executor, environment, attempts, resumed_rows
         Where views are read, package versions, the number of attempts, and the number of rows from earlier attempts.
     counts, rows_digest
-        Of the observations when the run was completed.
+        Counts and digest of the observations when the run was completed.
     """
 
     study: dict[str, Any]

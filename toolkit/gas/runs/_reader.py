@@ -72,7 +72,7 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
     Yields
     ------
     dict
-        Rows of the observation frame, in the order of the answers. A call that fails is a row with its error.
+        Rows of the observation frame, in the order of the responses. A call that fails is a row with its error.
     """
     ready = {call.fingerprint: node.prepare_views(cast("ViewFunction", call.request)) for call, _ in tasks}
 
@@ -120,9 +120,9 @@ def observe_elsewhere(
     RunStopped
         If the executor fails, such as when a worker dies.
     LedgerChanged
-        If an answer is of another chain.
+        If a response comes from another chain.
     NodeUnreachable
-        If the node no longer answers. The rows of the affected ranges are read again by the next attempt.
+        If the node no longer responds. The rows of the affected ranges are read again by the next attempt.
     """
     # A range that fails is read again whole, and workers end at about the same time if each has several ranges.
     size = min(1_000, max(MIN_RANGE, -(-count // (4 * max_tasks))))
@@ -268,7 +268,7 @@ def _of(call: Call, read: Mapping[str, Versions]) -> Versions:
 def unread(
     job: Job, plan: NodeRun, read: Mapping[str, Versions]
 ) -> Iterator[tuple[Call, str, Sequence[int] | Versions]]:
-    """Yield what a run lacks, or has beside its plan: a call, "missing" or "not in its plan", and its versions.
+    """Yield what a run lacks, or has in addition to its plan: a call, "missing" or "not in its plan", and its versions.
 
     Parameters
     ----------
@@ -349,23 +349,23 @@ def further_versions(outcomes: Mapping[int, Outcome | None], planned: Sequence[i
     Parameters
     ----------
     outcomes : mapping of version to outcome
-        The outcomes so far; None is a read without an answer.
+        The outcomes so far; None for a read without a response.
     planned : sequence of int
         The versions of the plan among them, sorted.
     room : int
-        Number of further readings that are allowed.
+        Number of further reads that are allowed.
 
     Returns
     -------
     list of int
-        Sorted; empty if every step is located, or no other one can be.
+        Sorted; empty if every step is located, or no further step can be located.
 
     Notes
     -----
-    A narrower interval explains no more, so a pair of versions is halved only if the budget allows halving down to
-    adjacent versions. The narrowest pair between two versions of the plan comes first, so that what was begun is ended;
-    the largest changes of the plan first. The other pairs, of calls that change more than once between two versions of
-    the plan, get what room is left.
+    A narrower interval explains no more than a wide one, so a pair of versions is halved only if the budget allows
+    halving down to adjacent versions. The narrowest pair between two versions of the plan comes first, so that what was
+    begun is finished; among these, the largest changes come first. The remaining budget goes to the other pairs, of
+    calls that change more than once between two versions of the plan.
     """
     waiting: dict[int, list[tuple[int, float, int]]] = {}
     for (low, high), middle in open_pairs(outcomes):

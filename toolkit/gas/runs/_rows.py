@@ -1,4 +1,4 @@
-"""The rows of a run: what identifies one, their order, and which are read again."""
+"""The rows of a run: what identifies a row, the order of rows, and which rows are read again."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ AGAIN = ("error_code", "source")
 
 
 def outcome_of(values: Iterable[Any]) -> Outcome | None:
-    """Return the values by which two observations are compared; None if the call got no answer."""
+    """Return the values by which two observations are compared; None if the call got no response."""
     outcome = tuple(values)
     return None if is_no_answer(outcome[-1]) else outcome
 
 
 def read_again(table: pa.Table) -> pa.ChunkedArray:
-    """Return which rows the next attempt must read again: calls without an answer, and missing committed transactions.
+    """Return which rows the next attempt must read again: calls without a response, and missing committed transactions.
 
     Parameters
     ----------
@@ -83,5 +83,5 @@ def read_again(table: pa.Table) -> pa.ChunkedArray:
 
 
 def unanswered(error_codes: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return which calls got no answer, from their error codes."""
+    """Return which calls got no response, from their error codes."""
     return pc.is_in(error_codes, pa.array(sorted(NO_ANSWER)))

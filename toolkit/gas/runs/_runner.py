@@ -1,6 +1,6 @@
 """Runs a study from start to end: opens the run, reads what is missing, then completes it.
 
-A run is a new one, the one in the folder, or that one extended to the head of today.
+A run is a new one, the one in the folder, or that one extended to the current head.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _stopped(store: RunStore, *, named: bool) -> str:
 
 
 def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
-    """Return the manifest of a new run, of the one in the folder, or of that one extended to the head of today.
+    """Return the manifest of a new run, of the one in the folder, or of that one extended to the current head.
 
     The job is returned too, with the labels of the run.
 
@@ -198,7 +198,7 @@ def _continued(job: Job, manifest: Manifest) -> tuple[Manifest, EarlierRun | Non
 
 
 def _needs_nothing(job: Job, manifest: Manifest) -> bool:
-    """Return whether a complete run has its rows with an answer in each, the cause of every step, and the analysis."""
+    """Return whether a complete run has its rows with a response in each, the cause of every step, and the analysis."""
     spec, store = job.spec, job.store
     steps = store.steps()
     if steps is None or (spec.committed and not has_timeline(store, manifest)):

@@ -39,7 +39,7 @@ def versions_read(store: RunStore, node: str, *, failed: bool | None = None) -> 
     store : RunStore
     node : str
     failed : bool, optional
-        Only rows with an error, or only rows without; all by default.
+        Only rows with an error (True) or without one (False); all by default.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def versions_read(store: RunStore, node: str, *, failed: bool | None = None) -> 
 
 
 def outcomes_read(store: RunStore, node: str, fingerprints: Iterable[str]) -> dict[str, dict[int, Outcome | None]]:
-    """Return the outcomes of a step search's calls, by fingerprint and version; None for a call without an answer."""
+    """Return the outcomes of a step search's calls, by fingerprint and version; None for a call without a response."""
     known: dict[str, dict[int, Outcome | None]] = {mark: {} for mark in fingerprints}
     for table in store.tables([*KEY, *OUTCOME_COLUMNS]):
         mine = table.filter(pc.equal(table["node"], node))
@@ -85,7 +85,7 @@ def count_unanswered(store: RunStore) -> int:
 def failing_calls(store: RunStore) -> dict[tuple[str, str], dict[str | None, int]]:
     """Return the calls whose reads all failed, by node and label, with the number of rows by error code.
 
-    Calls that got no answer at all are not included, since they are read again.
+    Calls that got no response at all are not included, since they are read again.
     """
     found: dict[tuple[str, str], dict[str | None, int]] = {}
     for table in store.tables(["node", "label", "error_code"]):
@@ -97,12 +97,12 @@ def failing_calls(store: RunStore) -> dict[tuple[str, str], dict[str | None, int
 
 
 def turning_points(store: RunStore) -> pd.DataFrame:
-    """Return the views on both sides of every step: enough to find all steps, and a small part of a long run.
+    """Return the views on both sides of every step: enough to find all steps, but a small part of a long run.
 
     Returns
     -------
     DataFrame
-        The observation frame without the views that have the same outcome as both answered neighbours.
+        The observation frame without views whose outcome equals that of both neighbours with a response.
     """
     needed = [*KEY, "source", *OUTCOME_COLUMNS]
     parts = list(store.tables(needed, coded=["node", "fingerprint", "source", "error_code"]))
@@ -165,8 +165,8 @@ def rows_digest(store: RunStore) -> str:
     Returns
     -------
     str
-        Of every row, sorted by node, call and version, over all columns except `LEFT_OUT` and those that were added in
-        later versions and have no value.
+        Digest of every row, sorted by node, call and version, over all columns except `LEFT_OUT` and those that were
+        added in later versions and have no value.
     """
     digest = hashlib.blake2b(digest_size=16)
     keys = list(store.tables(KEY, coded=KEY[:2]))

@@ -1,7 +1,7 @@
 """The folder of a run: Parquet parts, ``run.json``, ``steps.parquet`` and ``timeline.parquet``, each written whole.
 
-The last part is rewritten, longer, until it has 10,000 rows; then a new part is started. So at any moment each
-stored row is in exactly one part, whenever the process is killed. Parquet's checksums show pages that changed on the
+The last part is rewritten, longer, until it has 10,000 rows; then a new part is started. At any moment, each stored row
+is therefore in exactly one part, even if the process is killed. Parquet's checksums show pages that changed on the
 disk.
 """
 
@@ -106,14 +106,14 @@ class RunStore:
         return missing
 
     def create(self, manifest: Manifest) -> Manifest:
-        """Start a run in an empty or missing folder; return its manifest."""
+        """Create a run in an empty or missing folder; return its manifest."""
         self.make_folder()
         if any(self.part_files()):
             raise StudyError(f"{self.path} has parts but no {_MANIFEST}; choose another folder")
         return self.write_manifest(manifest)
 
     def discard(self, title: str) -> None:
-        """Remove the files of a run of the study with this title, to start again; other files are not changed.
+        """Remove the files of a run of the study with this title, to start over; other files are not changed.
 
         Raises
         ------
@@ -210,7 +210,7 @@ class RunStore:
         return tuple(_readable(place, _mark) for place in self.part_files())
 
     def add(self, table: pa.Table) -> None:
-        """Write observations. When this returns, they survive the end of the process and a loss of power.
+        """Write observations. Once this returns, they survive the end of the process and a power failure.
 
         Parameters
         ----------
