@@ -268,7 +268,7 @@ class HopelessError(NodeUnreachable):
     --------
     >>> from toolkit import errors
     >>> try:
-    ...     raise errors.HopelessError("the answer is larger than the limit")
+    ...     raise errors.HopelessError("the response is larger than the limit")
     ... except errors.NodeUnreachable as error:  # a loop that tries again stops here
     ...     print(isinstance(error, errors.HopelessError))
     True

@@ -89,7 +89,7 @@ def test_sql_is_exact(archive, frames):
     assert moved == [toolkit.exact_sum(frames.balance_changes["change"])]
     last = archive.sql("select max(timestamp) as t from transactions")["t"][0]
     assert last == frames.transactions["timestamp"].max()
-    with pytest.raises(InputError, match=r"DuckDB refuses the query: .*nowhere") as refused:
+    with pytest.raises(InputError, match=r"DuckDB rejects the query: .*nowhere") as refused:
         archive.sql("from nowhere")
     assert "\\n" not in str(refused.value)  # DuckDB's lines are one line
 

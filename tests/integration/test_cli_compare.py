@@ -52,7 +52,7 @@ def test_the_study_of_the_run_is_the_gate(runs):
     assert lines[0] == "x@1400 compared with x@4999"
     assert lines[1].startswith("gate FAILED: 1 regression; 2 calls judged")
     unread = (
-        "version 1400 lies between two readings that differ; the earlier one is compared: 'depth' (changed at 1316)"
+        "version 1400 lies between two observations that differ; the earlier one is compared: 'depth' (changed at 1316)"
     )
     assert any(unread in line for line in lines)
     assert any(line.startswith("regression: size: ") for line in lines)

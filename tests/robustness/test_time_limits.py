@@ -84,7 +84,7 @@ def test_an_endless_answer_is_given_up(dripping, kind):
     transport = kind(timeout_s=PATIENCE_S)
     with pytest.raises(
         NodeUnreachable,
-        match=r"(took longer than 2.5 s, ten times timeout_s|no answer within 0.25 s); raise timeout_s",
+        match=r"(took longer than 2.5 s, ten times timeout_s|no response within 0.25 s); raise timeout_s",
     ):
         transport.send(Request("GET", dripping.url))
     transport.close()

@@ -221,7 +221,7 @@ class Archive(TransactionStore):
                 result = (found.project(f"* replace ({texts})") if wide else found).to_arrow_table()
             except duckdb.Error as error:
                 words = " ".join(str(error).split()).rstrip(" ^")  # one line, without the caret below
-                raise InputError(f"DuckDB refuses the query: {visible(words, 2_000)}") from None
+                raise InputError(f"DuckDB rejects the query: {visible(words, 2_000)}") from None
         arrays = [
             wide_from_text(column.combine_chunks(), wide_type(_WIDE[kind])) if kind in _WIDE else column
             for column, (_, kind) in zip(result.columns, columns, strict=True)

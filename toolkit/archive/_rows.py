@@ -158,7 +158,7 @@ def view_rows(node: Reads, table: Table, versions: Sequence[int]) -> pa.Table:
     frame = fetch_views(node, table.call, versions, progress=False)
     silent = frame[frame["error_code"].isin(NO_ANSWER)]
     if len(silent):
-        raise NodeUnreachable(f"view {table.name} got no answer: {silent['error_message'].iloc[0]}")
+        raise NodeUnreachable(f"view {table.name} got no response: {silent['error_message'].iloc[0]}")
     return plain(to_arrow(frame, wide="text"))
 
 

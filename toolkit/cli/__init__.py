@@ -41,7 +41,7 @@ BAD_INPUT, REFUSED, UNREACHABLE, STOPPED, INTERNAL, INTERRUPTED, UNHEARD = 2, 3,
 EXIT_CODES = (
     "Exit codes: 0 success (failed rows, and simulations that would fail, are results), 1 a call regressed "
     "(compare, snapshot --check), 2 bad input, or a file that cannot be read or written, 3 the node refused a request, "
-    "4 the node does not answer, "
+    "4 the node does not respond, "
     "5 the command was stopped (a full disk, no memory, a lost worker, a node that asks for a long wait; the same "
     "command continues a run) or the node's ledger was replaced, 6 a gate could not judge a call, or judged none, "
     "70 an internal error, 130 interrupted, 141 the reader of the output was closed."

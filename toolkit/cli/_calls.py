@@ -447,7 +447,9 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
     table: Annotated[Texts, Option(help="Table: transactions, events, changes, balances (not by default).")] = None,
     event: Annotated[Texts, Option(help="Typed table of one event type, " + _NAMED.format("TYPE"))] = None,
     view: Annotated[Texts, Option(help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))] = None,
-    every: Annotated[int | None, Option(min=1, help="Read views at every multiple of it; by default, 100.")] = None,
+    every: Annotated[
+        int | None, Option(min=1, help="Read views at every multiple of this number; by default, 100.")
+    ] = None,
     files: Annotated[str | None, Option(metavar="URL", help="Store of the files, such as s3://bucket/ledger.")] = None,
     executor: Annotated[str | None, Option(help="Workers: processes:4, threads:8, or a Dask scheduler.")] = None,
     as_json: console.JsonOption = False,

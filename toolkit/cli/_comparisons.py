@@ -46,7 +46,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     source: Annotated[
         str | None, Option(help="Source to compare: view@version, simulate@now or committed. A,B compares two sources.")
     ] = None,
-    form: Annotated[Format | None, Option("--format", help="By default, from the ending of --out.")] = None,
+    form: Annotated[Format | None, Option("--format", help="By default, from the extension of --out.")] = None,
     out: Annotated[
         Path | None, Option(help="File to write: .md, .json or .txt; rows of calls: .csv, .parquet, .jsonl or .xlsx.")
     ] = None,

@@ -47,7 +47,9 @@ QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show a progre
 TypesOption = Annotated[Texts, typer.Option("--type", "-t", help="Type argument; may be repeated.")]
 VersionOption = Annotated[int | None, typer.Option(min=0, help="Ledger version to read; the head by default.")]
 TimesOption = Annotated[bool, typer.Option("--times", help="Fill in ledger_timestamp, with one request per block.")]
-AddressOption = Annotated[str | None, typer.Option(help="Only rows that name this account, module, function or type.")]
+AddressOption = Annotated[
+    str | None, typer.Option(help="Only rows that mention this account, module, function or type.")
+]
 VersionsOption = Annotated[str | None, typer.Option(help="Version plan, such as 0:-1/200; one row per version.")]
 
 

@@ -50,7 +50,7 @@ def node(
     port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 picks a free one.")] = 8080,
     seed: Annotated[int, Option(help="Seed of the history.")] = 7,
     versions: Annotated[int, Option(min=200, max=1_000_000, help="Number of ledger versions in the history.")] = 5_000,
-    latency: Annotated[str, Option(help="Delay of each answer, such as 20ms or 1s.")] = "0ms",
+    latency: Annotated[str, Option(help="Delay of each response, such as 20ms or 1s.")] = "0ms",
     fault: Annotated[console.Texts, Option(help="Fault and its rate, such as 429:0.05; may be repeated.")] = None,
     first: Annotated[str, Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
 ) -> None:
@@ -152,7 +152,7 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     for line in [said, *lines] if said else lines:
         print(visible(line, 400))
     if silent := counts.get("unanswered", 0):
-        print(f"{plural(silent, 'call')} got no answer; run the same command again to read them")
+        print(f"{plural(silent, 'call')} got no response; run the same command again to read them")
     for note in run.notes:
         print(f"note: {visible(note, 400)}")
     resumed = run.manifest["resumed_rows"]

@@ -215,7 +215,7 @@ def open_cache(url: str, cache: str | os.PathLike[str] | None = "default") -> An
     try:
         return AnswerCache(cache_folder() / _FILE_NAME)
     except RuntimeError as error:
-        warn_caller(f"answers are not cached: {error}; set LEDGER_TOOLKIT_CACHE to a folder")
+        warn_caller(f"responses are not cached: {error}; set LEDGER_TOOLKIT_CACHE to a folder")
         return None
 
 
@@ -237,7 +237,7 @@ def _named_place(cache: object) -> Path:
         start = read_file(place, limit=72)
         if start and start[68:] != APPLICATION_ID.to_bytes(4, "big") and place.name != _FILE_NAME:
             raise InputError(
-                f"cache={str(place)!r}: this file is not an answer cache and was left unchanged; pass another file, "
+                f"cache={str(place)!r}: this file is not a response cache and was left unchanged; pass another file, "
                 "or delete this one if it is not needed"
             )
     return place
@@ -405,7 +405,7 @@ class AnswerCache:
                 return _open(self._path)
             except (OSError, ValueError, sqlite3.Error) as error:
                 if last or not _is_damage(error) or not self._set_aside(error):
-                    warn_caller(f"answers are not cached: {self._path} cannot be used ({error})")
+                    warn_caller(f"responses are not cached: {self._path} cannot be used ({error})")
                     break
         return None
 
@@ -437,7 +437,7 @@ class AnswerCache:
                     self._db = self._opened() if self._set_aside(error) else None
                 elif not self._warned:
                     self._warned = True
-                    warn_caller(f"the answer cache {self._path} could not be used ({error}); continuing without it")
+                    warn_caller(f"the response cache {self._path} could not be used ({error}); continuing without it")
         return None
 
     def _write(self, db: sqlite3.Connection) -> None:

@@ -691,7 +691,7 @@ def _json_values(function: str, answer: Answer, layouts: tuple[Layout, ...] | No
     if layouts is None:
         return tuple(items), raw
     if len(layouts) != len(items):
-        got = f"but the answer has {len(items)}"
+        got = f"but the response has {len(items)}"
         raise SchemaError(f"{function}: expected {len(layouts)} return values according to its ABI, {got}")
     places = enumerate(zip(layouts, items, strict=True))
     try:
@@ -707,7 +707,7 @@ def _bcs_values(function: str, answer: Answer, layouts: tuple[Layout, ...] | Non
         values = tuple(decode_view_answer(body, layouts))
     except SchemaError as error:
         which = ": " if error.column is None else " return "  # of all values, or of one of them
-        raise SchemaError(f"{function}{which}{error}; the answer is {body[:40]!r}", column=error.column) from None
+        raise SchemaError(f"{function}{which}{error}; the response is {body[:40]!r}", column=error.column) from None
     shown = [encode_json(layout, value) for layout, value in zip(layouts, values, strict=True)]
     return values, msgspec.json.encode(shown[0] if len(shown) == 1 else shown).decode()
 
@@ -865,6 +865,6 @@ class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
         try:
             value = (decode_bcs if bcs else decode_json)(types[1], document, where="table item")
         except SchemaError as error:
-            end = f"; the answer is {body[:40]!r}" if bcs else ""
+            end = f"; the response is {body[:40]!r}" if bcs else ""
             raise SchemaError(f"{self._asked}: {error}{end}", column=error.column) from None
         return TableItem(self._handle, self._key, value, version, answer.parsed.ledger, *types)

@@ -52,7 +52,7 @@ _NOT_DESCRIBED = (
     "X-*-LEDGER-VERSION, X-*-LEDGER-OLDEST-VERSION, X-*-LEDGER-TIMESTAMPUSEC, X-*-EPOCH, X-*-BLOCK-HEIGHT and "
     "X-*-OLDEST-BLOCK-HEIGHT"
 )
-_MISSED = "{}: this node is offline and the answer is not in the cache; connect without offline=True"
+_MISSED = "{}: this node is offline and the response is not in the cache; connect without offline=True"
 
 
 class _ThisThread(threading.local):
@@ -275,7 +275,7 @@ class Connection:
             return
         if self._chain_id is not None:
             raise errors.LedgerChanged(
-                f"{asked}: expected chain id {self._chain_id}, as in earlier answers, got {chain_id}; {self.url} now "
+                f"{asked}: expected chain id {self._chain_id}, as in earlier responses, got {chain_id}; {self.url} now "
                 "serves another ledger. Connect again to read it, and keep the results of the two apart"
             )
         self._chain_id = chain_id
@@ -359,7 +359,7 @@ class Connection:
                 self.expect_chain(found.parsed.chain_id, call.asked)
                 return found if found.is_good else None
         raise errors.NodeUnreachable(
-            f"the node has pruned this version, and its archive {url} does not answer: {failure}"
+            f"the node has pruned this version, and its archive {url} does not respond: {failure}"
         )
 
     def _send(self, request: http.Request, asked: str) -> http.Answer:

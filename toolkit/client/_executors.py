@@ -108,7 +108,7 @@ def _cluster(address: str) -> Any:
     try:
         return Client(address, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call] # Dask has no types
     except (OSError, ValueError) as error:
-        raise StudyError(f"executor {address}: no Dask scheduler answers at this address ({error})") from None
+        raise StudyError(f"executor {address}: no Dask scheduler responds at this address ({error})") from None
 
 
 def max_ranges(given: futures.Executor | str | None, max_tasks: int) -> int:

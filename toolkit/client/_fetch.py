@@ -789,7 +789,7 @@ def typed_payload_frame(
     newest = node.ledger().version if newest is None else newest
     unknown: dict[int, SchemaError] = {}
     known = typed_at(node, tag, [*wanted, newest], unknown=unknown)
-    default = known[max(known)] if known else Untyped(tag, "the node's answer is not a module")
+    default = known[max(known)] if known else Untyped(tag, "the node's response is not a module")
     layouts = [unknown.get(version) or known.get(version, default) for version in versions]
     misfits: list[ToolkitError] = []
 
@@ -844,7 +844,7 @@ def _warn_of_failures(errors: Sequence[ToolkitError], count: int, what: str) -> 
         commonest = codes.most_common(1)[0][0]
         such = next(error for error in reversed(errors) if Failure.of(error).error_code == commonest)
         shown = ", ".join(f"{number:,} {code}" for code, number in codes.items())
-        text = f"all {count:,} {what} failed ({shown}), such as {such}; error_message has the reason of each"
+        text = f"all {count:,} {what} failed ({shown}), such as {such}; error_message gives the reason for each"
         warn_caller(text, FailedReadsWarning)
     elif misfits := [error for error in errors if isinstance(error, SchemaError)]:
         reason = visible(str(misfits[0]), _MAX_REASON)

@@ -223,9 +223,9 @@ TOTAL_TIMEOUTS = 10
 COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
 
 CLOSED = "this node client is closed; call connect() again"
-CUT_OFF = "the answer was cut off ({}); try again"
-NO_ANSWER = "no answer within {:g} s; raise timeout_s or try again later"
-NOT_COMPLETE = "the answer took longer than {:g} s, ten times timeout_s; raise timeout_s"
+CUT_OFF = "the response was cut off ({}); try again"
+NO_ANSWER = "no response within {:g} s; raise timeout_s or try again later"
+NOT_COMPLETE = "the response took longer than {:g} s, ten times timeout_s; raise timeout_s"
 NOT_HTTP = "the response is not HTTP ({}); check the URL"
 NOT_THERE = "cannot connect ({}); check the URL, and whether the node is running"
 NOT_TRUSTED = (
@@ -237,7 +237,7 @@ NO_PROXY = (
     "check HTTP(S)_PROXY and NO_PROXY, and connect() again after a change"
 )
 NO_TLS = "the TLS handshake failed ({}); check that this port speaks https"
-NOT_UNPACKED = "the answer could not be decompressed; try again"
+NOT_UNPACKED = "the response could not be decompressed; try again"
 
 # Maximum length of a text of a server or a library in an error message.
 MAX_SHOWN = 120
@@ -531,7 +531,7 @@ class Answer:
         kind = self.content_type
         if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
             raise errors.SchemaError(
-                f"{what}: expected a BCS answer, got {kind[:60]!r}; it starts with {self.body[:60]!r}"
+                f"{what}: expected a BCS response, got {kind[:60]!r}; it starts with {self.body[:60]!r}"
             )
         return self.body
 
@@ -655,7 +655,7 @@ def ascii_url(url: str) -> str:
 
 def too_large() -> str:
     """Return the message for a response above `MAX_ANSWER_BYTES`."""
-    return f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
+    return f"the response is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
 
 
 def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -43,7 +43,7 @@ _CLASSES: dict[int, type[errors.NodeError]] = {
 
 # What to do about a status, or its first digit.
 _ADVICE = {
-    2: "nodes answer with status 200; this answer is incomplete or does not come from a node",
+    2: "nodes return status 200; this response is incomplete or does not come from a node",
     403: "the node or its gateway does not allow this call; try another node",
     413: "the request is too large; send a smaller one",
     429: "lower the rate with requests_per_second=, or use an API key",
@@ -53,7 +53,7 @@ _ADVICE = {
 
 _BY_CODE = {
     "version_not_found": "the version is above the node's head",
-    "table_item_not_found": "check the handle, the key and its type; nodes answer alike if the key type is wrong",
+    "table_item_not_found": "check the handle, the key and its type; nodes respond the same way to a wrong key type",
     "resource_not_found": "the account has no such resource at this version",
     "module_not_found": "the account has no such module at this version",
     "account_not_found": "this account does not exist at this version",
@@ -83,7 +83,7 @@ def misread(
         return error
     shown = visible(credentials.mask(answer.error.message), _MAX_PAGE_TEXT)
     return errors.SchemaError(
-        f"{asked}: expected an answer from a node, got an HTML page: {shown!r}; is {url} the URL of a node?"
+        f"{asked}: expected a response from a node, got an HTML page: {shown!r}; is {url} the URL of a node?"
     )
 
 

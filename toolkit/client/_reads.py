@@ -567,7 +567,7 @@ def _only_transaction(answer: Answer, asked: str) -> Any:
     except errors.SchemaError as error:
         raise errors.SchemaError(f"{asked}: {error}") from None
     if len(found) != 1:
-        raise errors.SchemaError(f"{asked}: expected one transaction, the answer has {len(found)}")
+        raise errors.SchemaError(f"{asked}: expected one transaction, the response has {len(found)}")
     if isinstance(found[0], GenericTransaction) and found[0].type is None and found[0].version_text is None:
         raise errors.SchemaError(f"{asked}: expected a transaction with `type` and `version`, got {answer.body[:60]!r}")
     return found[0]
@@ -993,7 +993,7 @@ def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> t
     further = [_Task(task.page, behind, task.again)] if behind else []
     if not task.again:
         return PageAnswer(found, head=head), [*([_Task(task.page, left_out, again=True)] if left_out else []), *further]
-    error = errors.SchemaError("the node's answer leaves this version out")
+    error = errors.SchemaError("the node's response omits this version")
     runs = _ranges([version for version in left_out if version not in unusable])
     missing = [Missing(first, last, error) for first, last in runs]
     missing += [unusable[version] for version in left_out if version in unusable]

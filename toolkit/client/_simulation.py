@@ -304,7 +304,7 @@ def _prepared(node: Reads, request: SimulationRequest, ledger: LedgerState, numb
     def finish(answer: Answer) -> Simulation:
         transactions = decode_simulation(answer.body)
         if len(transactions) != 1:
-            raise SchemaError(f"expected one simulated transaction, the answer has {len(transactions)}")
+            raise SchemaError(f"expected one simulated transaction, the response has {len(transactions)}")
         check_transaction(transactions[0])
         return Simulation(request, transactions[0], answer.parsed.ledger, _node=node)
 

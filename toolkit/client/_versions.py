@@ -227,7 +227,7 @@ def resolve_versions(
     if last < oldest or first > head:
         raise InputError(f"versions {first} to {last} cannot be read: this node holds {oldest} to {head}")
     if first < oldest:
-        why = "are pruned" if claimed in {None, oldest} else "are below the oldest one that answered a probe"
+        why = "are pruned" if claimed in {None, oldest} else "are below the oldest version that a probe could read"
         notes.append(f"versions {first} to {oldest - 1} {why}; reading from {oldest}")
         first = oldest
     if last > head:

@@ -523,7 +523,7 @@ def check_upgrade(before: Definition, after: Definition) -> None:
         if changed != struct:
             raise InputError(
                 f"{before.wire_id} cannot be upgraded: struct {struct['name']} is missing or has different fields, but "
-                "stored values have the old ones. Keep the struct and add a new one; an enum may get more variants"
+                "stored values have the old fields. Keep the struct and add a new one; an enum may gain variants"
             )
 
 

@@ -93,7 +93,7 @@ _REFUSED = _by_word(
     {
         "Import ImportFrom": "a contract cannot import: import modules above the class, and list the contracts that it "
         "calls in uses=[...]",
-        "Try TryStar": "an abort cannot be caught in Move: check the condition before, with contains or exists",
+        "Try TryStar": "an abort cannot be caught in Move: check the condition beforehand, with contains or exists",
         "Raise": "write self.abort(E_CODE): Move has no exceptions",
         "Global Nonlocal": _NO_STATE,
         "FunctionDef": "Move has no functions inside functions: write a method without a decorator",
@@ -558,7 +558,7 @@ class _Checker:
             self._problem(node, "Move has integer division only: write // instead of /")
             return _UNKNOWN
         if isinstance(node.op, ast.Pow) and not constants:
-            self._problem(node, "Move has no powers: multiply")
+            self._problem(node, "Move has no power operator: multiply")
         if bool in {left, right}:
             self._problem(node, f"a bool is not a number: {ast.unparse(node)}")
             return _UNKNOWN

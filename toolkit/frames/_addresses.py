@@ -113,7 +113,7 @@ def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         found |= frame[column].str.contains(pattern, regex=True).fillna(value=False).astype(bool)
     if len(frame) and not found.any():
         columns = visible(", ".join(map(str, texts)), 400) or "none"
-        _warn(f"no row names {visible(name, _MAX_SHOWN)}; text columns that were searched: {columns}")
+        _warn(f"no row mentions {visible(name, _MAX_SHOWN)}; text columns searched: {columns}")
     return frame[found]
 
 

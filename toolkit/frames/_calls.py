@@ -42,7 +42,7 @@ class Presence(StrEnum):
     PRUNED = "pruned"
 
 
-# Error codes of calls that got no answer.
+# Error codes of calls that got no response.
 NO_ANSWER = frozenset(
     {"unreachable", "rate_limited", "http_429", "http_500", "http_502", "http_503", "http_504", "internal_error"}
 )

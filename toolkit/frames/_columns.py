@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 JSON_TEXT = "JSON text"
 # The ``meaning`` of each column of values whose type changes within a frame.
-OF_ONE_TYPE = "values of one type of several, null in the rows of the others"
+OF_ONE_TYPE = "values of one of several types; null in the rows of the others"
 
 NamedColumn = tuple[pa.Field, pa.Array]
 

@@ -208,7 +208,7 @@ OBSERVATIONS = FRAMES["observations"]
 # One row per step in gas, success or error: of a view between two neighbouring observations, of committed
 # transactions per kind of transaction (stratum) and part of the gas.
 STEPS = FRAMES["steps"]
-# One row per kind of committed transactions and stretch between its steps: the mean, or a line if it grows.
+# One row per stratum of committed transactions and stretch between its steps: the mean, or a line if it grows.
 LEVELS = FRAMES["levels"]
 # One row per slope of committed gas between two steps: growth with state is not a step.
 GROWTH = FRAMES["growth"]

@@ -58,7 +58,7 @@ class CallFields(FileModel):
     """The keys of a call; exactly one of `view`, `simulate` and `committed` names its function."""
 
     label: str = ""
-    """Name in frames and reports; by default the module and function, and what distinguishes calls of the same one."""
+    """Name in frames and reports; by default the module and function, plus what distinguishes its calls."""
     view: str | None = None
     """A view function, read at every version of the plan."""
     simulate: str | None = None

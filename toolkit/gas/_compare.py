@@ -654,4 +654,4 @@ def _unsettled_notes(run: Run, last: pd.DataFrame, version: int) -> Iterator[str
     changed = [places[row["exact"]].format(**row) for row in between]
     if changed:
         labels = listed(changed, _MAX_NAMED)
-        yield f"version {version} lies between two readings that differ; the earlier one is compared: {labels}"
+        yield f"version {version} lies between two observations that differ; the earlier one is compared: {labels}"

@@ -217,7 +217,7 @@ class Explanation:
         return self.evidence.transaction if isinstance(self.evidence, AtTransaction) else None
 
 
-NOT_LOOKED_FOR = Explanation(Cause.UNKNOWN, "the run was interrupted before causes were looked for")
+NOT_LOOKED_FOR = Explanation(Cause.UNKNOWN, "the run was interrupted before causes were searched for")
 
 
 # timelines ------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ _BY_ARGUMENTS = (
     "thresholds to compare its last transaction on each side"
 )
 _AT_THE_HEAD = "simulations run at the head only, but an earlier version was requested"
-_NOWHERE = "the study names it, but neither side has an observation of it"
+_NOWHERE = "the study names this call, but neither side observed it"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -176,7 +176,7 @@ class _Row:
 
     @property
     def is_rounding(self) -> bool:
-        """Whether a kind of committed transactions differs by one gas unit, which rounding can cause."""
+        """Whether a stratum of committed transactions differs by one gas unit, which rounding can cause."""
         low = self["change_low"]
         return low is not None and low <= 0 and abs(self["change"]) <= 1
 

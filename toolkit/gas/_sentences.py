@@ -41,7 +41,7 @@ Renderer = Callable[..., str]
 MAX_GROUPS = 60
 """Maximum number of step groups shown; if there are more, the weightiest are chosen."""
 MAX_EXPLANATION = 1_000
-"""Characters of an explanation that are shown."""
+"""Maximum number of characters of an explanation shown."""
 COMPARISON_HEAD = ("call", "before", "after", "change", "relative", "versions")
 
 _FIRST_YEAR = 2009
@@ -392,7 +392,7 @@ def _gas_text(gas: int | None) -> str:
 _UNJUDGED = {
     Source.COMMITTED: "Committed transactions were observed but not judged",
     Source.SIMULATE: "Simulations are made at the head only, so they show no change",
-    Source.VIEW: "Views that were answered at fewer than two ledger versions show no change",
+    Source.VIEW: "Views with results at fewer than two ledger versions show no change",
 }
 
 

@@ -169,7 +169,7 @@ def _line(row: Mapping[str, Any]) -> Line:
     label, error = row["label"], row["error_code"]
     if is_no_answer(error):
         raise StudyError(
-            f"call {visible(label)!r} got no answer ({error}); run the study again, then take the snapshot"
+            f"call {visible(label)!r} got no response ({error}); run the study again, then take the snapshot"
         )
     fails = error or (row["vm_status"] or "no reason reported" if row["success"] is False else None)
     if fails is None and row["gas_used"] is None:

@@ -726,7 +726,7 @@ class Run:
         several = len(self.record.nodes) > 1
         return tuple(
             visible(
-                f"every reading of {label!r}{f' on {node}' if several else ''} failed "
+                f"every read of {label!r}{f' on {node}' if several else ''} failed "
                 f"({', '.join(f'{count:,} {code}' for code, count in codes.items())}); "
                 "error_message of the observations says why",
                 _MAX_NOTE,

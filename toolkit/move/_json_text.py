@@ -64,7 +64,7 @@ def parse_json(text: bytes | str | msgspec.Raw, what: str) -> Any:
     try:
         value = decode_with(_ANY, body)
     except SchemaError as error:
-        raise SchemaError(f"{what}: the answer is not JSON ({error}); it starts with {body[:60]!r}") from None
+        raise SchemaError(f"{what}: the response is not JSON ({error}); it starts with {body[:60]!r}") from None
     if len(body) > 2 * MAX_DEPTH and body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deep(value):
         raise SchemaError(
             f"{what}: expected at most {MAX_DEPTH} levels of nesting, got more; it starts with {body[:60]!r}"

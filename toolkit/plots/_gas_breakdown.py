@@ -89,7 +89,7 @@ def gas_breakdown(
     every = every if parts is None else every.assign(total=every[list(drawn)].sum(axis=1))
     rows = style.largest(every, every["total"].to_numpy(), style.row_limit(ax, figsize, MAX_BARS))
     if title is None:
-        cut = f": the {len(rows)} bars of most gas, of {len(every):,}" if len(rows) < len(every) else ""
+        cut = f": the {len(rows)} bars with the most gas, of {len(every):,}" if len(rows) < len(every) else ""
         title = f"What the gas was spent on{cut}"
     xlabel = style.gas_label(model=is_model(observations))
     height = 1.3 + 0.36 * max(len(rows), 1)

@@ -244,7 +244,7 @@ def gas_heatmap(
     observations = as_observations(observations, figure="gas_heatmap")
     found = [series for series in series_of(observations, calls) if series.source == Source.VIEW]
     times = None if x == "version" else time.axis_times(observations, None, timeline)
-    title = "Gas of each call relative to its first reading" if title is None else title
+    title = "Gas of each call relative to its first observation" if title is None else title
     xlabel = time.axis_label(found, times, x)
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.5 + 0.3 * max(len(found), 2), "across": None}
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:

@@ -217,7 +217,7 @@ class _Level(NamedTuple):
 
 
 def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Level]:
-    """Return one line per kind of committed transactions, the most frequent of each call."""
+    """Return one line per stratum of committed transactions, the most frequent of each call."""
     require(levels, LEVEL_COLUMNS, what="lines of levels")
     lines = []
     for series in found:

@@ -376,7 +376,7 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
     if not swept or span is None:
         if any(one.source == Source.COMMITTED for one in data.unjudged):
             return ["Nothing was judged, so the report cannot show a change of gas."]
-        return ["No view was answered at two or more ledger versions, so the report cannot show a change of gas."]
+        return ["No view returned a result at two or more ledger versions, so the report cannot show a change of gas."]
     until = data.dates.of(span[1])
     dates = data.dates.between(*span) or (until and f"until {until}")
     versions = f"ledger versions {span[0]} to {span[1]}{f' ({dates})' if dates else ''}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MAX_CALLS = 40
 _HOLDS = {Relation.EQUAL: operator.eq, Relation.AT_LEAST: operator.ge, Relation.AT_MOST: operator.le}
-_ALONE = "a cell of an exercise has classes and constants only, and all that they need"
+_ALONE = "a cell of an exercise may contain only classes and constants, with everything that they need"
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AnnAssign, ast.Assign, ast.Expr, ast.Pass)
 # Attributes by which Python leads from a value to the frames and globals of the code that judges.
 _INNER = ("_", "ag_", "co_", "cr_", "f_", "gi_", "tb_")

@@ -215,7 +215,7 @@ class Mark(StrEnum):
     DELETED = "deleted"
     SAME = "written, the same"
     WRITTEN = "written"
-    """The state before is not known."""
+    """The earlier state is not known."""
 
 
 class _Tree:

@@ -239,7 +239,7 @@ def item_pages(item: TableItem, value_type: str) -> dict[str, Html]:
 
 def missing_item_pages(words: str) -> dict[str, Html]:
     """Return the page of an item that does not exist, as `words` state."""
-    hint = html.paragraph("It may exist at other versions. A wrong type of keys gives the same answer.")
+    hint = html.paragraph("It may exist at other versions. A wrong key type gives the same response.")
     return {"No item": html.page(f"<p><b>{html.safe(words)}.</b></p>", hint)}
 
 

@@ -630,7 +630,7 @@ class SimulationBuilder(FunctionForm):
     def _checked_words(self) -> str:
         if self._draft.calls_function:
             return super()._checked_words()
-        return "The entries make a request; only the node can check its payload."
+        return "The entries form a request; only the node can check its payload."
 
     def start_from(self, transaction: int | str) -> None:
         """Fill the form with a committed transaction and simulate it again, as `Node.resimulate` does.
@@ -802,7 +802,7 @@ class SimulationBuilder(FunctionForm):
                 known = with_layouts(self._known_values, self._asked, asked, self._together)
             except ToolkitError as error:
                 with self._state():
-                    self._say("error", f"The state before cannot be read: {error}")
+                    self._say("error", f"The earlier state cannot be read: {error}")
                 return
             with self._state():
                 if simulation is self.simulation:

@@ -372,7 +372,7 @@ def _decode_struct(body: bytes, kind: type[_T], what: str) -> _T:
     try:
         return decode_with(msgspec.json.Decoder(kind), body)
     except SchemaError as error:
-        raise SchemaError(f"the {what} answer does not have the documented shape: {error}") from None
+        raise SchemaError(f"the {what} response does not have the documented shape: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

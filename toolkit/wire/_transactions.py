@@ -650,7 +650,7 @@ def _decode(decoder: msgspec.json.Decoder[_T], body: bytes | Raw) -> _T:
 
 
 def _shape_error(error: SchemaError) -> SchemaError:
-    return SchemaError(f"the answer does not have the documented shape: {error}")
+    return SchemaError(f"the response does not have the documented shape: {error}")
 
 
 def _decode_transaction(body: bytes | Raw, place: int = 0) -> Transaction:

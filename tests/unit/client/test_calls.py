@@ -180,7 +180,7 @@ class TestView:
         """The ABI tells how many there must be."""
         node, _ = node_with({"POST /view": answer(values)})
         with pytest.raises(
-            SchemaError, match=f"expected 1 return values according to its ABI, but the answer has {len(values)}"
+            SchemaError, match=f"expected 1 return values according to its ABI, but the response has {len(values)}"
         ):
             node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=50)
 
@@ -413,7 +413,7 @@ class TestSimulate:
     def test_an_answer_without_exactly_one_transaction_is_a_schema_error(self, count):
         """A simulation answers one transaction."""
         node, _ = node_with(self.routes(**{self.WHERE: answer([user_transaction()] * count)}))
-        with pytest.raises(SchemaError, match=f"the answer has {count}"):
+        with pytest.raises(SchemaError, match=f"the response has {count}"):
             node.simulate(EntryFunction("0x1::m::pay", arguments=["0xb0b", 100]), sender="0xa11ce")
 
     def test_a_sender_is_needed(self):

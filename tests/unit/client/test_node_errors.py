@@ -110,7 +110,7 @@ def test_a_version_above_the_head_names_the_head():
     ("status", "code", "words"),
     [
         (404, "version_not_found", "above the node's head"),
-        (404, "table_item_not_found", "nodes answer alike if the key type is wrong"),
+        (404, "table_item_not_found", "nodes respond the same way to a wrong key type"),
         (404, "resource_not_found", "has no such resource"),
         (404, "module_not_found", "no such module"),
         (404, "account_not_found", "this account does not exist at this version"),
@@ -121,8 +121,8 @@ def test_a_version_above_the_head_names_the_head():
         (503, "internal_error", "try again later"),
         (507, "mempool_is_full", "mempool is full"),
         (301, "x", "is http://node.test/v1 the URL of a node?"),
-        (202, "x", "nodes answer with status 200"),
-        (206, "x", "nodes answer with status 200"),
+        (202, "x", "nodes return status 200"),
+        (206, "x", "nodes return status 200"),
     ],
 )
 def test_each_text_says_what_to_do(status, code, words):

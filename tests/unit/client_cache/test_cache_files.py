@@ -370,7 +370,7 @@ def test_a_place_that_cannot_be_written_means_no_cache(tmp_path, key_of, answer)
     """A folder, or a path through a file, gives a warning and a cache that keeps nothing."""
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "file" / "below.sqlite3"):
-        with pytest.warns(UserWarning, match="answers are not cached") as caught:
+        with pytest.warns(UserWarning, match="responses are not cached") as caught:
             cache = AnswerCache(path)
         assert [warning.filename for warning in caught] == [__file__]
         with cache:

@@ -273,7 +273,7 @@ def test_an_upgrade_may_add_variants_at_the_end():
     with pytest.raises(InputError, match="struct Mode is missing or has different fields"):
         ledger.publish(Other)
     ledger.publish(More)
-    with pytest.raises(InputError, match="an enum may get more variants"):
+    with pytest.raises(InputError, match="an enum may gain variants"):
         ledger.publish(First)
 
 

@@ -301,7 +301,7 @@ REFUSED = {
     "a fraction": (view(") -> u64", "return 1.5"), "Move has no fractions"),
     "a division": (view(", a: u64) -> u64", "return a / 2"), "write // instead of /"),
     "a negative unsigned number": (view(", a: u64) -> u64", "return -a & 255"), "u64 has no negative values"),
-    "a power": (view(", a: u64) -> u64", "return 2 ** a"), "Move has no powers"),
+    "a power": (view(", a: u64) -> u64", "return 2 ** a"), "Move has no power operator"),
     "a complement": (view(", a: u64) -> u64", "return ~a"), "Move has no operator ~"),
     "a negative index": (view(", v: vector[u64]) -> u64", "return v[-1]"), "write v[len(v) - 1]"),
     "borrow_mut without with": (

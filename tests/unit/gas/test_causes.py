@@ -619,7 +619,7 @@ class TestNode:
             ({"build_before": "abc", "build_after": "def"}, "build of the node changed from abc to def"),
             ({"build_before": "abc", "build_after": None}, "from abc to an unnamed one"),
             ({"error_before": "version_pruned", "gas_before": None}, "version 9 has been pruned from this node"),
-            ({"error_after": "api_disabled", "gas_after": None}, "refused one of the two readings (api_disabled)"),
+            ({"error_after": "api_disabled", "gas_after": None}, "rejected one of the two reads (api_disabled)"),
         ],
     )
     def test_it_is_the_cause(self, told, words):

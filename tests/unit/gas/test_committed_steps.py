@@ -193,7 +193,7 @@ def test_more_failures_are_a_difference():
 def test_few_transactions_on_a_side_are_not_judged():
     """Five transactions after an upgrade show no mean, and it is said how many are needed."""
     [one] = compare_sides(frame_of([30] * 100), frame_of([60] * 5))
-    assert one.not_judged == "100 transactions before and 5 after, and 8 are needed"
+    assert one.not_judged == "100 transactions before and 5 after, but 8 are needed"
 
 
 def test_parts_and_kinds_of_one_change_are_one_group():

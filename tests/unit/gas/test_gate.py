@@ -139,7 +139,7 @@ def test_a_gate_without_a_judged_call_could_not_judge():
     [
         ([row(1, error="x")], [row(2)], "failed before, so it has no baseline"),
         ([], [row(2)], "only on the after side"),
-        ([], [], "the study names it, but neither side has an observation of it"),
+        ([], [], "the study names this call, but neither side observed it"),
     ],
 )
 def test_each_call_that_the_study_names_is_judged_or_waived(before, after, reason):

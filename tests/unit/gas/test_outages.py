@@ -65,7 +65,7 @@ def test_a_node_that_dies_stops_the_run(tmp_path, monkeypatch, whole_digest, exe
     """A plan of 2,501 readings: the run stops soon, what was checked is kept, and the same call completes it."""
     monkeypatch.setattr(Node, "with_share", lambda node, _: nullcontext(node))
     node, fake = dying(900, max_in_flight=in_flight)
-    with pytest.raises(NodeUnreachable, match=r"no longer answers .*run the same study into"):
+    with pytest.raises(NodeUnreachable, match=r"no longer responds .*run the same study into"):
         run(tmp_path / "run", node=node, versions="0:2500", executor=executor)
     assert len(fake.sent("POST /view")) < 2_000
     left = Run.open(tmp_path / "run")
@@ -81,7 +81,7 @@ def test_a_range_does_not_begin_on_a_node_that_is_gone(monkeypatch):
     monkeypatch.setattr(Node, "with_share", lambda node, _: nullcontext(node))
     node, fake = made_node({"GET ": GONE, "GET /accounts/0x1/module/m": GONE})
     call = Call(view="0x1::m::count")
-    with pytest.raises(NodeUnreachable, match=r"no longer answers \(before reading a range of calls\)"):
+    with pytest.raises(NodeUnreachable, match=r"no longer responds \(before reading a range of calls\)"):
         _observe_range(node, Origin("n", "abc", model=False, chain_id=4), [(call, version) for version in range(100)])
     assert fake.sent("POST /view") == []
     assert len(fake.sent("GET /accounts/0x1/module/m")) < 20
@@ -90,7 +90,7 @@ def test_a_range_does_not_begin_on_a_node_that_is_gone(monkeypatch):
 def test_a_search_whose_node_dies_is_not_sealed(tmp_path):
     """Few readings and no long stretch of silence: the last ones and the node itself tell."""
     whole = run(tmp_path / "whole", versions=SEARCH)
-    with pytest.raises(NodeUnreachable, match="got no answer"):
+    with pytest.raises(NodeUnreachable, match="got no response"):
         run(tmp_path / "run", node=dying(12)[0], versions=SEARCH)
     assert not Run.open(tmp_path / "run").complete
     found = run(tmp_path / "run", versions=SEARCH)
@@ -105,7 +105,7 @@ def test_what_got_no_answer_is_read_again(tmp_path, capsys):
     assert first.complete
     assert first.manifest["counts"] == {"observations": 21, "failures": 2, "unanswered": 2}
     _print_run(first, {}, as_json=False)
-    assert "2 calls got no answer; run the same command again" in capsys.readouterr().out
+    assert "2 calls got no response; run the same command again" in capsys.readouterr().out
     node, fake = made_node()
     again = run(tmp_path / "run", node=node)
     assert planned(fake) == [0, 5_000]

@@ -262,7 +262,9 @@ def test_the_time_rests_on_the_pace_the_latency_or_the_machine():
 def test_the_words_say_what_the_time_rests_on():
     """Measured or asked for."""
     assert "(10 requests per second; the configured pace)" in repr(Plan("t", (node_plan(pace=10.0),)))
-    assert "(100 requests per second; 100.0 ms measured for one answer)" in repr(Plan("t", (node_plan(in_flight=10),)))
+    assert "(100 requests per second; 100.0 ms measured for one response)" in repr(
+        Plan("t", (node_plan(in_flight=10),))
+    )
 
 
 @pytest.mark.parametrize(

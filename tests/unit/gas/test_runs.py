@@ -337,7 +337,7 @@ def test_calls_that_never_worked_are_named(tmp_path):
     calls = {"alive": COUNT, "dead": {"view": "0x1::m::dead"}}
     found = run(tmp_path / "run", node=made_node({"POST /view": view})[0], versions="0:-1/5", calls=calls)
     (note,) = found.notes
-    assert note.startswith("every reading of 'dead' failed (")
+    assert note.startswith("every read of 'dead' failed (")
     assert "4 invalid_input" in note
     assert "1 module_not_found" in note
     assert run(tmp_path / "good").notes == ()

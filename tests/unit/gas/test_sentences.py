@@ -177,5 +177,5 @@ def test_what_was_not_judged_is_said():
         "no view's gas, success or error changed",
         committed,
         "Simulations are made at the head only, so they show no change: s (gas 41).",
-        "Views that were answered at fewer than two ledger versions show no change: once (gas 10); silent (gas 10).",
+        "Views with results at fewer than two ledger versions show no change: once (gas 10); silent (gas 10).",
     ]

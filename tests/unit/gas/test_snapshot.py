@@ -144,7 +144,7 @@ def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):
     frame = silent.observations.copy()
     frame.loc[frame["label"] == "transfer", "error_code"] = "http_503"
     silent.__dict__["observations"] = frame
-    with pytest.raises(StudyError, match=r"call 'transfer' got no answer \(http_503\)"):
+    with pytest.raises(StudyError, match=r"call 'transfer' got no response \(http_503\)"):
         taken(silent)
 
 

@@ -246,14 +246,14 @@ COME_FROM_OUTSIDE = [
     (lambda: read_tag("07" + "00" * 32 + "01ff"), "byte 33: the string is not UTF-8"),
     (
         lambda: decode_module_abi(b"["),
-        "module ABI: the answer is not JSON (Input data was truncated); it starts with b'['",
+        "module ABI: the response is not JSON (Input data was truncated); it starts with b'['",
     ),
     (lambda: decode_module_abi({"bytecode": "0x", "abi": None}), "not a module ABI: 'Expected `object`, got `null`'"),
     (lambda: decode_module_abi({"address": "zz", "name": "m"}), "not a module ABI: \"not an address: 'zz'; expected"),
     (lambda: decode_module_abi(b'{"name":"m"}'), "not a module ABI: 'Object missing required field `address`'"),
     (
         lambda: decode_module_abi(b"[" * 100000),
-        "module ABI: the answer is not JSON (",  # the rest differs between versions of Python
+        "module ABI: the response is not JSON (",  # the rest differs between versions of Python
     ),
 ]
 

@@ -327,7 +327,7 @@ def test_storage_has_a_figure_of_its_own_where_it_dwarfs_the_rest() -> None:
     alone = dataclasses.replace(data, paid=paid.assign(storage_fee_octas=5_001))
     together = dataclasses.replace(data, paid=paid.assign(storage_fee_octas=5_000))
     assert [len(to_html.spent_on(one)) for one in (alone, together)] == [2, 1]
-    assert "Storage has a figure of its own" in to_html.render(alone)
+    assert "Storage has a separate figure" in to_html.render(alone)
 
 
 def test_of_many_calls_the_first_figure_has_those_that_changed_most() -> None:

@@ -177,7 +177,7 @@ def test_every_class_can_be_answered():
         ("class A(Module, address='0x1a'):\n    def f(self): return self._session", "_session is not part"),
         ("x = types.sys", "types is not defined in the cell"),
         ("x = Ledger()", "Ledger is not defined in the cell"),
-        ("for x in []:\n    pass", "classes and constants only"),
+        ("for x in []:\n    pass", "only classes and constants"),
         ("class A(", "the cell is not Python"),
         ("(" * 500, "the cell is not Python"),
     ],

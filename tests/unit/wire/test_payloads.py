@@ -146,8 +146,8 @@ def test_fields_of_a_newer_node_are_left_out() -> None:
             "inner payload",
         ),
         (b"[]", "the payload is not a JSON object, got []"),
-        (b"{", "payload: the answer is not JSON"),
-        (b"[" * 100_000, "payload: the answer is not JSON"),
+        (b"{", "payload: the response is not JSON"),
+        (b"[" * 100_000, "payload: the response is not JSON"),
     ],
 )
 def test_a_known_type_of_another_shape_is_a_schema_error(content, text: str) -> None:

@@ -46,7 +46,7 @@ TABLE: list[tuple[Read, Any, str]] = [
     (price, -1, "SimulationRequest.gas_unit_price: expected an integer from 0 to 2^64 - 1, got -1"),
     (price, 2**64, "SimulationRequest.gas_unit_price: expected an integer from 0 to 2^64 - 1, got"),
     (price, "1.5", "SimulationRequest.gas_unit_price: expected an integer, got '1.5'"),
-    (parse_payload, b"", "payload: the answer is not JSON (Input data was truncated); it starts with b''"),
+    (parse_payload, b"", "payload: the response is not JSON (Input data was truncated); it starts with b''"),
     (parse_payload, b"[]", "the payload is not a JSON object, got []"),
     (parse_payload, {"type": "entry_function_payload"}, "field 'function' is missing"),
     (parse_payload, {"type": "script_payload", "code": {}}, "field 'bytecode' is missing"),

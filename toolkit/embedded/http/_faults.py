@@ -56,7 +56,7 @@ FAULTS: dict[str, str] = {
     "500": "internal error",
     "503": "ledger info not available",
     "507": "mempool is full",
-    "cut": "the connection closes in the middle of the answer",
+    "cut": "the connection closes in the middle of the response",
     "hang": "the request is never answered",
     "html": "an HTML page of a gateway with status 502",
     "slow": "the body is sent in small pieces, within one second",

@@ -118,7 +118,7 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
 
 def _refused(name: str, value: bytes, answered: str) -> ApiError:
     shown = value[:_SHOWN].decode("latin-1")
-    message = f"`{name}: {shown}` is refused: this embedded node answers only {answered}"
+    message = f"`{name}: {shown}` is refused: this embedded node accepts only {answered}"
     return framework_error(message, status=403)
 
 

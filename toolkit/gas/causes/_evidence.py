@@ -173,7 +173,7 @@ def reason(error: Exception) -> str:
         code = f" {visible(error.error_code, 40)}" if error.error_code else ""
         return f"the node answered {error.status}{code}: {visible(error.message, _MAX_REASON)}"
     if isinstance(error, NodeUnreachable):
-        return "the node did not answer"
+        return "the node did not respond"
     return visible(error, 2 * _MAX_REASON)
 
 

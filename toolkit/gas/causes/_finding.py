@@ -100,12 +100,12 @@ def _of_node(step: Step) -> str | None:
     """Return what about the node makes two readings differ; None if the node is not the cause."""
     if step.build_before != step.build_after:
         builds = f"from {step.build_before or 'an unnamed one'} to {step.build_after or 'an unnamed one'}"
-        return f"the build of the node changed {builds} between the two readings, so they cannot be compared"
+        return f"the build of the node changed {builds} between the two reads, so they cannot be compared"
     if step.error_before in PRUNED:
         return f"version {step.version_before} has been pruned from this node"
     refused = (MADE_BY_NODE - PRUNED) & {step.error_before, step.error_after}
     codes = ", ".join(sorted(map(str, refused)))
-    return f"the node itself refused one of the two readings ({codes})" if refused else None
+    return f"the node itself rejected one of the two reads ({codes})" if refused else None
 
 
 def _cause_of(found: Mapping[Cause, findings.Facts]) -> Cause:

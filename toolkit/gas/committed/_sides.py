@@ -166,7 +166,7 @@ def _of_way(words: str, pair: tuple[WaySide | None, WaySide | None]) -> WayDiffe
 def _too_few(one: pd.DataFrame, two: pd.DataFrame) -> str:
     if min(len(one), len(two)) >= MIN_SIDE:
         return ""
-    return f"{len(one):,} transactions before and {len(two):,} after, and {MIN_SIDE} are needed"
+    return f"{len(one):,} transactions before and {len(two):,} after, but {MIN_SIDE} are needed"
 
 
 def _mean_of(pairs: Sequence[tuple[WaySide | None, WaySide | None]], *, same_code: bool) -> list[WayDifference]:

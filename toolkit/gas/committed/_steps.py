@@ -35,7 +35,7 @@ _OF_GAS = ("ledger_version", "gas_used", *(part.column for part in Part), "gas_u
 COLUMNS_READ = (*_CHOSEN_BY, *_OF_GAS, *(column.name for column in STRATUM))
 COLUMNS_CODED = (*_CHOSEN_BY, "authenticator", "type_arguments")
 _READ_EARLIER = (
-    "an earlier version of the toolkit read the transactions, without what distinguishes their kinds; run the study "
+    "an earlier version of the toolkit read the transactions, without the columns of their strata; run the study "
     "into another folder"
 )
 _MAX_WORDS = 60  # of type arguments in the name of a kind: a longer name does not fit a line

@@ -301,7 +301,7 @@ def _notes(node: NodeEstimate) -> Iterator[str]:
             "not included"
         )
     least, most = map(_in_time, node.seconds)
-    measured = f"{1_000 * node.latency_s:.1f} ms measured for one answer"
+    measured = f"{1_000 * node.latency_s:.1f} ms measured for one response"
     limit = "the configured pace" if node.per_second == node.pace else measured
     time = f"about {most}" if least == most else f"{least} to {most}"
     yield f"time: {time} ({node.per_second:,.0f} requests per second; {limit})"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolkit.gas.runs._store import RunStore
 
 
-# Number of consecutive calls without an answer after which the node is asked for its description.
+# Number of consecutive calls without a response after which the node is asked for its description.
 _MAX_UNANSWERED = 20
 
 # Rows that are written together: each write waits for a check of the ledger, and rewrites the last part.
@@ -68,14 +68,14 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
             if is_no_answer(row["error_code"]):
                 if len(waiting) < _MAX_UNANSWERED:
                     continue
-                check_there(node, f"{len(waiting)} consecutive calls got no answer")
+                check_there(node, f"{len(waiting)} consecutive calls got no response")
             yield from waiting
             waiting = []
     except RateLimited as error:  # a read that has no row was refused, such as the read of an ABI
         _stop_if_told_to_wait(error, node)
         raise
     if waiting:
-        check_there(node, f"the last {len(waiting):,} calls got no answer")
+        check_there(node, f"the last {len(waiting):,} calls got no response")
         yield from waiting
 
 
@@ -132,7 +132,7 @@ def raise_unconfirmed(node: Reads, error: Exception) -> NoReturn:
 
 def _silent(node: Reads, why: str, error: Exception) -> NodeUnreachable:
     return NodeUnreachable(
-        f"{node.name} no longer answers ({why}): {error}. Its answers until the last check are stored. To continue, "
+        f"{node.name} no longer responds ({why}): {error}. Its results up to the last check are stored. To continue, "
         "run the same study into the same folder once the node is back"
     )
 
@@ -142,7 +142,7 @@ def _stop_if_told_to_wait(error: Exception, node: Reads) -> None:
     if isinstance(error, RateLimited) and error.retry_after_s:
         raise RunStopped(
             f"{node.name} accepts no requests until {resume_time(error.retry_after_s)} (Retry-After). Its "
-            "answers until the last check are stored. To continue, run the same study into the same folder after that "
+            "results up to the last check are stored. To continue, run the same study into the same folder after that "
             "time"
         ) from error
 
