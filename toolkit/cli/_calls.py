@@ -337,9 +337,8 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
-    console.print_rows(
-        _named(_rows(found, frame), address), out, as_json=as_json, columns=_SHOWN.get(frame), hidden=("vm_status",)
-    )
+    rows, columns = _named(_rows(found, frame), address), _SHOWN.get(frame)
+    console.print_rows(rows, out, as_json=as_json, columns=columns, hidden=("vm_status",))
 
 
 def events(  # noqa: PLR0917 - typer makes options of parameters
@@ -422,10 +421,9 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
     console.print_rows(frame, out, as_json=as_json, hidden=("hash",), unread=unread)
 
 
-def _rows(found: Any, rows: Rows) -> pd.DataFrame:
+def _rows(found: Any, rows: Rows) -> Any:
     """Return a frame of transactions, simulated or committed."""
-    frame: pd.DataFrame = found.failures() if rows == Rows.failures else getattr(found, rows.value)
-    return frame
+    return found.failures() if rows == Rows.failures else getattr(found, rows.value)
 
 
 def _named(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:

@@ -60,8 +60,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit compare runs/before runs/after --fail-over 2%
     ledger-toolkit compare runs/demo@1000 runs/demo@4000 --format markdown
     """
-    from toolkit.gas._compare import compare as compare_and_warn
-    from toolkit.gas._compare import compared
+    from toolkit.gas import _compare as comparisons
     from toolkit.gas._gate import rules_of
     from toolkit.gas._study import Study
     from toolkit.gas._study_file import label_lines, read_waiver_file
@@ -71,7 +70,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     pair: Any = source.split(",") if source and "," in source else source
     rules = Study.load(study) if study else None
     # A printed comparison includes its warnings.
-    comparison = (compared if out is None else compare_and_warn)(before, after, source=pair)
+    comparison = (comparisons.compared if out is None else comparisons.compare)(before, after, source=pair)
     excused = None if waivers is None else read_waiver_file(waivers)
     rules = rules or comparison.study
     gate = None
@@ -181,9 +180,8 @@ def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:
         raise InputError(f"give either --json or --format {form}, not both")
     found = Format.JSON if as_json else form or (Format.TEXT if out is None else _BY_ENDING.get(out.suffix.lower()))
     if found is None:
-        raise InputError(
-            f"--out {out}: expected a name that ends in {', '.join([*_BY_ENDING, *sorted(_ROWS)])}, or --format"
-        )
+        endings = ", ".join([*_BY_ENDING, *sorted(_ROWS)])
+        raise InputError(f"--out {out}: expected a name that ends in {endings}, or --format")
     return found
 
 
@@ -208,14 +206,13 @@ def schedule(
     with console.connected(where) as reached:
         versions = [_version(reached, before), _version(reached, after)]
         sides = [reached.gas_schedule(version) for version in versions]
-        name = reached.name
     frame, words = schedule_diff(*sides), schedule_words(*sides)
     both = [
         {"ledger_version": version, "feature_version": side.feature_version, "parameters": len(side.entries)}
         for version, side in zip(versions, sides, strict=True)
     ]
-    facts = {"node": name, "before": both[0], "after": both[1], "summary": words}
-    text = visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {name}: {words}.", 600)
+    facts = {"node": reached.name, "before": both[0], "after": both[1], "summary": words}
+    text = visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {reached.name}: {words}.", 600)
     console.print_found(facts, [text], frame, out, as_json=as_json)
     if out is None and len(frame) and not as_json:
         console.print_frame(frame, as_json=False)
@@ -236,16 +233,14 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit timeline --module 0xfa17::vault
     ledger-toolkit timeline --versions 0:2000 --out timeline.csv
     """
+    from toolkit.gas import _timeline as timelines
     from toolkit.gas._sentences import timeline_lines
-    from toolkit.gas._timeline import timeline as found_in
-    from toolkit.gas._timeline import timeline_of
 
     with console.connected(where) as reached:
-        frame = found_in(reached, versions, modules=module or (), progress=not quiet)
-        name = reached.name
+        frame = timelines.timeline(reached, versions, modules=module or (), progress=not quiet)
     about = ("first", "last", "modules", "requests", "unread", "not_seen")
-    facts = {"node": name, **{key: frame.attrs[key] for key in about}}
-    console.print_found(facts, timeline_lines(timeline_of(frame), name), frame, out, as_json=as_json)
+    facts = {"node": reached.name, **{key: frame.attrs[key] for key in about}}
+    console.print_found(facts, timeline_lines(timelines.timeline_of(frame), reached.name), frame, out, as_json=as_json)
 
 
 def forecast(
@@ -265,8 +260,7 @@ def forecast(
     --------
     ledger-toolkit forecast runs/demo --schedule 'instr.*=x10'
     """
-    from toolkit.gas._forecast import forecast as forecasted
-    from toolkit.gas._forecast import read_schedule
+    from toolkit.gas import _forecast as forecasts
     from toolkit.gas._study import Run
 
     opened = Run.load(run)
@@ -275,7 +269,7 @@ def forecast(
         with console.connected(opened.study.nodes[0]) as node:
             return node.gas_schedule(_version(node, version))
 
-    frame = forecasted(opened, read_schedule(schedule, of_version))
+    frame = forecasts.forecast(opened, forecasts.read_schedule(schedule, of_version))
     console.print_found({}, [], frame, out, as_json=as_json)
     if out is None and not as_json:
         columns = ["label", "part", "now", "low", "high", "reasons"]

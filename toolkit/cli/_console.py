@@ -203,15 +203,13 @@ def write_frame(frame: pd.DataFrame, place: Path) -> None:
         If the extension is not supported, or the file cannot be written.
     """
     _with_known_ending(place)
-    from toolkit.dtypes import to_arrow
-    from toolkit.dtypes._tables import write_excel_file
-    from toolkit.dtypes._tables import write_frame as write_parquet
+    from toolkit.dtypes import _tables, to_arrow
 
     suffix = place.suffix.lower()
     if suffix == ".parquet":
-        _put(place, lambda file: write_parquet(frame, file))
+        _put(place, lambda file: _tables.write_frame(frame, file))
     elif suffix == ".xlsx":
-        _put(place, lambda file: write_excel_file(frame, file))
+        _put(place, lambda file: _tables.write_excel_file(frame, file))
     elif suffix == ".csv":
         write_text(csv_table(to_arrow(frame)), place)
     elif suffix == ".json":

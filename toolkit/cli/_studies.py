@@ -68,8 +68,7 @@ def node(
     rates = [embedded.parse_fault(text) for text in fault or ()]
     faults = embedded.Faults(latency_s=embedded.parse_latency(latency), rates=rates)
     faults.schedule(embedded.parse_schedule(first) if first else ())
-    cache = versions <= _MAX_CACHED_VERSIONS
-    ledger = embedded.Ledger.with_history(seed=seed, versions=versions, cache=cache)
+    ledger = embedded.Ledger.with_history(seed=seed, versions=versions, cache=versions <= _MAX_CACHED_VERSIONS)
     try:
         with embedded.serve(ledger, port=port, faults=faults) as url:
             print(f"Embedded ledger node (model gas): {url}", flush=True)

@@ -21,7 +21,7 @@ from toolkit.widgets._html import Html, page, paragraph, safe, short_id
 from toolkit.wire._gas import APT, APT_METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from toolkit.move import Layout
 
     Together = Callable[[Sequence[Callable[[], object]]], None]
-    from collections.abc import Iterator
 
 
 # APT by both of its names; others that call themselves so are not.
@@ -196,8 +195,7 @@ def records(frame: pd.DataFrame, limit: int | None = None) -> list[dict[str, Any
     """Return the first rows of a frame as Python values."""
     from toolkit.dtypes import to_arrow
 
-    rows: list[dict[str, Any]] = to_arrow(frame if limit is None else frame.head(limit)).to_pylist()
-    return rows
+    return to_arrow(frame if limit is None else frame.head(limit)).to_pylist()  # type: ignore[no-any-return]
 
 
 MAX_CHANGES = 1_000  # more make the page slow, and the frame has them
@@ -340,8 +338,7 @@ def changes_page(simulation: Simulation, known: Known, diff: pd.DataFrame | None
     """
     frame = simulation.changes
     before = None if diff is None else {_slot(row): row["before"] for row in records(diff)}
-    rows = records(frame, MAX_CHANGES)
-    made = [_change(place, row, before, known, links=links) for place, row in enumerate(rows)]
+    made = [_change(place, row, before, known, links=links) for place, row in enumerate(records(frame, MAX_CHANGES))]
     order = sorted(range(len(made)), key=lambda place: made[place][0] == Mark.SAME)
     parts = [_section(*made[place], opened=number < _MAX_OPEN) for number, place in enumerate(order)]
     waits = "" if diff is not None else paragraph("Reading the state before\N{HORIZONTAL ELLIPSIS}")

@@ -108,8 +108,7 @@ def source_of(*names: str) -> str:
 
 def packed(*names: str) -> str:
     """Return a module that unpacks and exports the module in these files; compressed to a third of their size."""
-    data = base64.b64encode(gzip.compress(source_of(*names).encode(), mtime=0)).decode()
-    return _UNPACK.replace("DATA", data)
+    return _UNPACK.replace("DATA", base64.b64encode(gzip.compress(source_of(*names).encode(), mtime=0)).decode())
 
 
 _UNPACK = """\
@@ -281,7 +280,8 @@ class Form(Pictured):
     """A form whose controls are in ``form.js``. A builder defines its fields and what its buttons do.
 
     A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`, `_check`,
-    `_result_pages` and `_programs_of`; each button has a method ``_do_<name>(message)``.
+    `_result_pages` and `_programs_of`. A button of `_form.actions` runs the method of its name in the background; any
+    other button has a method ``_do_<name>(message)``.
 
     Two threads may use a form: the kernel's, and the one of `_background`, which runs the requests of a button.
     Whatever reads and then changes the form's state does so in ``with self._state()``, without asking the node there.
@@ -689,6 +689,8 @@ class Form(Pictured):
         run = getattr(self, f"_do_{message.do}", None)
         if run is not None:
             run(message)
+        elif message.do in dict(self._form.actions):
+            self._background.start(message.do, getattr(self, message.do))
 
     def check(self) -> bool:
         """Check the entries against the ABI at the node's head, and set `errors`.
@@ -718,9 +720,6 @@ class Form(Pictured):
                 self._look()
 
         self._background.start("look", look, again=True)
-
-    def _do_check(self, _message: Message) -> None:
-        self._background.start("check", self.check)
 
     def _do_stop(self, _message: Message) -> None:
         self.cancel()

@@ -8,12 +8,11 @@ import json
 import re
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 from traitlets import Unicode
 
@@ -31,7 +30,7 @@ from toolkit.widgets import _fields
 from toolkit.widgets._changes import APT_NAMES, Known
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._form import Form
-from toolkit.widgets._messages import Group, Hits, Message, Part, Rows, Text
+from toolkit.widgets._messages import Group, Hits, Message, Part, Rows, Text, mono
 from toolkit.wire import EntryFunction, Script, ViewFunction
 from toolkit.wire._gas import APT
 
@@ -58,7 +57,7 @@ class Hit(NamedTuple):
     signature: str
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class ResolvedFunction:
     """A function with its ABI at one ledger version.
 
@@ -123,7 +122,7 @@ class ResolvedFunction:
         return wrong
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class ResolvedCall:
     """A function with its type arguments. Checking arguments needs no request.
 
@@ -408,13 +407,12 @@ def function_fields(
     """
     unknown = unknown_when or when
     hint = "type an address and part of a name, or any word"
-    name = Text("Function", mono=True, search=True, placeholder=placeholder, hint=hint, when=when)
-    item = Text("Type", mono=True, placeholder="0x1::aptos_coin::AptosCoin")
-    types = Rows("Type arguments", item=item, when=unknown)
+    name = mono("Function", hint, when, search=True, placeholder=placeholder)
+    types = Rows("Type arguments", item=mono("Type", placeholder="0x1::aptos_coin::AptosCoin"), when=unknown)
     if function is not None:
         abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]
         hints = tuple(f"must have {one}" if one else "any type" for one in abilities)
-        types = structs.replace(types, when=when, exactly=len(hints), hints=hints)
+        types = replace(types, when=when, exactly=len(hints), hints=hints)
     fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
     if call is None:
         return [*fields, ("raw", raw_field(unknown))]
@@ -423,15 +421,14 @@ def function_fields(
     labels = call.function.labels if function is None else function.labels
     inner = [(place, _fields.field(layout, labels[place])) for place, layout in enumerate(call.layouts)]
     for place, unit in (units or {}).items():
-        inner[place] = place, structs.replace(inner[place][1], hint=unit)
+        inner[place] = place, replace(inner[place][1], hint=unit)
     twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
     return [*fields, ("arguments", Group("Arguments", fields=tuple(inner), when=when)), ("", twin)]
 
 
 def raw_field(when: tuple[str, tuple[Any, ...]] | None = None, label: str = "Arguments") -> Text:
     """Return the field for all arguments as JSON."""
-    hint = "a JSON array without the signers"
-    return Text(label, mono=True, rows=3, placeholder='["0xb0b", 100]', hint=hint, when=when)
+    return mono(label, "a JSON array without the signers", when, rows=3, placeholder='["0xb0b", 100]')
 
 
 def write_call(call: ViewFunction | EntryFunction | Script) -> dict[str, Any]:
@@ -550,8 +547,9 @@ def in_step(
 
 def arguments_text(arguments: Sequence[Any]) -> str:
     """Return arguments as JSON text; an empty text if there are none."""
-    written = json.dumps(list(arguments), ensure_ascii=False, default=lambda value: "0x" + value.hex())
-    return written if arguments else ""
+    return (
+        json.dumps(list(arguments), ensure_ascii=False, default=lambda value: "0x" + value.hex()) if arguments else ""
+    )
 
 
 def read_types(drafts: Sequence[str], found: Findings) -> tuple[str, ...] | None:

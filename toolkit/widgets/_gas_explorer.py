@@ -28,9 +28,8 @@ from toolkit.gas.plan._estimate import estimate
 from toolkit.gas.runs._runner import run_study
 from toolkit.move import Address
 from toolkit.move._ids import parse_address, wire_address
-from toolkit.widgets import _fields
 from toolkit.widgets import _messages as parts
-from toolkit.widgets._fields import Findings, validated
+from toolkit.widgets._fields import Findings, read_leaf, validated
 from toolkit.widgets._form import Background, GivenUpError, is_given_up
 from toolkit.widgets._functions import FunctionDraft, FunctionForm, function_fields, read_call, write_call
 from toolkit.widgets._html import origin
@@ -52,7 +51,6 @@ _READS_LABELS: dict[Reads, str] = {
     "simulate": "Simulation of an entry function, at the head",
 }
 _CALLED: tuple[Reads, ...] = ("view", "simulate")
-_SENT: tuple[Reads, ...] = ("simulate", "committed")
 _PLANS = {"search": "Find every step, with as few reads as possible", "these": "These versions"}
 # The versions of committed transactions that a link from another tab reads: a public ledger has billions of them.
 SAMPLE = "0:-1/200"
@@ -120,8 +118,7 @@ def _read_call(draft: StudyDraft, found: Findings, known: ResolvedCall | None = 
     document = draft.calls[int(draft.chosen)]
     last, committed = _typed(_call(document)), draft.source == "committed"
     if committed:
-        given = tuple(name for name in draft.type_arguments if name.strip())
-        draft = replace(draft, raw="", type_arguments=given)
+        draft = replace(draft, raw="", type_arguments=tuple(name for name in draft.type_arguments if name.strip()))
     if document and last == {name: getattr(draft, name) for name in last}:
         return _call(document)
     mine = Findings()
@@ -129,7 +126,7 @@ def _read_call(draft: StudyDraft, found: Findings, known: ResolvedCall | None = 
     made = read_call(draft, model, mine, call=known)
     values: dict[str, Any] = {"label": draft.label.strip()}
     if draft.source == "simulate" or (committed and draft.sender.strip()):
-        values["sender"] = _fields.read_leaf(Address(), draft.sender, "sender", mine)
+        values["sender"] = read_leaf(Address(), draft.sender, "sender", mine)
     if committed and draft.range.strip():
         values["versions"] = draft.range.strip()
     found.add(mine)
@@ -229,11 +226,7 @@ class GasExplorer(FunctionForm):
     _form = parts.About(
         "Explore gas",
         actions=(("run", "Run"), ("check", "Check")),
-        words=parts.Words(
-            form="The study",
-            code="The study as a program",
-            copy={"Study": "Copy the study file"},
-        ),
+        words=parts.Words(form="The study", code="The study as a program", copy={"Study": "Copy the study file"}),
     )
     _blank = StudyDraft()
     _mirrored = ("function", "type_arguments", "arguments")
@@ -337,7 +330,10 @@ class GasExplorer(FunctionForm):
             *function_fields(
                 self._function, self._call, placeholder=example, units=self._units, unknown_when=("source", _CALLED)
             ),
-            ("sender", parts.mono("Sender", sender, ("source", _SENT), placeholder="0xa11ce", names=True)),
+            (
+                "sender",
+                parts.mono("Sender", sender, ("source", ("simulate", "committed")), placeholder="0xa11ce", names=True),
+            ),
             ("range", parts.mono("In the versions", part, ("source", ("committed",)))),
             ("label", parts.Text("Label", hint="leave empty to use the name of the function")),
             label=f"Call {int(draft.chosen) + 1}",

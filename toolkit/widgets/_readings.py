@@ -25,7 +25,7 @@ from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._form import Form
 from toolkit.widgets._functions import FunctionDraft, FunctionForm, ValuesDraft, function_fields, read_call, write_call
 from toolkit.widgets._html import has_model_gas, origin
-from toolkit.widgets._messages import About, Group, Message, Part, Words, mono, select
+from toolkit.widgets._messages import About, Group, Part, Words, mono, select
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, request_as_study
 from toolkit.widgets._results import brief, failures, frame_pages, frame_words, version_words, view_pages
 from toolkit.wire import ViewFunction
@@ -273,9 +273,8 @@ class ReadForm(Form):
         if reading.wanted.single:
             self._say("good", self._read_words(reading))
             return
-        failed = len(failures(reading.result))
         [words, *_] = frame_words(reading.result)
-        self._say("bad" if failed == len(reading.result) else "good", words)
+        self._say("bad" if len(failures(reading.result)) == len(reading.result) else "good", words)
 
     def _fail(self, error: ToolkitError, path: str) -> None:
         """Show a failure at the field that caused it; `path` is the field of an error in the entries."""
@@ -333,9 +332,6 @@ class ReadForm(Form):
             return {} if reading is None else self._one_pages(reading)
         what, model = self._subject() or "value", has_model_gas(self.node)
         return dict(frame_pages(reading.result, what=what, notes=reading.notes, model=model))
-
-    def _do_read(self, _message: Message) -> None:
-        self._background.start("read", self.read)
 
 
 def _time_of(node: Node, result: Any) -> datetime | None:
@@ -475,8 +471,7 @@ class ViewBuilder(FunctionForm, ReadForm):
 
     def _write_draft(self, request: ViewFunction | None) -> ViewDraft:
         typed = {} if request is None else write_call(request)
-        draft: ViewDraft = replace(self._draft, **(_BLANK_CALL | typed))
-        return draft
+        return replace(self._draft, **(_BLANK_CALL | typed))  # type: ignore[no-any-return]
 
     def _fields(self, _draft: ViewDraft) -> Group:
         function = function_fields(self._function, self._call, placeholder="0x1::coin::supply", units=self._units)
@@ -485,13 +480,12 @@ class ViewBuilder(FunctionForm, ReadForm):
     def _programs_of(self, request: ViewFunction) -> dict[str, str]:
         expression = request.to_python().replace(repr(request.function), repr(self._subject()))
         call = f"call = {format_expression(expression)}"
-        if self._versions is None:
-            read = "result = node.view(call)"
-        elif isinstance(self._versions, int):
-            read = f"result = node.at({self._versions}).view(call)"
+        if self._versions is None or isinstance(self._versions, int):
+            reader = "node" if self._versions is None else f"node.at({self._versions})"
+            read = f"result = {reader}.view(call)"
         else:
-            many = format_expression(f"toolkit.fetch_views(node, call, {self._versions!r}, flatten=True)")
-            read = f"frame = {many}"
+            many = f"toolkit.fetch_views(node, call, {self._versions!r}, flatten=True)"
+            read = f"frame = {format_expression(many)}"
         body = request.to_wire() | {"function": FunctionId.parse(request.function).wire}
         body["type_arguments"] = [wire_type(parse_type_tag(name)) for name in request.type_arguments]
         if (encoded := self._encoded(request.arguments)) is not None:

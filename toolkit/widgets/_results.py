@@ -92,11 +92,8 @@ def simulation_facts(simulation: Simulation) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     if isinstance(payload, EntryFunction):
         facts = {"Function": short_addresses(payload.function), "Arguments": brief(payload.arguments)}
-    facts |= {
-        "Sender": short_addresses(simulation.request.sender),
-        "Outcome": "success" if simulation.success else "would fail",
-        "Gas used": simulation.gas_used,
-    }
+    outcome = "success" if simulation.success else "would fail"
+    facts |= {"Sender": short_addresses(simulation.request.sender), "Outcome": outcome, "Gas used": simulation.gas_used}
     if split is not None:
         facts |= {
             "Execution": split.execution_gas_units,
@@ -158,18 +155,15 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
         *([("Others", plural(more, "balance"))] if more > 0 else []),
         ("Writes", f"{plural(len(simulation.changes), 'state item')}, {plural(len(simulation.events), 'event')}"),
     ]
-    return html.page(
-        f'<p><span class="ltk-badge ltk-{kind}">{word}</span> {head}</p>',
-        html.pairs(facts, "What it does"),
-    )
+    outcome = f'<p><span class="ltk-badge ltk-{kind}">{word}</span> {head}</p>'
+    return html.page(outcome, html.pairs(facts, "What it does"))
 
 
 def _balances_page(frame: pd.DataFrame, known: Known) -> Html:
     """Return the changes of balances, the fee included."""
     columns = {"Owner": "", "Asset": "", "Change": "number", "of it fee": "number", "Balance after": "number"}
-    rows = list(balance_rows(frame, known, MAX_ROWS))
     note = f"The first {MAX_ROWS} of {len(frame):,}. " if len(frame) > MAX_ROWS else ""
-    listed = html.table(columns, rows, "Balance changes")
+    listed = html.table(columns, balance_rows(frame, known, MAX_ROWS), "Balance changes")
     return html.page(listed, html.paragraph(f"{note}The fee is part of the change."))
 
 
@@ -203,8 +197,7 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
         rows.append((dot, f"{units:,.2f}".rstrip("0").rstrip("."), f"{units / whole:.0%}"))
     rows.append((Html("<b>Charged</b>"), Html(f"<b>{html.safe(html.number(split.total_charge_gas_units))}</b>"), ""))
     listed = html.table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
-    label = f"Gas: {', '.join(words)}"
-    stacked = f'<div class="ltk-stack" role="img" aria-label="{html.safe(label)}">{bar}</div>'
+    stacked = f'<div class="ltk-stack" role="img" aria-label="Gas: {", ".join(words)}">{bar}</div>'
     return html.page(stacked, listed, html.pairs(fee, "Fee"), html.model_note() if model else "", note)
 
 
@@ -213,8 +206,7 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
 
 def view_pages(result: ViewResult, *, model: bool) -> dict[str, Html]:
     """Return the pages of a view at one version."""
-    types = result.types or ("as in JSON",) * len(result.values)
-    kinds = [Html(f"<code>{html.safe(kind)}</code>") for kind in types]
+    kinds = [Html(f"<code>{html.safe(kind)}</code>") for kind in result.types or ["as in JSON"] * len(result.values)]
     if len(result.values) == 1:
         value = Html(f"<p>Returned {kinds[0]}</p>{_answer(result.value)}")
     else:
@@ -231,9 +223,8 @@ def view_pages(result: ViewResult, *, model: bool) -> dict[str, Html]:
 def item_pages(item: TableItem, value_type: str) -> dict[str, Html]:
     """Return the pages of a table item at one version."""
     kind = f"<p>Value <code>{html.safe(wire_type(parse_type_tag(value_type)))}</code></p>"
-    facts = html.pairs([("Key", value_html(item.key))], "How it was read")
     raw = json.dumps(encode_json(item.value_layout, item.value), indent=1, ensure_ascii=False)
-    shown = html.page(kind, _answer(item.value), facts)
+    shown = html.page(kind, _answer(item.value), html.pairs([("Key", value_html(item.key))], "How it was read"))
     return {"Item": shown, "Raw": html.code(raw, "The value as the node prints it")}
 
 
@@ -289,11 +280,10 @@ def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: 
     gas = html.model_note() if model and drawn and "gas_used" in frame else ""
     shown = show(frame, rows=_ROWS)
     columns = {name: "number" if place in shown.numbers else "" for place, name in enumerate(shown.columns)}
+    rows = html.table(columns, shown.rows, "Rows of the frame")
     made = {
         "Figure" if drawn else "Outcome": html.page(drawn, f"<ul>{lines}</ul>", gas),
-        f"Rows ({len(frame):,})": html.page(
-            html.table(columns, shown.rows, "Rows of the frame"), html.paragraph(shown.note)
-        ),
+        f"Rows ({len(frame):,})": html.page(rows, html.paragraph(shown.note)),
     }
     failed = failures(frame)
     return made | ({f"Failed ({len(failed):,})": _failures_page(failed)} if len(failed) else {})
@@ -455,8 +445,7 @@ def _steps_page(run: Run, groups: Sequence[StepGroup]) -> Html:
         for group in shown
     )
     rest = html.paragraph(f"The {len(shown)} largest of {len(groups):,} steps.") if len(groups) > len(shown) else ""
-    said = "".join(f"<p>{note}</p>" for note in notes)
-    return Html(f"{items or html.paragraph('No step was found.')}{said}{rest}")
+    return Html(f"{items or html.paragraph('No step was found.')}{''.join(f'<p>{note}</p>' for note in notes)}{rest}")
 
 
 def _name(text: str, limit: int = 300, /) -> str:

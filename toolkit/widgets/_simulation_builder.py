@@ -19,16 +19,14 @@ from toolkit._present.text import plural, short_addresses
 from toolkit.client._resimulation import simulated_again
 from toolkit.client._simulation import Simulation, abort_parts, failure_reason
 from toolkit.errors import ToolkitError
-from toolkit.move import Address, decode_bcs, parse_type_tag
 from toolkit.move._ids import wire_address
-from toolkit.widgets import _fields
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known, read_known, records, with_layouts
-from toolkit.widgets._fields import U64, Findings, validated
+from toolkit.widgets._fields import U64, Findings, read_leaf, validated
 from toolkit.widgets._functions import FunctionDraft, FunctionForm, function_fields, raw_field, read_call, write_call
 from toolkit.widgets._html import Html, has_model_gas, origin, paragraph, safe
 from toolkit.widgets._programs import programs
-from toolkit.wire import EntryFunction, Multisig, NoAccountSignature, SimulationRequest, TableItemRequest
+from toolkit.wire import SimulationRequest
 from toolkit.wire._gas import APT, APT_METADATA
 from toolkit.wire._requests import with_estimates
 from toolkit.wire._signatures import PublicKeyType, parse_account_signature, parse_signature
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.widgets._functions import ResolvedCall
-    from toolkit.wire import AccountSignature, TransactionSignature
 
 
 Payload = Literal["entry", "script", "multisig_entry", "multisig_script", "multisig_stored"]
@@ -155,24 +152,21 @@ _SIGNERS = parts.group(
     label="Signers and fee payer",
     fold=True,
 )
-_KEY = parts.mono("Public key", "hex; a public key, never a private one")
 _TYPES = {kind: kind for kind in get_args(PublicKeyType)}
 _SHAPES = parts.group(
     ("type", parts.select("Type of key", _TYPES, when=("shape", ("single_key",)))),
-    ("key", replace(_KEY, when=("shape", ("ed25519", "single_key")))),
+    ("key", parts.mono("Public key", "hex; a public key, never a private one", ("shape", ("ed25519", "single_key")))),
     ("json", parts.mono("Signature", when=("shape", ("json",)), rows=4)),
 )
 
 # writing -------------------------------------------------------------------------------------------------------------
 
 ESTIMATES = ("estimate_max_gas_amount", "estimate_gas_unit_price", "estimate_prioritized_gas_unit_price")
-_NUMBERS = (
-    *("max_gas_amount", "gas_unit_price"),
-    *("sequence_number", "replay_protection_nonce", "expiration_timestamp_secs"),
-)  # all u64
+_ORDERS = ("sequence_number", "replay_protection_nonce")
+_NUMBERS = ("max_gas_amount", "gas_unit_price", *_ORDERS, "expiration_timestamp_secs")  # all u64
 
 
-def write_request(request: wire.SimulationRequest | None) -> SimulationDraft:
+def write_request(request: SimulationRequest | None) -> SimulationDraft:
     """Return the draft of a request; the fields of known types, ``arguments``, are left empty."""
     if request is None:
         return SimulationDraft()
@@ -183,7 +177,7 @@ def write_request(request: wire.SimulationRequest | None) -> SimulationDraft:
     if request.replay_protection_nonce is not None or request.sequence_number is not None:
         typed["replay"] = "number" if request.replay_protection_nonce is None else "nonce"
     if request.signature is not None:
-        typed |= {"signature": "json", "signature_json": _pretty(request.signature.to_wire())}
+        typed |= {"signature": "json", "signature_json": json.dumps(request.signature.to_wire(), indent=1)}
     if request.fee_payer is not None:
         typed |= {"has_fee_payer": True, "fee_payer": wire_address(request.fee_payer)}
     keys = request.secondary_public_keys or (None,) * len(request.secondary_signers)
@@ -198,7 +192,7 @@ def write_request(request: wire.SimulationRequest | None) -> SimulationDraft:
     )
 
 
-def by_account(request: wire.SimulationRequest) -> wire.SimulationRequest:
+def by_account(request: SimulationRequest) -> SimulationRequest:
     """Return the request with keys by account instead of one signature, if that sends the same signature."""
     whole = request.signature
     if whole is None:
@@ -230,11 +224,7 @@ def _write_payload(payload: wire.EntryFunction | wire.Script | wire.Multisig) ->
     return write_call(payload) | {"payload": "entry"}
 
 
-def _pretty(content: Any) -> str:
-    return json.dumps(content, indent=1)
-
-
-def _write_key(key: AccountSignature | None) -> KeyDraft:
+def _write_key(key: wire.AccountSignature | None) -> KeyDraft:
     match key:
         case None | wire.NoAccountSignature():
             return KeyDraft()
@@ -246,15 +236,15 @@ def _write_key(key: AccountSignature | None) -> KeyDraft:
             draft = KeyDraft("json")
     # JSON says what the fields cannot: several keys, and other signatures.
     same = _read_key(draft, "", Findings()) == key
-    return draft if same else KeyDraft("json", json=_pretty(key.to_wire()))
+    return draft if same else KeyDraft("json", json=json.dumps(key.to_wire(), indent=1))
 
 
 # reading -------------------------------------------------------------------------------------------------------------
 
 
 def read_request(
-    draft: SimulationDraft, last: wire.SimulationRequest | None, call: ResolvedCall | None, found: Findings
-) -> wire.SimulationRequest | None:
+    draft: SimulationDraft, last: SimulationRequest | None, call: ResolvedCall | None, found: Findings
+) -> SimulationRequest | None:
     """Return the request of a draft.
 
     Parameters
@@ -278,17 +268,17 @@ def read_request(
     kept = {} if last is None else {name: getattr(last, name) for name in same}
     values = {name: value for name, value in values.items() if name not in same} | kept
     values["payload"] = _read_payload(draft, last, call, found)
-    return validated(lambda: wire.SimulationRequest(**values), found, "signature") if found.good else None
+    return validated(lambda: SimulationRequest(**values), found, "signature") if found.good else None
 
 
 def _read_fields(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
     """Return all fields of a request but its payload."""
 
     def number(name: str) -> Any:
-        return _fields.read_leaf(U64, getattr(draft, name), name, found)
+        return read_leaf(U64, getattr(draft, name), name, found)
 
     def address(text: str, path: str) -> Any:
-        return _fields.read_leaf(Address(), text, path, found)
+        return read_leaf(move.Address(), text, path, found)
 
     values: dict[str, Any] = {"sender": address(draft.sender, "sender")}
     values["estimate_prioritized_gas_unit_price"] = draft.estimate_prioritized_gas_unit_price
@@ -297,7 +287,7 @@ def _read_fields(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
         estimated = getattr(draft, option) or not getattr(draft, name).strip()
         values |= {name: None, option: getattr(draft, option)} if estimated else {name: number(name), option: None}
     wanted = {"number": "sequence_number", "nonce": "replay_protection_nonce"}.get(draft.replay)
-    values |= {name: number(name) if name == wanted else None for name in _NUMBERS[2:4]}
+    values |= {name: number(name) if name == wanted else None for name in _ORDERS}
     expires = "expiration_timestamp_secs"
     values[expires] = number(expires) if draft.expiration_timestamp_secs.strip() else None
     if draft.signature == "json":
@@ -313,7 +303,7 @@ def _read_fields(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
 
 
 def _read_payload(
-    draft: SimulationDraft, last: wire.SimulationRequest | None, call: ResolvedCall | None, found: Findings
+    draft: SimulationDraft, last: SimulationRequest | None, call: ResolvedCall | None, found: Findings
 ) -> wire.EntryFunction | wire.Script | wire.Multisig | None:
     payload = None if last is None else last.payload
     old = payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
@@ -326,7 +316,7 @@ def _read_payload(
             inner = inner.replace(abi=old.abi)
     if draft.payload not in _MULTISIGS:
         return inner
-    address = _fields.read_leaf(Address(), draft.multisig_address, "multisig_address", found)
+    address = read_leaf(move.Address(), draft.multisig_address, "multisig_address", found)
     return wire.Multisig(address, transaction_payload=inner) if found.good else None
 
 
@@ -562,9 +552,7 @@ class SimulationBuilder(FunctionForm):
             text="Load",
         ),
         words=parts.Words(
-            form="The transaction",
-            none="No entry function fits.",
-            copy={"Study": "Copy the study's call"},
+            form="The transaction", none="No entry function fits.", copy={"Study": "Copy the study's call"}
         ),
         late=("Changes",),
     )
@@ -586,11 +574,7 @@ class SimulationBuilder(FunctionForm):
     simulation = Instance(Simulation, allow_none=True, read_only=True)
 
     def __init__(
-        self,
-        node: Node,
-        function: str | ContractFunction | None = None,
-        *,
-        request: SimulationRequest | None = None,
+        self, node: Node, function: str | ContractFunction | None = None, *, request: SimulationRequest | None = None
     ) -> None:
         self._known_values = Known()
         self._failure: Failure | None = None
@@ -712,9 +696,9 @@ class SimulationBuilder(FunctionForm):
 
     def _programs_of(self, request: SimulationRequest) -> dict[str, str]:
         payload: Any = request.payload
-        payload = payload.transaction_payload if isinstance(payload, Multisig) else payload
+        payload = payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
         called = "" if self._call is None else self._call.function.name
-        same = isinstance(payload, EntryFunction) and payload.function == called
+        same = isinstance(payload, wire.EntryFunction) and payload.function == called
         return programs(request, self.node, self._encoded(payload.arguments) if same else None)
 
     def _result_pages(self, result: Simulation, /, **about: Any) -> dict[str, str]:
@@ -738,16 +722,13 @@ class SimulationBuilder(FunctionForm):
 
     def _subject(self) -> str | None:
         payload = None if self.request is None else self.request.payload
-        if isinstance(payload, Multisig):
+        if isinstance(payload, wire.Multisig):
             payload = payload.transaction_payload or payload
-        if isinstance(payload, EntryFunction):
+        if isinstance(payload, wire.EntryFunction):
             return payload.function
         return None if payload is None else f"a {type(payload).__name__} payload"
 
     # messages of the browser ----------------------------------------------------------------------------
-
-    def _do_simulate(self, _message: parts.Message) -> None:
-        self._background.start("simulate", self.simulate)
 
     def _do_load(self, _message: parts.Message) -> None:
         self._background.start("load", partial(self._load, self._draft.committed))
@@ -767,11 +748,11 @@ class SimulationBuilder(FunctionForm):
         try:
             key_type, value_type = simulation.item_types(row["handle"])
             abis = self._asked.abis.at(simulation.ledger_version, lenient=True)
-            key = decode_bcs(abis.layout(parse_type_tag(key_type)), row["key"])
+            key = move.decode_bcs(abis.layout(move.parse_type_tag(key_type)), row["key"])
         except ToolkitError as error:
             self._say("error", str(error))
             return
-        self._holder.open_item(row["handle"], TableItemRequest(key, key_type=key_type, value_type=value_type))
+        self._holder.open_item(row["handle"], wire.TableItemRequest(key, key_type=key_type, value_type=value_type))
 
     def _do_remedy(self, message: parts.Message) -> None:
         """Change the entries so that the account can pay, or another account does."""
@@ -810,6 +791,6 @@ class SimulationBuilder(FunctionForm):
                     self._show_pages(diff=diff)
 
 
-def _has_keys(signature: TransactionSignature | None) -> bool:
+def _has_keys(signature: wire.TransactionSignature | None) -> bool:
     parts = [] if signature is None else list(signature.parts()) or [signature]
-    return any(not isinstance(part, NoAccountSignature) for part in parts)
+    return any(not isinstance(part, wire.NoAccountSignature) for part in parts)

@@ -190,10 +190,9 @@ class TableItemBuilder(ReadForm):
             return "value_type"
         if not isinstance(error, InputError | InvalidRequest):
             return "node"
-        about = str(error)
         shown = self._draft.arguments
         key = "arguments.0" if shown and isinstance(shown[0], str) else "raw"
-        return next((name for name in (*_TYPES, "handle") if name in about), key)
+        return next((name for name in (*_TYPES, "handle") if name in str(error)), key)
 
     def list_keys(self) -> None:
         """Read the transactions of `key_range` and list the keys of the table that they changed; sets `found_keys`.
@@ -283,21 +282,16 @@ class TableItemBuilder(ReadForm):
             self._look_errors = {}
         draft = self._choose_table(draft, found)
         handle = _read(parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
-        types = {
-            name: _read(move.parse_type_tag, draft, name, "a Move type, such as address", found) for name in _TYPES
-        }
+        wanted = "a Move type, such as address"
+        types: dict[str, Any] = {name: _read(move.parse_type_tag, draft, name, wanted, found) for name in _TYPES}
         if (draft.handle.strip(), draft.key_type.strip()) != self._keys_of:
             self.set_trait("found_keys", None)
         draft, key = self._read_key(draft, types["key_type"], found)
         request = None
         if found.good and handle is not None:
             self._handle = handle
-            request = validated(
-                lambda: TableItemRequest(key, **{name: str(kind) for name, kind in types.items()}),
-                found,
-                "raw",
-                {name: name for name in _TYPES},
-            )
+            make = partial(TableItemRequest, key, **types)
+            request = validated(make, found, "raw", {name: name for name in _TYPES})
         self._read_at(draft, found)
         return draft, request
 
@@ -370,13 +364,12 @@ class TableItemBuilder(ReadForm):
         same = all(kind == getattr(draft, name) for name, kind in types.items())
         return replace(draft, **types, raw=_key_text(request.key), table=draft.table if same else "")
 
-    def _entered(self, draft: TableItemDraft, name: str, value: Any) -> TableItemDraft:
+    def _entered(self, draft: TableItemDraft, name: str, value: Any) -> Any:
         if name == "key":
             return replace(draft, raw=value, lead="raw")
         if name in {"handle", *_TYPES}:
             draft = replace(draft, table="")
-        entered: TableItemDraft = super()._entered(draft, name, value)
-        return entered
+        return super()._entered(draft, name, value)
 
     def _trait_of(self, name: str, draft: TableItemDraft) -> Any:
         return draft.raw if name == "key" else super()._trait_of(name, draft)
@@ -424,7 +417,8 @@ class TableItemBuilder(ReadForm):
     # display ---------------------------------------------------------------------------------------------
 
     def _programs_of(self, request: TableItemRequest) -> dict[str, str]:
-        options = f"key_type={_short(request.key_type)!r}, value_type={_short(request.value_type)!r}"
+        types = {name: _short(getattr(request, name)) for name in _TYPES}
+        options = ", ".join(f"{name}={kind!r}" for name, kind in types.items())
         if self._versions is None or isinstance(self._versions, int):
             reader = "node" if self._versions is None else f"node.at({self._versions})"
             read = f"{reader}.table_item({self._handle!r}, {request.key!r}, {options})"
@@ -434,11 +428,7 @@ class TableItemBuilder(ReadForm):
             read = f"toolkit.fetch_table_items(node, {self._handle!r}, [{request.key!r}], {options}, {more})"
             line = f"frame = {format_expression(read)}"
         key = _encoded(self._layout(request.key_type), request.key)
-        body = {
-            "key_type": _short(request.key_type),
-            "value_type": _short(request.value_type),
-            "key": wire_argument(request.key) if key is None else key,
-        }
+        body = types | {"key": wire_argument(request.key) if key is None else key}
         return {
             "Python": f"import toolkit\n\n{connect_line(self.node)}\n{line}",
             "curl": curl_lines(self.node, f"tables/{self._handle}/item", body, self._versions),
@@ -476,8 +466,7 @@ class TableItemBuilder(ReadForm):
     def _compared(self, result: Any) -> dict[str, Any]:
         if isinstance(result, pd.DataFrame):
             return {}
-        table = short_addresses(result.handle)
-        facts = {"Table": table, "Key": brief(result.key), "Value": brief(result.value)}
+        facts = {"Table": short_addresses(result.handle), "Key": brief(result.key), "Value": brief(result.value)}
         return facts | {"Version": f"{result.ledger_version:,}"}
 
     # messages of the browser -----------------------------------------------------------------------------

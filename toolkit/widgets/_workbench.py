@@ -127,8 +127,8 @@ class Workbench(Pictured):
     error = Unicode(read_only=True)
     busy = Bool(default_value=False, read_only=True).tag(sync=True)
 
-    _targets: Any = List().tag(sync=True)
-    _tabs: Any = List().tag(sync=True)
+    _targets: Any = List([list(one) for one in _TARGETS]).tag(sync=True)
+    _tabs: Any = List([[name, title] for name, (title, _) in _BUILDERS.items()]).tag(sync=True)
     _children = Dict().tag(sync=True)
     _node = shown(NodeShown())
     _facts: Any = List().tag(sync=True)
@@ -141,10 +141,7 @@ class Workbench(Pictured):
         self._arrived: Node | None = None  # the node that the background has connected to
         self._background: Background | None = None
         self._lock = threading.RLock()
-        super().__init__(
-            _targets=[list(one) for one in _TARGETS],
-            _tabs=[[name, title] for name, (title, _) in _BUILDERS.items()],
-        )
+        super().__init__()
         self.on_msg(self._on_message)
         self.node = node
 
@@ -352,11 +349,6 @@ class Workbench(Pictured):
         self.set_trait("error", error)
         self._status = Status("error" if error else "hint", cleaned(error))
         self.set_trait("busy", value=False)
-
-    @property
-    def _idle(self) -> bool:
-        """Whether nothing runs in the background."""
-        return self._background is None or self._background.idle
 
     def _needed(self) -> Node:
         if self.node is None:

@@ -390,7 +390,7 @@ def test_forms_at_work_at_once_leave_the_warnings_filters(node, monkeypatch):
     views, items = ViewBuilder(node, function=SIZE), TableItemBuilder(node, owner="0xcafe")
     views.versions, items.key, items.key_range = "0:99999/3", "alice", "-50:99999"
     before, show = list(warnings.filters), warnings.showwarning
-    views._do_read({})
+    views._on_message(None, {"do": "read"}, None)
     assert inside["views"].wait(30)
     items._do_keys({})
     assert inside["keys"].wait(30)

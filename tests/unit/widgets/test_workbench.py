@@ -25,7 +25,7 @@ def workbench(node):
 def message(workbench, **content):
     """Send what the browser would."""
     workbench._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
-    while not workbench._idle:
+    while workbench._background is not None and not workbench._background.idle:
         workbench._background.wait()
 
 
