@@ -350,9 +350,8 @@ class Archive(TransactionStore):
         micros = rows["timestamp"].cast(pa.int64()).to_numpy()
         versions = [*rows["ledger_version"].to_pylist(), manifest.last + 1]
         wanted = pa.array(times, pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
-        found = [versions[place] for place in np.searchsorted(micros, wanted)]
-        early = [manifest.first > 0 and time < micros[0] for time in wanted]
-        return [-1 if before else version for version, before in zip(found, early, strict=True)]
+        places = zip(wanted, np.searchsorted(micros, wanted), strict=True)
+        return [-1 if manifest.first > 0 and time < micros[0] else versions[place] for time, place in places]
 
     def _rows(
         self, manifest: Manifest, name: str, versions: Sequence[int], condition: Any = None, **options: Any

@@ -214,8 +214,7 @@ def _transaction(row: dict[str, Any], parts: Mapping[str, list[Any]]) -> Any:
 
 def _event(row: dict[str, Any]) -> Any:
     guid = {"creation_number": str(row["creation_number"]), "account_address": row["account_address"]}
-    number = str(row["sequence_number"])
-    return {"guid": guid, "sequence_number": number, "type": row["type"], "data": Raw(row["data"])}
+    return {"guid": guid, "sequence_number": str(row["sequence_number"]), "type": row["type"], "data": Raw(row["data"])}
 
 
 def _change(row: dict[str, Any]) -> Any:

@@ -375,10 +375,8 @@ def _part(read: Callable[[], Any]) -> Any:
 
 def read_account(node: Reads, address: str, ledger_version: int | None, assets: Iterable[str]) -> Account:
     """Read an account; see `Node.account`."""
-    canonical, wanted = (
-        parse_address(address),
-        [_asset_id(asset) for asset in ([assets] if isinstance(assets, str) else assets)],
-    )
+    canonical = parse_address(address)
+    wanted = [_asset_id(asset) for asset in ([assets] if isinstance(assets, str) else assets)]
     info, absent = None, None
     try:
         info, head = node.one(node.prepare_account(canonical, ledger_version))
@@ -386,9 +384,7 @@ def read_account(node: Reads, address: str, ledger_version: int | None, assets: 
         if error.error_code != NO_ACCOUNT:
             raise
         absent, head = error, error.ledger
-    version = ledger_version
-    if version is None:
-        version = (node.ledger() if head is None else head).version
+    version = (head or node.ledger()).version if ledger_version is None else ledger_version
     resources = _part(lambda: account_resources(node, canonical, version))
     modules = _part(lambda: account_pages(node, canonical, "modules", version))
     if absent is not None and not resources and not modules:
@@ -502,8 +498,7 @@ def _asset_of(asset: str, data: Any) -> Asset:
     about = _About()
     with suppress(msgspec.ValidationError):
         about = msgspec.convert(data or {}, _About)
-    standard = "coin" if "::" in asset else "fungible asset"
-    return Asset(asset, standard, about.name, about.symbol, about.decimals)
+    return Asset(asset, "coin" if "::" in asset else "fungible asset", about.name, about.symbol, about.decimals)
 
 
 def _read_holdings(

@@ -127,11 +127,9 @@ def listed_keys(keys: Any) -> list[Any]:
 
 def listed_addresses(address: Any) -> list[str]:
     """Return one or several addresses as a list, each in the form of frames."""
-    if isinstance(address, str):
-        return [parse_address(address)]
     if isinstance(address, bytes | Mapping) or not isinstance(address, Iterable):
         raise InputError(f"address must be a str or a list of them, got {address!r:.80}")
-    return [parse_address(one) for one in address]
+    return [parse_address(one) for one in ([address] if isinstance(address, str) else address)]
 
 
 def struct_tag(name: str, text: Any) -> StructTag:
@@ -151,11 +149,10 @@ def listed_requests(requests: Any) -> list[SimulationRequest]:
     if isinstance(requests, str | bytes | Mapping | WireModel) or not isinstance(requests, Iterable):
         raise InputError(f"requests must be a list of toolkit.SimulationRequest, got {requests!r:.80}")
     listed = list(requests)
-    if wrong := [place for place, request in enumerate(listed) if not isinstance(request, SimulationRequest)]:
-        raise InputError(
-            f"request {wrong[0]}: expected toolkit.SimulationRequest(payload, sender=...), "
-            f"got {type(listed[wrong[0]]).__name__}"
-        )
+    for place, one in enumerate(listed):
+        if not isinstance(one, SimulationRequest):
+            got = type(one).__name__
+            raise InputError(f"request {place}: expected toolkit.SimulationRequest(payload, sender=...), got {got}")
     return listed
 
 
@@ -250,8 +247,7 @@ def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], v
         return None
     try:
         abis = node.abis.at(versions[-1])
-        newest = problem(abis)
-        if newest is None:
+        if (newest := problem(abis)) is None:
             return None
         starts = {at for key in abis.asked for at in first_of_each(partial(node.abis.digest, key), versions)}
         if newest.absent is not None:

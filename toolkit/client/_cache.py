@@ -181,8 +181,7 @@ def key(
 def _canonical_rest(request: tuple[str | None, ...], kind: str | None, body: bytes) -> str:
     """Return what is canonical at all versions of a request; a sweep sends one body at many versions."""
     is_json = kind is not None and kind.partition(";")[0].strip().lower() == "application/json"
-    value = json.loads(body) if is_json else body.hex()
-    return _canonical([*request, not is_json, value])[1:]
+    return _canonical([*request, not is_json, json.loads(body) if is_json else body.hex()])[1:]
 
 
 def open_cache(url: str, cache: str | os.PathLike[str] | None = "default") -> AnswerCache | None:

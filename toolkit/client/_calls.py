@@ -16,7 +16,7 @@ import msgspec
 
 from toolkit._present.messages import MAX_NAMED, cut_text
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import short_addresses, visible
+from toolkit._present.text import plural, short_addresses, visible
 from toolkit.client._http import Outages, PreparedCall, is_outage, json_body, path
 from toolkit.client._node_errors import renamed
 from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
@@ -189,8 +189,7 @@ class AbiStore:
 
         A module whose look-up fails counts as not known for a while; see `failure`.
         """
-        override = self._overrides.get(key)
-        if override is not None:
+        if (override := self._overrides.get(key)) is not None:
             return Known(b"override", override)
         with self._lock:
             found = self._timelines[key].between(version)
@@ -272,8 +271,7 @@ class AbiStore:
 
     def layouts(self, tag: TypeTag) -> Made[Layout]:
         """Return the layouts of a type; equal modules give the same object."""
-        made = self._layouts.get(tag)
-        return made or self._layouts.setdefault(tag, Made(self, partial(resolve_layout, tag)))
+        return self._layouts.get(tag) or self._layouts.setdefault(tag, Made(self, partial(resolve_layout, tag)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,8 +390,7 @@ def first_of_each(state: Callable[[int], Hashable], versions: Sequence[int]) -> 
 def abi_of(answer: bytes) -> ModuleAbi | None:
     """Return the ABI in a module response; it is null if the node cannot parse the bytecode."""
     document = parse_json(answer, "module")
-    is_null = isinstance(document, dict) and document.get("abi") is None
-    return None if is_null else decode_module_abi(document)
+    return None if isinstance(document, dict) and document.get("abi") is None else decode_module_abi(document)
 
 
 class ListedModule(NamedTuple):
@@ -453,21 +450,17 @@ def encode_arguments(
     """
     expected = len(function.generic_type_params)
     if len(type_arguments) != expected:
-        raise InputError(f"{where}: expected {_counted(expected, 'type argument')}, got {len(type_arguments)}")
+        raise InputError(f"{where}: expected {plural(expected, 'type argument')}, got {len(type_arguments)}")
     layouts = parameter_layouts(function, type_arguments, abis)
     if len(arguments) != len(layouts):
         given = tuple(parse_type_tag(text) for text in type_arguments)
         words = ", ".join(str(substitute(tag, given)) for tag in function.parameters)
         kinds = f" ({cut_text(words, MAX_NAMED)})" if words else ""
-        raise InputError(f"{where}: expected {_counted(len(layouts), 'argument')}{kinds}, got {len(arguments)}")
+        raise InputError(f"{where}: expected {plural(len(layouts), 'argument')}{kinds}, got {len(arguments)}")
     return [
         encode_argument(layout, value, where=f"{where} arguments[{index}]")
         for index, (layout, value) in enumerate(zip(layouts, arguments, strict=True))
     ]
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -676,8 +669,7 @@ def json_arguments(call: ViewFunction | EntryFunction, function: FunctionAbi | N
     """Return the arguments of a call as JSON values."""
     if function is None:
         return wire_argument(list(call.arguments))  # type: ignore[no-any-return]  # a list gives a list
-    where = wire_function(call.function)
-    return encode_arguments(function, call.type_arguments, call.arguments, abis, where=where)
+    return encode_arguments(function, call.type_arguments, call.arguments, abis, where=wire_function(call.function))
 
 
 def _json_values(function: str, answer: Answer, layouts: tuple[Layout, ...] | None) -> tuple[tuple[Any, ...], str]:
@@ -818,8 +810,7 @@ class PreparedView(_PreparedRead[ViewResult, _Signature]):
         return _Form(request, answers_bcs, signature)
 
     def _types(self, abis: AbisAt) -> _Signature:
-        function = function_abi(self._call.function, abis)
-        if function is None:
+        if (function := function_abi(self._call.function, abis)) is None:
             return _Signature()
         given = tuple(parse_type_tag(text) for text in self._call.type_arguments)
         tags = [substitute(tag, given) for tag in function.results]

@@ -118,8 +118,7 @@ class Contract:
         NodeError, NodeUnreachable
             If the version or the module cannot be read.
         """
-        version = self.node.past_version(ledger_version)
-        return contract_of(self.node, self.id, version)
+        return contract_of(self.node, self.id, self.node.past_version(ledger_version))
 
     def __getattr__(self, name: str) -> Any:
         # Python and IPython look for names with a leading underscore to find out what an object can do: a contract must
@@ -472,8 +471,7 @@ def _module_id(node: Reads, module: Any, ledger_version: int | None) -> ModuleId
 
 
 def _method(contract: Contract, abi: FunctionAbi) -> ContractFunction:
-    kind = ContractView if abi.is_view else ContractEntry if abi.is_entry else ContractFunction
-    return kind(contract, abi)
+    return (ContractView if abi.is_view else ContractEntry if abi.is_entry else ContractFunction)(contract, abi)
 
 
 class _MoveText(str):

@@ -139,8 +139,7 @@ class _Slot:
 
     def unload(self) -> tuple[int, list[bytes], bytes]:
         """Return status, header lines and body, and reset the slot for another request."""
-        status = self.handle.getinfo(pycurl.RESPONSE_CODE)
-        received = status, self.lines.copy(), self.body.getvalue()
+        received = self.handle.getinfo(pycurl.RESPONSE_CODE), self.lines.copy(), self.body.getvalue()
         self.lines.clear()
         self.body = io.BytesIO()
         self.meter.bytes -= self.size
@@ -754,8 +753,7 @@ class _Driver:
         """Do one round of work. A separate method, so that no local refers to a run while the thread waits."""
         self._execute_commands(transfers)
         self._balance(transfers)
-        wait_s = self._start_due(transfers)
-        for job, outcome in transfers.wait(wait_s):
+        for job, outcome in transfers.wait(self._start_due(transfers)):
             self._settle(job, outcome)
         self._deliver()
 

@@ -81,8 +81,7 @@ def _begin_worker() -> None:
 
 
 def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)
 
@@ -148,8 +147,7 @@ def results(
     try:
         yield from as_completed(pool, function, tasks, at_once, ahead=ahead)
     except Exception as error:
-        failure = executor_failure(error)
-        if failure is None:
+        if (failure := executor_failure(error)) is None:
             raise
         raise failure from error
 

@@ -125,8 +125,7 @@ class _Sweep:
     def anchored(self, reads: int) -> None:
         """Guard against another ledger that replaces this one; a single read cannot mix two."""
         if reads > 1:
-            anchor = LedgerAnchor.taken(self.node, max(self.versions), ledger=self.ledger)
-            self._guard = LedgerGuard(self.node, anchor)
+            self._guard = LedgerGuard(self.node, LedgerAnchor.taken(self.node, max(self.versions), ledger=self.ledger))
 
     def read(
         self,
@@ -741,8 +740,7 @@ def _searched(
 
 def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
     """Return what a search compares: gas, error and whether the call ran; None for a call without a response."""
-    failure = record.failure
-    if failure is None:
+    if (failure := record.failure) is None:
         return record.gas_used, None, True
     return (record.gas_used, failure.error_code, failure.vm_error_code is not None) if failure.answered else None
 

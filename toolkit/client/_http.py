@@ -289,10 +289,7 @@ def base_url(target: str) -> str:
         )
     if _BELOW_BASE.search(parts.path):
         raise errors.InputError(f"node {shown} continues after /v1; pass only the base URL, which ends in /v1")
-    path = parts.path.rstrip("/")
-    if not path.endswith("/v1"):
-        path += "/v1"
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/").removesuffix("/v1") + "/v1", "", ""))
 
 
 def environment_key() -> str | None:
@@ -309,8 +306,7 @@ def redacted_url(url: str) -> str:
     'https://node.example/v1'
     """
     parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def is_public_network(target: str) -> bool:

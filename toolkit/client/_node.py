@@ -143,8 +143,7 @@ class Node(Reads):
             requests_per_second = check_limit("requests_per_second", requests_per_second, _MAX_RATE, "per second")
         check_texts(api_key=api_key, name=name, cache_name=cache_name)
         abis = check_abis(abis)
-        embedded = http.embedded_node(target)
-        if embedded is not None:
+        if (embedded := http.embedded_node(target)) is not None:
             target, api_key, name = embedded[0], "", name or embedded[1]  # it does not need a key
         url = http.base_url(target)  # type: ignore[arg-type]  # it refuses what is not a str
         login, url = http.login_of(url), http.redacted_url(url)

@@ -746,8 +746,7 @@ class LedgerAnchor:
         NodeError, NodeUnreachable
             If the node does not respond, and there is neither an earlier anchor nor `ledger`.
         """
-        earlier = node.anchor
-        if earlier is not None:
+        if (earlier := node.anchor) is not None:
             try:
                 LedgerGuard(node, earlier).check()
             except _NO_ANSWER:
@@ -800,8 +799,7 @@ class LedgerGuard:
         began_s = time.time()
         with self.node.fresh():
             for pause_s in (*_PAUSES_S, None):
-                doubt = self._doubt()
-                if doubt is None:
+                if (doubt := self._doubt()) is None:
                     break
                 if pause_s is None:
                     raise self._changed(doubt)

@@ -148,8 +148,7 @@ def _headline(simulation: Simulation) -> str:
 
 
 def _cost_line(simulation: Simulation) -> str:
-    gas = simulation.gas
-    if gas is None:
+    if (gas := simulation.gas) is None:
         return "It was discarded before it ran, so nothing would be charged."
     whole, octas = divmod(abs(gas.net_octas), 10**8)
     net = f"{'a refund of ' * (gas.net_octas < 0)}{whole:,}.{octas:08d} APT net"
@@ -372,16 +371,14 @@ def abort_parts(vm_status: str) -> tuple[str | None, str]:
 
     The second is empty if the status is not an abort.
     """
-    abort = Abort.find(vm_status)
-    if abort is None:
+    if (abort := Abort.find(vm_status)) is None:
         return None, ""
     code, category = abort.code, abort.category
     kind = f", category {code >> 16 & 0xFF} ({category}), reason {code & 0xFFFF}" if category else ""
     kind += f", {abort.native}" if abort.native else ""
     where = f" in {abort.module}" if abort.module else ""
     name = f" {abort.name}" if abort.name else ""
-    aborted = f"the code{where} aborted:{name} code {code:#x}{kind}"
-    return abort.sentence, aborted
+    return abort.sentence, f"the code{where} aborted:{name} code {code:#x}{kind}"
 
 
 def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> str | None:
@@ -406,8 +403,7 @@ def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> 
 
 def _execution_words(status: str) -> str | None:
     """Return a failed instruction in words; None if the status is not one."""
-    match = _EXECUTION.search(status)
-    if match is None:
+    if (match := _EXECUTION.search(status)) is None:
         return None
     place = _PLACE.search(status, match.end())
     where = f" at {parse_address('0x' + place[1])}" if place else ""

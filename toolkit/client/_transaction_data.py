@@ -250,8 +250,7 @@ class TransactionData:
         except ToolkitError as error:  # the node is closed, or what was unpickled cannot connect again
             found = dict.fromkeys(reads, error)
         states = [found.get(read) for read in reads]
-        failures = [state for state in states if isinstance(state, ToolkitError)]
-        if failures:
+        if failures := [state for state in states if isinstance(state, ToolkitError)]:
             warn_caller(
                 "balance_changes: some changes are null: they have no event, and the earlier state could not be read "
                 f"({failures[0]})"
@@ -342,8 +341,7 @@ class TransactionData:
     def _layouts_at(self, tag: TypeTag, versions: Sequence[int]) -> list[Layout]:
         """Return the layout of a type at each of some versions."""
         known = self._layouts.setdefault(str(tag), {})
-        missing = set(versions) - known.keys()
-        if missing:
+        if missing := set(versions) - known.keys():
             with self._connected() as node:
                 known |= typed_at(node, tag, missing)
         return [known[version] for version in versions]
@@ -401,8 +399,7 @@ class TransactionData:
 
         rows = item_rows(self._tables[1], handle)
         pairs = zip(rows["key_type"].to_pylist(), rows["value_type"].to_pylist(), strict=True)
-        reported = [(key, value) for key, value in pairs if key is not None and value is not None]
-        if reported:
+        if reported := [(key, value) for key, value in pairs if key is not None and value is not None]:
             return reported[-1]
         columns = plain_columns(self._tables[1], ["resource_type", "data", "ledger_version"])
         digits = handle.lower().removeprefix("0x").lstrip("0")
@@ -419,8 +416,7 @@ class TransactionData:
                     return table.key_type, table.value_type
         if owner is not None:
             with self._connected() as node:
-                version = self._newest_version()
-                return declared_types(node, handle, None, None, owner=owner, version=version)
+                return declared_types(node, handle, None, None, owner=owner, version=self._newest_version())
         raise InputError(
             f"the types of table {handle} are not known: neither the node nor a resource that these transactions write "
             "declares them; pass key_type= and value_type=, or owner=, the account whose resource holds the table"
@@ -444,8 +440,7 @@ class TransactionData:
     def __getstate__(self) -> dict[str, Any]:
         """Return the data, and how to connect to the node again; no sockets, no secrets, nothing that is computed."""
         data = {one.name: self.__dict__[one.name] for one in fields(self)}
-        reconnect = self._reconnect if self._node is None else self._node.reconnect
-        return data | {"_node": None, "_reconnect": reconnect}
+        return data | {"_node": None, "_reconnect": self._reconnect if self._node is None else self._node.reconnect}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -549,8 +544,7 @@ def typed_at(
             if unknown is None:
                 raise entry
             unknown[version] = entry
-    pruned = [version for version, entry in found.items() if isinstance(entry, VersionPruned)]
-    if pruned:
+    if pruned := [version for version, entry in found.items() if isinstance(entry, VersionPruned)]:
         kept = min(layouts, default=None)
         if kept is None:
             kept = node.ledger().version
@@ -591,10 +585,8 @@ def warn_of_similar(tag: str, types: Iterable[str], statement: str) -> None:
     for text in types:
         names.setdefault(_struct_name(text), []).append(text)
     close = get_close_matches(_struct_name(tag), names, cutoff=_SIMILAR)
-    similar = [text for name in close for text in names[name]][:_MAX_SUGGESTIONS]
-    if similar:
-        shown = " or ".join(visible(text, 120) for text in similar)
-        warn_caller(f"{statement}; did you mean {shown}?")
+    if similar := [text for name in close for text in names[name]][:_MAX_SUGGESTIONS]:
+        warn_caller(f"{statement}; did you mean {' or '.join(visible(text, 120) for text in similar)}?")
 
 
 def _struct_name(tag: str) -> str:

@@ -155,8 +155,7 @@ class Routes:
         if scheme not in _PORTS or not host:
             raise HopelessError("this is not an http(s) URL")
         site = f"{scheme}://{host}"
-        route = self._routes.get(site)
-        if route is None:
+        if (route := self._routes.get(site)) is None:
             # The transports use different threads. The first decision holds for both.
             route = self._routes.setdefault(site, self._decided(http.ascii_url(url)))
         return route
@@ -350,8 +349,7 @@ class SessionTransport:
         with self._lock:
             if self._closed:
                 raise ClosedError(http.CLOSED)
-            adapter = self._adapters.get(route)
-            if adapter is None:
+            if (adapter := self._adapters.get(route)) is None:
                 adapter = self._adapters[route] = _Adapter(route)
             return adapter
 
@@ -465,8 +463,7 @@ class _TimedResponse(HTTPResponse):
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)
-        exchange = _this_exchange.exchange
-        if exchange is not None:
+        if (exchange := _this_exchange.exchange) is not None:
             exchange.watch(sock)
             raw: Any = self.fp.raw
             read = raw.readinto
@@ -483,8 +480,7 @@ class _Connection(urllib3.connection.HTTPConnection):
 
     def _new_conn(self) -> socket.socket:
         """Open the connection to the address of the route; the name stays, for TLS and the Host header."""
-        address = _this_exchange.address
-        if address is None:
+        if (address := _this_exchange.address) is None:
             return super()._new_conn()
         name, self._dns_host = self._dns_host, address
         try:

@@ -214,8 +214,7 @@ def resolve_versions(
     """
     if isinstance(plan, str):
         plan = VersionPlan.parse(plan)
-    periods = _periods(plan)
-    if periods is not None:
+    if (periods := _periods(plan)) is not None:
         return _at_ends(*periods, head, oldest, version_at)
     if not isinstance(plan, VersionPlan):
         return ResolvedPlan(_listed(plan, head))
@@ -248,8 +247,7 @@ def _periods(plan: Any) -> tuple[datetime, list[datetime]] | None:
         first, last, every = plan.first, plan.last, plan.every
         if not isinstance(first, datetime) or not isinstance(last, datetime) or first > last:
             raise InputError(_backwards(plan, 0, 0))
-        count = (last - first) // every + 1
-        if count > _MAX_TIMES:
+        if (count := (last - first) // every + 1) > _MAX_TIMES:
             raise InputError(f"the version plan has {count:,} periods, more than {_MAX_TIMES:,}; use longer ones")
         return first, [first + (place + 1) * every for place in range(count)]
     if isinstance(plan, int | range | str | bytes | dict) or not hasattr(plan, "__iter__"):
@@ -412,12 +410,10 @@ def next_round(outcomes: Mapping[int, Hashable], *, first: int, last: int, initi
     [12]
     """
     grid = dict.fromkeys(evenly(first, last, min(initial, limit)))
-    missing = [version for version in grid if version not in outcomes]
-    if missing:
+    if missing := [version for version in grid if version not in outcomes]:
         return missing
-    room = max(0, limit - len(outcomes))
     # Widest first, so that all intervals are narrow if the limit ends the search.
-    return sorted(middle for _, middle in open_pairs(outcomes, grid)[:room])
+    return sorted(middle for _, middle in open_pairs(outcomes, grid)[: max(0, limit - len(outcomes))])
 
 
 def as_version(value: object, *, least: int = 0) -> int:

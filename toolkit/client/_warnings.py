@@ -31,8 +31,7 @@ def collected_warnings() -> Iterator[list[tuple[type[UserWarning], str]]]:
 
 def warn_caller(text: str, category: type[UserWarning] = UserWarning) -> None:
     """Warn with the location of the first caller outside this package, or add to `collected_warnings`."""
-    collected = _COLLECTED.get()
-    if collected is not None:
+    if (collected := _COLLECTED.get()) is not None:
         collected.append((category, text))
         return
     level, frame = 1, inspect.currentframe()

@@ -96,8 +96,7 @@ class Abort:
     @classmethod
     def find(cls, vm_status: str) -> Abort | None:
         """Return the first abort in a status, None if there is none."""
-        match = _ABORT.search(vm_status)
-        if match is None:
+        if (match := _ABORT.search(vm_status)) is None:
             return None
         sentence = match["sentence"]
         return cls(match["module"], match["name"], int(match["code"], 16), sentence and sentence.strip().rstrip("."))

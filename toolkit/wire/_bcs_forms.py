@@ -121,8 +121,7 @@ def read_index(reader: Reader, count: int, what: str) -> int:
         If it is another number.
     """
     start = reader.position
-    index = reader.uleb128()
-    if index >= count:
+    if (index := reader.uleb128()) >= count:
         raise SchemaError(f"byte {start}: unknown {what} {index}")
     return index
 

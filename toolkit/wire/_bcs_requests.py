@@ -480,8 +480,7 @@ def decode_view_answer(data: bytes, layouts: Sequence[Layout]) -> list[Any]:
     [5]
     """
     reader = Reader(data)
-    count = reader.uleb128()
-    if count != len(layouts):
+    if (count := reader.uleb128()) != len(layouts):
         raise SchemaError(f"expected {len(layouts)} return values, got {count}")
     values = [read_value(reader, layout, where=f"value {place}") for place, layout in enumerate(layouts)]
     reader.end()
@@ -593,8 +592,7 @@ def encoded_payload(
 def _encoded_script(script: Script, layouts: Sequence[Layout] | None) -> EncodedScript:
     tags = tuple(parse_type_tag(text) for text in script.type_arguments)
     if layouts is None:
-        data = _encode_arguments(script.arguments, None)
-        arguments = tuple(ScriptArgument("serialized", one) for one in data)
+        arguments = tuple(ScriptArgument("serialized", one) for one in _encode_arguments(script.arguments, None))
     else:
         arguments = script_arguments(layouts, _values(script.arguments, layouts))
     return EncodedScript(unhex(script.bytecode), tags, arguments)

@@ -145,8 +145,7 @@ def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> An
     7
     """
     lowered = {name.lower(): value for name, value in headers.items()}
-    known = brand or _find_brand(lowered)
-    if known is None:
+    if (known := brand or _find_brand(lowered)) is None:
         return AnswerHeaders(None, None, None, None, _chain_id(lowered))
     prefix = f"x-{known.lower()}-"
     cursor = lowered.get(prefix + "cursor")

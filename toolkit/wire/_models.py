@@ -69,20 +69,10 @@ class WireModel(BaseModel):
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Yield the fields that differ from their defaults."""
-        implied = self.implied_fields()
-        for name in type(self).model_fields:
+        for name, field in type(self).model_fields.items():
             value = getattr(self, name)
-            if name not in implied or value != implied[name]:
+            if field.is_required() or value != field.get_default(call_default_factory=True, validated_data=vars(self)):
                 yield name, value
-
-    def implied_fields(self) -> dict[str, Any]:
-        """Return the fields that can be omitted, with their defaults."""
-        fields, own = type(self).model_fields.items(), self.__dict__
-        return {
-            name: field.get_default(call_default_factory=True, validated_data=own)
-            for name, field in fields
-            if not field.is_required()
-        }
 
     def to_python(self) -> str:
         """Return a Python expression that builds an equal object; fields with their default are omitted."""
@@ -103,8 +93,7 @@ class WireModel(BaseModel):
         InputError
             If a field is unknown or a value is not valid.
         """
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**(fields | changes))
+        return type(self)(**({name: getattr(self, name) for name in type(self).model_fields} | changes))
 
 
 class UnknownModel(WireModel):
@@ -166,13 +155,8 @@ def function_id(text: str) -> FunctionId:
     return FunctionId.parse(text)
 
 
-def _type_text(value: object) -> str:
-    return str(parse_type_tag(str(value)))
-
-
 def _hex(value: object) -> str:
-    data = value if isinstance(value, bytes | bytearray) else parse_hex(_text(value, "hex digits"))
-    return "0x" + data.hex()
+    return "0x" + (value if isinstance(value, bytes | bytearray) else parse_hex(_text(value, "hex digits"))).hex()
 
 
 def _u64(value: object) -> int:
@@ -199,8 +183,7 @@ def _argument(value: object, depth: int = 0) -> Any:
         return [_argument(item, depth + 1) for item in value]
     if isinstance(value, dict):
         return {_text(key, "a field name"): _argument(item, depth + 1) for key, item in value.items()}
-    number = _whole(value)
-    if number is not None:
+    if (number := _whole(value)) is not None:
         if number.bit_length() > _MAX_BITS:
             raise InputError(f"expected an integer of at most {_MAX_BITS} bits, got {number.bit_length()}")
         return number
@@ -220,7 +203,7 @@ def _whole(value: Any) -> int | None:
 
 AddressText = Annotated[str, BeforeValidator(_address)]
 FunctionText = Annotated[str, BeforeValidator(_function)]
-TypeText = Annotated[str, BeforeValidator(_type_text)]
+TypeText = Annotated[str, BeforeValidator(lambda value: str(parse_type_tag(str(value))))]
 HexText = Annotated[str, BeforeValidator(_hex)]
 U64 = Annotated[int, BeforeValidator(_u64)]
 Argument = Annotated[Any, BeforeValidator(_argument)]

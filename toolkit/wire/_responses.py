@@ -243,8 +243,7 @@ def decode_node_info(body: bytes) -> NodeInfo:
     wire = _decode_struct(body, _NodeInfoWire, "GET /v1")
     timestamp = timestamp_from_us(parse_u64(wire.ledger_timestamp, "ledger_timestamp"))
     if timestamp is None:
-        got = wire.ledger_timestamp
-        raise SchemaError(f"ledger_timestamp: expected microseconds up to the year 9999, got {got}")
+        raise SchemaError(f"ledger_timestamp: expected microseconds up to the year 9999, got {wire.ledger_timestamp}")
     ledger = LedgerState(
         chain_id=wire.chain_id,
         version=parse_u64(wire.ledger_version, "ledger_version"),
@@ -297,8 +296,7 @@ def decode_account(body: bytes) -> AccountInfo:
     5
     """
     wire = _decode_struct(body, _AccountWire, "account")
-    number = parse_u64(wire.sequence_number, "sequence_number")
-    return AccountInfo(sequence_number=number, authentication_key=wire.authentication_key)
+    return AccountInfo(**_numbers(wire, "sequence_number"), authentication_key=wire.authentication_key)
 
 
 def decode_block(body: bytes) -> BlockInfo:

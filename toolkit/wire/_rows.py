@@ -205,10 +205,7 @@ def _rows(transactions: list[Any]) -> Rows:
     heads = _columns(TRANSACTION_COLUMNS, transactions, _TRANSACTION_KINDS, known)
     for name in _NUMBERS:
         heads[name] = _numbers(heads[name], name)
-    executed = (
-        [getattr(one, "changes", ()) for one in transactions],
-        [getattr(one, "events", ()) for one in transactions],
-    )
+    executed = [[getattr(one, name, ()) for one in transactions] for name in ("changes", "events")]
     changes = _columns(CHANGE_COLUMNS, list(chain.from_iterable(executed[0])), _CHANGE_KINDS, known)
     events = _columns(EVENT_COLUMNS, list(chain.from_iterable(executed[1])), {wire.Event: _events}, known)
     for name in ("creation_number", "sequence_number"):

@@ -742,16 +742,14 @@ class MultiKeySignature(SignatureModel):
         indices = [index for index in range(8 * len(bitmap)) if bitmap[index // 8] & 0x80 >> index % 8]
         if len(indices) != len(signatures):
             raise InputError(f"expected {len(indices)} signatures, one per bit of the bitmap, got {len(signatures)}")
-        pairs = zip(indices, signatures, strict=True)
-        entries = tuple(IndexedSignature(index, signature=one) for index, one in pairs)
+        entries = tuple(IndexedSignature(index, signature=one) for index, one in zip(indices, signatures, strict=True))
         own = None if len(bitmap) == _bitmap_length(len(keys)) else "0x" + bitmap.hex()
         return cls(keys, signatures_required=required, signatures=entries, bitmap=own)
 
     def write(self, writer: Writer) -> None:
         writer.fixed(self._key_bytes())
         _SIGNATURES.write(writer, [entry.signature for entry in self.signatures])
-        indices = [entry.index for entry in self.signatures]
-        usual = bitmap_of(indices, length=_bitmap_length(len(self.public_keys)))
+        usual = bitmap_of([entry.index for entry in self.signatures], length=_bitmap_length(len(self.public_keys)))
         writer.bytes(usual if self.bitmap is None else unhex(self.bitmap))
 
     def zero_padded(self) -> Self:
@@ -1124,8 +1122,7 @@ def _chunks(data: bytes, size: int, rest: int, what: str) -> tuple[str, ...]:
 
 def _skip_auth_data(reader: Reader) -> tuple[int, int]:
     """Skip abstract authentication data; return the start and the end of the signature in it."""
-    variant = reader.uleb128()
-    if variant not in (0, 1):
+    if (variant := reader.uleb128()) not in (0, 1):
         raise SchemaError(f"unknown abstract authentication data {variant}")
     reader.bytes()  # digest of the signing message
     length = reader.length()

@@ -497,8 +497,7 @@ def decode_transactions(body: bytes | Raw) -> list[Transaction]:
     with collector_paused():
         if not _is_array(body):
             return [_decode_transaction(body)]
-        found = _all_known(body)
-        if found is None:
+        if (found := _all_known(body)) is None:
             found = [_decode_transaction(raw, place) for place, raw in enumerate(_elements(body))]
         return found
 
