@@ -202,7 +202,7 @@ def not_seen_text(initial: int) -> str:
     """Return what the search for a timeline cannot find."""
     return (
         "changes of gas schedule or configuration that were reverted between two of the first "
-        f"{initial} versions read are not seen"
+        f"{initial} versions read cannot be found"
     )
 
 

@@ -345,7 +345,7 @@ def change_text(change: StepChange, name: Renderer) -> str:
         if before != after:
             return f"from {before:,} to {units} ({short_change(change, name)})"
         if change.parts:
-            return f"{units} in all on both sides ({short_change(change, name)})"
+            return f"{units} in total on both sides ({short_change(change, name)})"
         if change.count > 1:
             return f"back to {units} in {change.count:,} steps"
         return f"same gas ({units}), different outcome"

@@ -203,7 +203,7 @@ def legend_below(ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines
     lines : int
         Lines of the tick labels.
     needed : int
-        Number of entries, from the first, that are drawn alone if all would take most of the height of low axes.
+        Number of leading entries that are drawn alone if all of them would take up most of the axes' height.
     """
     ticks, label, size = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
     figure = figure_of(ax)

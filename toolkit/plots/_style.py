@@ -222,7 +222,7 @@ def drawing(
     figsize : (float, float), optional
         Width and height of a figure that is created, in inches.
     height : float
-        Its height if `figsize` is not given.
+        Height of the new figure if `figsize` is not given.
     title, xlabel : str
     across : {"x", "y"} or None
         The axis whose ticks have grid lines.

@@ -257,7 +257,7 @@ def check_length(hex_text: str, expected: int | None, what: str) -> str:
     Raises
     ------
     InputError
-        If it has another length.
+        If the length differs.
     """
     length = len(hex_text) // 2 - 1
     if expected is None and not 0 < length <= _MAX_BYTES:
