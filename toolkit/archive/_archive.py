@@ -226,8 +226,8 @@ class Archive(TransactionStore):
             wide_from_text(column.combine_chunks(), wide_type(_WIDE[kind])) if kind in _WIDE else column
             for column, (_, kind) in zip(result.columns, columns, strict=True)
         ]
-        named = zip(result.column_names, arrays, strict=True)
-        fields = [described_field(name, array.type, source="query") for name, array in named]
+        named = zip(columns, arrays, strict=True)  # the result renames columns whose names occur twice
+        fields = [described_field(name, array.type, source="query") for (name, _), array in named]
         return to_pandas(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
 
     def _view(self, manifest: Manifest, name: str) -> str:

@@ -746,7 +746,7 @@ class _PreparedRead(Generic[T, Types]):
             raise renamed(asked, error) from None
         request = form.request
         if version is not None:
-            request = replace(request, url=f"{request.url}?ledger_version={version}")
+            request = replace(request, url=f"{request.url}?ledger_version={version}")  # the URLs of reads have no query
         finish = partial(self._finished, form, version, encoded_by)
         return PreparedCall(request, asked, finish, version, self._gas, self._node.abis.failure(modules))
 

@@ -369,7 +369,7 @@ def embedded_node(target: object) -> tuple[str, str] | None:
     if not isinstance(ledger, embedded.Ledger):
         return None
     is_default = embedded_ledger.cache_info().currsize and ledger is embedded_ledger()
-    return embedded_url(ledger), "embedded" if is_default else OWN_LEDGER
+    return embedded_url(ledger), "embedded" if target == "embedded" or is_default else OWN_LEDGER
 
 
 @cache

@@ -633,7 +633,8 @@ def send_all(
                 yield call
 
     for place, outcome in node.many(prepared()):
-        failure = without_types.get(place)
+        # Without a dict of the caller's nobody reads an entry again, and a long outage would fill the memory.
+        failure = without_types.pop(place, None) if untyped is None else without_types.get(place)
         refused = isinstance(outcome, errors.InvalidRequest) and outcome.vm_error_code is None
         yield place, failure if failure is not None and refused else outcome
 

@@ -557,7 +557,7 @@ def _bounded_body(response: requests.Response) -> bytes:
 
 def _innermost(error: BaseException) -> BaseException:
     """Return the root cause of an error, which is what a reader can act on."""
-    quoted = (part for part in error.args if isinstance(part, BaseException))  # urllib3 wraps errors so
+    quoted = (part for part in error.args if isinstance(part, BaseException))  # urllib3 wraps without raising
     behind = error.__cause__ or error.__context__ or next(quoted, None)
     return error if behind is None else _innermost(behind)
 

@@ -740,6 +740,8 @@ _REPLACED: dict[str, Any] = {
     "list": _list,
     "sorted": lambda values, **options: Vector(sorted(values, **options), getattr(values, "kind", None)),
 }
+for _name in ("len", "sum", "enumerate", "sorted"):
+    _REPLACED[_name].__qualname__ = _name  # errors of wrong arguments name the function
 _BUILTINS = {name: getattr(builtins, name) for name in ALLOWED_BUILTINS if hasattr(builtins, name)}
 _BUILTINS |= {"__build_class__": builtins.__build_class__, "AssertionError": AssertionError}
 

@@ -719,13 +719,14 @@ def check_abilities(
                 raise _Source(name, function.name).error(wrong)
 
 
-# Attributes of contracts and their instances that the class `Module` itself lacks.
-_TAKEN = {"blocks", "definition", "session"}
+# Attributes by which every contract works, whether its text names them or not. Other methods of `Module`, such as
+# `exists`, can be replaced by a function of that name, which Move may well have.
+_TAKEN = {"_location", "_named", "_own", "abort", "blocks", "charge_turn", "check_assertion", "definition", "each"}
+_TAKEN |= {"move_compiled", "replaced", "require", "session"}
 
 
 def _check_methods(cls: type[Module]) -> None:
     """Raise InputError if a class has a constructor, or a method that Move does not allow."""
-    own = cls.__module__.startswith("toolkit.")  # the framework's account module replaces two methods on purpose
     for name, member in vars(cls).items():
         function = inspect.unwrap(member) if inspect.isfunction(member) else None
         if function is None:
@@ -738,7 +739,7 @@ def _check_methods(cls: type[Module]) -> None:
                 "a contract has no state of its own: write init_module(self, account: signer) and store a Resource "
                 "with self.move_to"
             )
-        elif not own and (name in _TAKEN or (hasattr(Module, name) and not name.startswith("__"))):
+        elif name in _TAKEN:
             problem = f"every contract has an attribute {name}, which this function would replace: choose another name"
         elif name == "init_module" and mark is not PRIVATE:
             problem = "it runs once, when the module is first published, and cannot be called: remove its decorator"

@@ -314,9 +314,9 @@ class Ledger:
     release : str or Schedule, default "v1.41.1"
         Release whose gas schedule is set at genesis, or a schedule, such as one read from another ledger.
     features : collection of int, optional
-        Feature flags that are on at genesis. By default, all flags that have an effect here: 60 pairs the gas coin with
-        a fungible asset, 64 and 65 make new accounts and transfers use the asset, and 91 makes every address an
-        account.
+        Feature flags that are on at genesis. By default, the flags of public networks that have an effect here: 60
+        pairs the gas coin with a fungible asset, 64 and 65 make new accounts and transfers use the asset, and 91 makes
+        every address an account.
     accounts : mapping of str to int, optional
         Accounts that exist at genesis, with their balances in octas.
     genesis_time : datetime, optional
@@ -940,6 +940,7 @@ class Ledger:
         InputError
             If a module is not at 0x1, an upgrade is not compatible, or the script fails.
         """
+        enable, disable = tuple(enable), tuple(disable)
         package = ContractPackage.of(upgrades, None, self) if upgrades else None
         if package is not None and package.owner != "0x1":
             at = wire_address(package.owner)
@@ -957,7 +958,7 @@ class Ledger:
 
         # The bytecode of the script is a digest of its actions.
         actions = b"".join(definition.bytecode for definition in definitions) + (blob or b"")
-        actions += repr((tuple(enable), tuple(disable))).encode()
+        actions += repr((enable, disable)).encode()
         digest = hashlib.shake_256(actions).digest(_SCRIPT_BYTES - len(_SCRIPT_MAGIC))
         script = EncodedScript(_SCRIPT_MAGIC + digest)
         committed = self._commit(self._prepared(script, "0x1", gas=(2_000_000, None)), run, definitions=definitions)

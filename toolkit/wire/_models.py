@@ -155,6 +155,10 @@ def function_id(text: str) -> FunctionId:
     return FunctionId.parse(text)
 
 
+def _type_text(value: object) -> str:
+    return str(parse_type_tag(value if isinstance(value, str) else str(value)))  # `str` of an enum is its name
+
+
 def _hex(value: object) -> str:
     return "0x" + (value if isinstance(value, bytes | bytearray) else parse_hex(_text(value, "hex digits"))).hex()
 
@@ -203,7 +207,7 @@ def _whole(value: Any) -> int | None:
 
 AddressText = Annotated[str, BeforeValidator(_address)]
 FunctionText = Annotated[str, BeforeValidator(_function)]
-TypeText = Annotated[str, BeforeValidator(lambda value: str(parse_type_tag(str(value))))]
+TypeText = Annotated[str, BeforeValidator(_type_text)]
 HexText = Annotated[str, BeforeValidator(_hex)]
 U64 = Annotated[int, BeforeValidator(_u64)]
 Argument = Annotated[Any, BeforeValidator(_argument)]

@@ -79,8 +79,8 @@ class EntryFunction(_Call):
         InputError, KeyError, TypeError
             If the object does not have the documented shape.
         """
-        given = {name: content.get(name, ()) for name in ("type_arguments", "arguments")}
-        return cls(content["function"], **given)
+        function, given = content["function"], {name: content.get(name, ()) for name in ("type_arguments", "arguments")}
+        return cls(function, **given)
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""

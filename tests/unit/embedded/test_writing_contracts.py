@@ -85,8 +85,8 @@ def test_other_mistakes_in_a_class_are_errors_with_their_line():
             "Shop.blocks: every contract has an attribute blocks, which this function would replace: choose another name "
             "(line 5)"
         ),
-        "class Shop(Module, address='0x5407'):\n    def exists(self) -> bool:\n        return True": (
-            "Shop.exists: every contract has an attribute exists, which this function would replace: choose another name "
+        "class Shop(Module, address='0x5407'):\n    def require(self) -> bool:\n        return True": (
+            "Shop.require: every contract has an attribute require, which this function would replace: choose another name "
             "(line 4)"
         ),
         "class Shop(Module):\n    pass": (

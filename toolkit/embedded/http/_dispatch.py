@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Headers = Sequence[tuple[bytes, bytes]]
 
 
-# Few, because each worker takes time from the thread that answers all other requests.
+# Fewer than the requests that wait for them, because each takes time from the thread that answers the others.
 _WORKERS = 4
 _MOMENT_S = 0.05
 _BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")

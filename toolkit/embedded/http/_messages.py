@@ -105,6 +105,9 @@ class ApiError(Exception):
     with_ledger: bool = True
     headers: Mapping[str, str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return self.message
+
     def answer(self) -> HttpAnswer:
         """Return the response."""
         body = {"message": self.message, "error_code": self.error_code, "vm_error_code": self.vm_error_code}
