@@ -305,8 +305,7 @@ def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind) -> tu
             if all(word in name for word in words):
                 # words that begin a name come first
                 inside = sum(not any(part.startswith(word) for part in name.split("::")) for word in words)
-                rank = (inside, module.name, function.name)
-                ranked.append((rank, Hit(place + function.name, signature(function))))
+                ranked.append(((inside, module.name, function.name), Hit(place + function.name, signature(function))))
     return [hit for _, hit in sorted(ranked)[:MAX_HITS]], len(ranked)
 
 

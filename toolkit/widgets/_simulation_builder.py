@@ -560,11 +560,9 @@ class SimulationBuilder(FunctionForm):
     _mirrored = ("sender", "function", "type_arguments", "arguments", *ESTIMATES)
     _result_name = "simulation"
     _pictured = frozenset({"Outcome", "Gas"})
-    _in_python: ClassVar[dict[str, str]] = {
-        "Outcome": ".transactions",
-        "Gas": ".gas",
-        "Balances": ".balance_changes",
-    } | {title: f".{title.lower()}" for title in ("Changes", "Events")}
+    _in_python: ClassVar[dict[str, str]] = {"Outcome": ".transactions", "Balances": ".balance_changes"} | {
+        title: f".{title.lower()}" for title in ("Gas", "Changes", "Events")
+    }
 
     sender = Unicode()
     estimate_max_gas_amount = Bool(default_value=True)

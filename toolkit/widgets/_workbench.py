@@ -309,8 +309,7 @@ class Workbench(Pictured):
         """Read the state of the node's ledger in the background; with a target connect to another node first."""
         self.set_trait("busy", value=True)
         self.set_trait("error", "")
-        words = "Reading" if target is None else "Connecting"
-        self._status = Status("hint", f"{words}\N{HORIZONTAL ELLIPSIS}")
+        self._status = Status("hint", f"{'Reading' if target is None else 'Connecting'}\N{HORIZONTAL ELLIPSIS}")
         try:
             if target is not None:
                 self._check_idle()
