@@ -46,6 +46,33 @@ from toolkit._present.text import cleaned
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+__all__ = [
+    "Aborted",
+    "ClosedError",
+    "ContractError",
+    "FailedReadsWarning",
+    "Forbidden",
+    "HopelessError",
+    "InexactError",
+    "InputError",
+    "InsufficientStorage",
+    "InvalidRequest",
+    "LedgerChanged",
+    "NodeError",
+    "NodeUnreachable",
+    "NotAtPast",
+    "NotFound",
+    "OfflineMiss",
+    "RateLimited",
+    "RunStopped",
+    "SchemaError",
+    "StudyError",
+    "TooLarge",
+    "ToolkitError",
+    "Unavailable",
+    "VersionPruned",
+]
+
 _MAX_MESSAGE = 8_000
 _MARK = 50  # of a text that was cut: a pickled error is made again of its message, which must not be cut twice
 
@@ -479,7 +506,3 @@ class InsufficientStorage(NodeError):
     >>> isinstance(error, errors.NodeError), error.status
     (True, 507)
     """
-
-
-_OWN = (name for name, one in dict(globals()).items() if isinstance(one, type) and one.__module__ == __name__)
-__all__ = sorted(_OWN)  # noqa: PLE0605 - all are strings

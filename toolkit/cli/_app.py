@@ -33,11 +33,12 @@ _IDLE_S = 600  # the kernel of a page that was closed ends after this time
 _NEXT_S = 10  # the kernel of the next page is prepared this long after one was used: the page in front comes first
 # A kernel that is prepared waits here for its connection file; at the end of the command it reads nothing, and ends.
 _PREPARED = """
-import gc, sys
+import contextlib, gc, sys
 gc.disable()  # a tenth of the time: what is imported stays
 import ipykernel.kernelapp, toolkit
 toolkit.widgets.Workbench, toolkit.widgets.SimulationBuilder
-toolkit.connect(sys.argv[1])  # sends nothing; the embedded ledger is built
+with contextlib.suppress(Exception):  # the page says what is wrong
+    toolkit.connect(sys.argv[1])  # sends nothing; the embedded ledger is built
 gc.freeze()
 gc.enable()
 file = sys.stdin.readline().strip()

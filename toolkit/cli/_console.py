@@ -112,7 +112,8 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
         fact = json_value(value)
         fact = json.dumps(fact, ensure_ascii=False) if isinstance(value, list | dict) else fact
         rows.append((name, visible(fact, 2_000)))
-    print("\n".join(text_table(rows)))
+    for line in text_table(rows):
+        print(line)
 
 
 def print_done(text: str, *, as_json: bool, **facts: Any) -> None:

@@ -232,7 +232,7 @@ def grade(  # noqa: PLR0917 - typer makes options of them
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Grade the notebooks of a class: each runs in its own process, and its responses are judged outside it.
+    """Grade the notebooks of a class: each runs in its own process, and its answers are judged outside it.
 
     A notebook that is broken or never ends still has a row, with the reason. Not available on Windows.
 

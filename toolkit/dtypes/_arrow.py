@@ -169,11 +169,6 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
     ----------
     name : {'u128', 'u256', 'i128', 'i256'}
 
-    Attributes
-    ----------
-    wide : WideKind
-        Name, range and width of the type.
-
     Raises
     ------
     InputError
@@ -188,8 +183,13 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
     def __init__(self, name: str) -> None:
         if name not in KINDS:
             raise InputError(f"unknown wide integer type {shown(name)}: expected one of {', '.join(KINDS)}")
-        self.wide = KINDS[name]
+        self._wide = KINDS[name]  # the name is in pickles
         super().__init__(pa.binary(self.wide.width), f"toolkit.{name}")
+
+    @property
+    def wide(self) -> WideKind:
+        """Name, range and width of the type."""
+        return self._wide
 
     def __arrow_ext_serialize__(self) -> bytes:
         return self.wide.name.encode()

@@ -90,11 +90,6 @@ class WideIntDtype(ExtensionDtype):
     name : {'u128', 'u256', 'i128', 'i256'}
         ``dtype="u128"`` works wherever pandas accepts a dtype.
 
-    Attributes
-    ----------
-    wide : WideKind
-        Name, range and width of the numbers.
-
     Raises
     ------
     TypeError
@@ -117,12 +112,17 @@ class WideIntDtype(ExtensionDtype):
     def __init__(self, name: str) -> None:
         if name not in limbs.KINDS:
             raise TypeError(f"Cannot construct a 'WideIntDtype' from '{name}'")
-        self.wide = limbs.KINDS[name]
+        self._wide = limbs.KINDS[name]  # the name is in pickles
 
     @property
     def name(self) -> str:  # type: ignore[override]  # an attribute in the stubs; pandas has properties too
         """Name of the dtype."""
         return self.wide.name
+
+    @property
+    def wide(self) -> limbs.WideKind:
+        """Name, range and width of the numbers."""
+        return self._wide
 
     @property
     def index_class(self) -> builtins.type[WideIntIndex]:

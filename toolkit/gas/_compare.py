@@ -107,7 +107,7 @@ class Comparison:
     names : tuple of str
         Names of the two sides.
     study : Study or None
-        The study of the after side, if the side is a run; `gate` uses its thresholds and waivers by default.
+        The study of the after side, if the side is a run; `gate` judges all calls that it names.
     left_out : tuple of (str, str)
         Label and node of each simulation that is excluded because it was made after a requested version.
     unlike : mapping of str to str
@@ -209,7 +209,8 @@ class Comparison:
             Limit for calls that do not set their own: ``"2%"``, ``50`` gas units, or a list of both, in which case each
             limit applies. Defaults to the threshold of `study`.
         study : Study, optional
-            Supplies the thresholds, and the waivers if `waivers` is None. By default, the study of the after run.
+            Supplies the thresholds, and the waivers if `waivers` is None. Without a study, there are no
+            thresholds and no waivers; the calls that the study of the after run names must still be judged.
         waivers : sequence of Waiver or mapping, optional
             Calls whose regressions are excused, and sources that need not be judged. Text that is not the label of a
             call is a pattern.

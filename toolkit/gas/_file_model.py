@@ -102,12 +102,12 @@ def _complaint(place: str, error: ValidationError) -> str:
     keys = [str(part + 1) if isinstance(part, int) else part for part in first["loc"]]
     place = f"{place}, `{'.'.join(keys)}`" if keys else place
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", "expected")
-    words = re.sub(r"^expected (greater|less)", r"expected a number \1", words)
-    if first["type"] == "value_error":
-        words = words.removeprefix("Value error, ")
-    elif first["type"] != "missing":
-        words = f"{words}, got {shorten(first['input'])}"
+    if first["type"] == "value_error":  # in our words, which may quote anything
+        words = first["msg"].removeprefix("Value error, ")
+    else:
+        words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", "expected")
+        words = re.sub(r"^expected (greater|less)", r"expected a number \1", words)
+        words += "" if first["type"] == "missing" else f", got {shorten(first['input'])}"
     return f"{_joined(place, words)}{more}"
 
 

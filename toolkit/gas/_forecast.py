@@ -421,11 +421,11 @@ class _Model:
 
 def _rows(call: _Call, before: GasSchedule, after: GasSchedule) -> Iterator[dict[str, Any]]:
     """Yield the rows of one call: one for each part, or only for the total if the parts are not known."""
-    model = _Model(call, before, after)
     found: Mapping[str, _Interval | None]
     if call.problem is not None:
         found = dict.fromkeys((_TOTAL,) if call.split is None else (*Part, _TOTAL))
     else:
+        model = _Model(call, before, after)
         found = {_TOTAL: _of_view(call, model)} if call.split is None else _of_parts(call, call.split, model)
     common = []
     if before.feature_version != after.feature_version:

@@ -111,17 +111,22 @@ def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str
 
 def not_compared_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
     """Return which committed transactions could not be compared: not read, or too few in their stratum."""
-    return [f"{_whose(call, committed, name)}: {text}." for call in committed for text in _not_compared_of(call, name)]
+    several = _are_of_several_nodes(committed)
+    return [f"{_whose(call, several, name)}: {text}." for call in committed for text in _not_compared_of(call, name)]
 
 
 def not_steps_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
     """Return what moves committed gas without being a step: growth, the mix, and rounding to whole units."""
-    return [f"{_whose(call, committed, name)}: {text}." for call in committed for text in _not_steps_of(call, name)]
+    several = _are_of_several_nodes(committed)
+    return [f"{_whose(call, several, name)}: {text}." for call in committed for text in _not_steps_of(call, name)]
 
 
-def _whose(call: CommittedCall, committed: Sequence[CommittedCall], name: Renderer) -> str:
+def _are_of_several_nodes(committed: Sequence[CommittedCall]) -> bool:
+    return len({one.node for one in committed}) > 1
+
+
+def _whose(call: CommittedCall, several: bool, name: Renderer) -> str:  # noqa: FBT001
     """Return the label of a call, and its node if the calls are of several nodes."""
-    several = len({one.node for one in committed}) > 1
     return f"{name(call.label, _MAX_LABEL)}{f' on {name(call.node, _MAX_LABEL)}' if several else ''}"
 
 

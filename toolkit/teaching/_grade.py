@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from toolkit.teaching._exercises import Exercise
 
 
+_MAX_NOTEBOOK = 20_000_000  # bytes; figures are in it
+
+
 def grade(
     folder: str | os.PathLike[str],
     *,
@@ -123,7 +126,7 @@ def _grade_notebook(copy: Copy, path: Path, known: Mapping[str, Exercise], runne
     """Run a notebook, and judge its answers."""
     named = re.match(r"\d\d(?=[_ -])", path.name)
     try:
-        content = read_file(path, limit=20_000_000)  # figures are in it
+        content = read_file(path, limit=_MAX_NOTEBOOK)
         cells = msgspec.json.decode(content, type=Notebook).cells
         numbers = [number for cell in cells for number in cell.exercises]
         found, problem = runner.run(content)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from toolkit.teaching._exercises import Step
 
 
+_MAX_FOUND = 5_000_000  # bytes of what a notebook found, which a student can write
+
+
 class Runner:
     """A process that runs notebooks and stories, and is restarted if one of them ends it."""
 
@@ -76,7 +79,7 @@ def _found_in(path: Path) -> list[Found]:
     """Return what a fork wrote. An incomplete line, or a line of another kind, is not from the fork's code."""
     found = []
     try:
-        lines = read_file(path, limit=5_000_000).splitlines()
+        lines = read_file(path, limit=_MAX_FOUND).splitlines()
     except OSError:
         return []
     for line in lines:

@@ -41,6 +41,7 @@ _SIOCSIFFLAGS, _IFF_UP, _IFREQ = 0x8914, 1, 40
 _REFUSED = ("os.exec", "os.fork", "os.kill", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen")
 _FILES = ("chmod", "chown", "link", "mkdir", "remove", "rename", "rmdir", "symlink", "truncate")
 _CHANGES = {f"os.{verb}" for verb in _FILES}
+_MAX_FILE = 64 << 20  # bytes of a file that a notebook writes
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -104,7 +105,7 @@ def _confine(job: Job) -> None:
     limits = {
         resource.RLIMIT_AS: size + (job.memory_mb << 20),
         resource.RLIMIT_CPU: int(job.seconds) + 1,
-        resource.RLIMIT_FSIZE: 64 << 20,
+        resource.RLIMIT_FSIZE: _MAX_FILE,
         resource.RLIMIT_CORE: 0,
     }
     for limit, value in limits.items():

@@ -190,7 +190,7 @@ def _check_cell(source: str) -> None:
         if id(node) in texts:
             raise ContractError(f"write types without quotes (line {line})")
         names = [getattr(node, key, None) for key in ("attr", "id", "arg", "name")]
-        for name in filter(None, names):
+        for name in (one for one in names if isinstance(one, str)):  # the name of a type alias is a node
             if name.startswith("__") or (name.startswith(_INNER) and name not in {*defined, "_"}):
                 raise ContractError(f"{name} is not part of a contract (line {line})")
         if isinstance(node, ast.Name) and node.id not in defined | _names():

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "_gas_explorer": "GasExplorer",
-    "_readings": "ViewBuilder",
     "_simulation_builder": "SimulationBuilder",
     "_table_item_builder": "TableItemBuilder",
+    "_readings": "ViewBuilder",
     "_workbench": "Workbench",
 }
 __getattr__, __dir__, __all__ = _imported_on_use(__name__, _HOMES)

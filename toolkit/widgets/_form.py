@@ -8,6 +8,7 @@ import gzip
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -58,6 +59,10 @@ class Pictured(anywidget.AnyWidget):
         from IPython.display import display
 
         self._key, self._displayed = self.model_id or "", True
+        # What results and programs need takes 0.6 s to import: no key press or button is to wait for it.
+        ahead = threading.Timer(2, import_module, ("toolkit.widgets._gas_explorer",))
+        ahead.daemon = True
+        ahead.start()
         bundle = self._repr_mimebundle_()
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         display(dict(data or {}) | {"text/html": _LIVE}, raw=True)  # type: ignore[no-untyped-call]
@@ -745,7 +750,7 @@ class Form(Pictured):
     def _together(self, jobs: Sequence[Callable[[], object]]) -> None:
         """Run what asks the node at the same time, and show how many have ended.
 
-        Reads that the node does not respond are omitted; whatever needs them reports this.
+        Reads without a response are omitted; whatever needs them reports this.
         """
 
         def run(job: Callable[[], object]) -> None:

@@ -245,8 +245,9 @@ class ReadForm(Form):
             if wanted is None or wanted.request is None:
                 return
             self._await_result()
-            node, path = self._asked, "plan"
+            path = "plan"
             try:
+                node = self._asked
                 plan = None if wanted.single else resolved_plan(node, wanted.versions)[0]
                 path = "function"
                 with collected_warnings() as said:

@@ -369,9 +369,10 @@ class RunStore:
             rows = file.metadata.num_rows
         schema = pa.schema([OBSERVATIONS.arrow.field(name) for name in names])
         columns = {name: table[name] for name in table.column_names}
-        for field in schema:  # a part of an earlier version lacks some
-            kind = pa.dictionary(pa.int32(), field.type) if field.name in coded else field.type
-            columns.setdefault(field.name, pa.nulls(rows, kind))
+        for field in schema:
+            if field.name not in columns:  # in a part of an earlier version
+                kind = pa.dictionary(pa.int32(), field.type) if field.name in coded else field.type
+                columns[field.name] = pa.nulls(rows, kind)
         table = pa.table({name: columns[name] for name in names})
         return table if coded else table.cast(schema)
 
