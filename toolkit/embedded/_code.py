@@ -568,7 +568,6 @@ def _members(data: bytes) -> tuple[tuple[str, bytes], ...]:
     position = reader.position
     for _ in range(count):
         inner = Reader(_STRUCT + data[position:])
-        tag = read_type_tag(inner)
-        members.append((str(tag), inner.bytes()))
+        members.append((str(read_type_tag(inner)), inner.bytes()))
         position += inner.position - len(_STRUCT)
     return tuple(members)

@@ -399,9 +399,7 @@ class _Checker:
             members = {} if self._cls is None else {one for one in dir(self._cls) if not hasattr(object, one)}
             if name not in _OF_SELF and (name not in members or name in {"session", "blocks"}):
                 known = [*_OF_SELF, *(one for one in members if not one.startswith(("move_", "_")))]
-                self._missing(
-                    node, f"self.{name} does not exist", name, known, "declare it in the class of the contract"
-                )
+                self._missing(node, f"self.{name} does not exist", name, known, "declare it in the contract's class")
             return _type_of(getattr(self._cls, name, None))
         static = self._static(node.value)
         kind = self._type(node.value)
@@ -482,8 +480,7 @@ class _Checker:
                 return bool if name == "exists" else resource if is_struct(resource) else _UNKNOWN
             case "move_to" if given:
                 if (given[0] is not _UNKNOWN and not is_signer(given[0])) or isinstance(node.args[0], ast.Constant):
-                    got = ast.unparse(node.args[0])
-                    self._problem(node, f"move_to takes the signer of the account, got {got}")
+                    self._problem(node, f"move_to takes the signer of the account, got {ast.unparse(node.args[0])}")
                 self._check_abilities(node, name, given[-1], ("key",))
             case "emit" | "emit_event" if given:
                 self._check_abilities(node, name, given[-1], ("drop", "store"))

@@ -621,8 +621,7 @@ def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
     in_snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
     inherited_name = before.name if before is not None and address is None else in_snake_case
     module_name = name or inherited_name
-    wire_id = f"{wire_address(full_address)}::{module_name}"
-    structs, errors = _members(cls, wire_id)
+    structs, errors = _members(cls, f"{wire_address(full_address)}::{module_name}")
     declared = DeclaredStructs(structs.values())
     if declared.recursive is not None:
         raise _field_error(*declared.recursive, "the struct contains itself, which Move does not allow")

@@ -217,12 +217,10 @@ def _last_line(function: Callable[..., Any]) -> tuple[str, int]:
     return ("", 0) if code is None else (code.co_filename, max(lines, default=code.co_firstlineno))
 
 
-def _call(
-    session: Session, function: BoundFunction, arguments: Sequence[Any], script: Callable[..., Any] | None = None
-) -> Any:
+def _call(session: Session, bound: BoundFunction, arguments: Sequence[Any], script: Callable[..., Any] | None) -> Any:
     """Call a function of a contract, or a script."""
-    body = script or getattr(session.link(function.definition), function.function.name)
-    location = "" if function.definition is None else f"{function.definition.wire_id}::{function.function.name}"
+    body = script or getattr(session.link(bound.definition), bound.function.name)
+    location = "" if bound.definition is None else f"{bound.definition.wire_id}::{bound.function.name}"
     return call_contract(session, location, body, arguments)
 
 

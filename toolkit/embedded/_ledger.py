@@ -614,11 +614,9 @@ class Ledger:
             raise InputError(f"version must be {self.oldest_version} to {self.head} on this ledger, got {version}")
         return version
 
-    def _bound(
-        self, function: str, type_arguments: Sequence[str], version: int
-    ) -> tuple[BoundFunction, tuple[TypeTag, ...]]:
+    def _bound(self, function: str, types: Sequence[str], version: int) -> tuple[BoundFunction, tuple[TypeTag, ...]]:
         wanted = FunctionId.parse(function)
-        tags = tuple(parse_type_tag(text) for text in type_arguments)
+        tags = tuple(map(parse_type_tag, types))
         try:
             return self.chain.code_at(version).function(wanted.address, wanted.module, wanted.name, tags), tags
         except VmError as error:

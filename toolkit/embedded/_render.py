@@ -130,10 +130,8 @@ def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
     inner = None if transaction.executable is None else _executable_json(code, transaction.executable)
     if transaction.multisig_address is None:
         return inner or {}
-    answer: dict[str, Any] = {"multisig_address": wire_address(transaction.multisig_address)}
-    if inner is not None:
-        answer["transaction_payload"] = inner
-    return answer | {"type": "multisig_payload"}
+    wanted = {} if inner is None else {"transaction_payload": inner}
+    return {"multisig_address": wire_address(transaction.multisig_address), **wanted, "type": "multisig_payload"}
 
 
 def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:

@@ -288,9 +288,7 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
     while given:
         one = given.pop()
         if not _is_contract(one):
-            raise InputError(
-                f"contracts must be classes, such as Vault, not the contract object vault; got {one!r:.80}"
-            )
+            raise InputError(f"contracts must be classes such as Vault, not the contract object vault; got {one!r:.80}")
         if one not in classes:
             classes[one] = None
             given += [base for base in one.__mro__[1:] if _is_contract(base)] + [*one.replaced]

@@ -174,8 +174,7 @@ class Session:
         """Return a new address, derived from the transaction."""
         self.meter.charge("aptos_framework.transaction_context.generate_unique_address.base")
         self._addresses += 1
-        digest = hashlib.sha3_256(self._seed + self._addresses.to_bytes(8, "little")).digest()
-        return address_from_bytes(digest)
+        return address_from_bytes(hashlib.sha3_256(self._seed + self._addresses.to_bytes(8, "little")).digest())
 
     # -- raw state -----------------------------------------------------------------------------------------
 
@@ -337,9 +336,7 @@ class Session:
         if self.load_item(key) is not None:
             raise MoveAbort("0x1::table", _ALREADY_EXISTS)
 
-    def write_item(
-        self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any, *, checked: bool = False
-    ) -> None:
+    def write_item(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any, *, checked: bool) -> None:
         """Store an item; a borrowed item has been `checked` already."""
         self.tables[key.owner] = TableTypes(key_kind.text, kind.text)
         plain = lowered(kind, value) if checked else store_value(kind, value)
@@ -431,9 +428,7 @@ class Session:
         self.emit(event, arguments, key, handle.counter)
         handle.counter += 1
 
-    def emit(
-        self, event: Struct, arguments: tuple[TypeTag, ...], key: EventKey | None = None, sequence_number: int = 0
-    ) -> None:
+    def emit(self, event: Struct, arguments: tuple[TypeTag, ...], key: EventKey | None = None, number: int = 0) -> None:
         """Record an event, of a handle or of a module."""
         kind = self.code.struct(type(event), arguments)
         if not kind.abilities >= {"drop", "store"}:
@@ -442,6 +437,6 @@ class Session:
         self.meter.charge("aptos_framework.event.write_to_event_store.base")
         units = len(data) + VALUE_UNITS * (1 + len(type(event).move_fields()))
         self.meter.charge("aptos_framework.event.write_to_event_store.per_abstract_memory_unit", units)
-        emitted = EmittedEvent(kind.kind.text, data, key, sequence_number)
+        emitted = EmittedEvent(kind.kind.text, data, key, number)
         self.events.append(emitted)
         self.meter.written(emitted)

@@ -16,10 +16,10 @@ from toolkit.embedded._code import decode_group
 from toolkit.embedded._vm_status import SUCCESS
 from toolkit.errors import InputError
 from toolkit.move import decode_bcs, parse_address, parse_type_tag
-from toolkit.move._bcs import Writer
 from toolkit.move._ids import wire_address
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import Ed25519Signature, FeePayerSignature, MultiAgentSignature
+from toolkit.wire._bcs_forms import encoded
 from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedModuleBundle, EncodedMultisig, EncodedPayloadV2
 
 if TYPE_CHECKING:
@@ -115,9 +115,7 @@ class Transaction:
 
 def encode_stored(executable: Executable) -> bytes:
     """Return a payload as multisig accounts store it."""
-    writer = Writer()
-    MULTISIG_PAYLOAD.write(writer, executable)
-    return writer.getvalue()
+    return encoded(MULTISIG_PAYLOAD, executable)
 
 
 class Output(NamedTuple):

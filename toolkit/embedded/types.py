@@ -485,9 +485,8 @@ def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
     if not checked:
         if element.text == "u8":
             return MoveType(text, lambda _, data: list(data), bytes)
-        return MoveType(
-            text, None if lift is None else (lambda session, values: [lift(session, one) for one in values]), lowered
-        )
+        each: _Lift | None = None if lift is None else (lambda session, values: [lift(session, one) for one in values])
+        return MoveType(text, each, lowered)
 
     def lifted(session: Any, values: Any) -> Vector:
         found = Vector(values if lift is None else [lift(session, value) for value in values], element)

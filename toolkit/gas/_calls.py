@@ -156,17 +156,13 @@ class Call(CallFields):
         try:
             _ = self.request
         except InputError as error:
-            raise ValueError(self._in_own_words(str(error))) from None
+            text = str(error)
+            if found := _FIELD.match(text):  # the key of the study file, not the field of the request made from it
+                key = self.kind if found[1] == "function" else found[1]
+                place = f".{int(found[2]) + 1}" if found[2] else ""
+                text = f"`{key}{place}`: {text[found.end() :]}"
+            raise ValueError(text) from None
         return self
-
-    def _in_own_words(self, text: str) -> str:
-        """Return a message with the key of the study file, not the field of the request that is made from it."""
-        found = _FIELD.match(text)
-        if not found:
-            return text
-        key = self.kind if found[1] == "function" else found[1]
-        place = f".{int(found[2]) + 1}" if found[2] else ""
-        return f"`{key}{place}`: {text[found.end() :]}"
 
     @cached_property
     def request(self) -> ViewFunction | SimulationRequest | EntryFunction:
@@ -276,9 +272,7 @@ class Call(CallFields):
         call = cls(label=label, simulate=payload.function, gas_unit_price=price, **own)
         made = call.request
         if isinstance(made, SimulationRequest) and made.replace(gas_unit_price=request.gas_unit_price) != request:
-            raise InputError(
-                "a simulation in a study can have only sender, fee_payer, gas_unit_price and max_gas_amount"
-            )
+            raise InputError("a study's simulation can have only sender, fee_payer, gas_unit_price and max_gas_amount")
         return call
 
 
@@ -345,8 +339,7 @@ def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
     """
     if not isinstance(entry, Mapping) or entry.get("grid") is None:
         return (placed(place, Call.of, entry, label),)
-    given = {**({"label": label} if label else {}), **entry}
-    checked = placed(place, CallEntry.model_validate, given)
+    checked = placed(place, CallEntry.model_validate, {**({"label": label} if label else {}), **entry})
     return placed(place, _combined, checked)
 
 

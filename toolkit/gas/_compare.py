@@ -590,8 +590,7 @@ def _side_at(run: Run, name: str, version: int, last: pd.DataFrame) -> Side:
     simulations = observations[observations["source"] == Source.SIMULATE]
     rows = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]
     later = frozenset(zip(*plain_columns(rows, ["fingerprint", "label", "node"]).values(), strict=True))
-    notes = tuple(_unsettled_notes(run, last, version))
-    return Side(name, last, run.study, notes, later, run, version)
+    return Side(name, last, run.study, tuple(_unsettled_notes(run, last, version)), later, run, version)
 
 
 def _side_of_frame(frame: pd.DataFrame) -> Side | None:

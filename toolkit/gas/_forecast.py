@@ -145,7 +145,7 @@ def forecast(
         for call in _calls(observed):
             if current is None and node is None and call.connect is None:
                 raise InputError(
-                    "the gas schedule in force is not known: pass node= to read it, or current=, a GasSchedule"
+                    "the gas schedule in force is unknown: pass node= to read it or current=, a GasSchedule"
                 )
             # A committed transaction ran on the version before its own.
             ran_at = call.version - (call.source == Source.COMMITTED)
@@ -219,9 +219,7 @@ def read_schedule(texts: Sequence[str], of_version: Callable[[str], GasSchedule]
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise InputError(
-                f"--schedule: expected NAME=VALUE, such as 'instr.*=x10', or one ledger version, got {text}"
-            )
+            raise InputError(f"--schedule: expected NAME=VALUE, such as 'instr.*=x10', or a ledger version, got {text}")
         changes[name.strip()] = int(value) if value.strip().isdecimal() else value
     return changes
 

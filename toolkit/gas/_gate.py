@@ -99,19 +99,17 @@ def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequenc
     )
 
 
-def judge(
-    comparison: Comparison, rules: Rules, *, too_old: Mapping[str, str] | None = None, today: date | None = None
-) -> Gate:
+def judge(comparison: Comparison, rules: Rules, *, too_old: Mapping[str, str], today: date | None) -> Gate:
     """Judge the calls of a comparison; see `Comparison.gate`.
 
     Parameters
     ----------
     comparison : Comparison
     rules : Rules
-    too_old : mapping of str to str, optional
+    too_old : mapping of str to str
         By label, why a call cannot be judged: what was read is too old.
-    today : date, optional
-        Today's date in UTC by default.
+    today : date or None
+        None for today's date in UTC.
 
     Raises
     ------
@@ -123,7 +121,7 @@ def judge(
     if not comparison.left_out and all(row.missing_side and not row.kind for row in rows):
         raise InputError("no call is on both sides, so the gate has nothing to judge; compare runs of the same calls")
     for row in rows:
-        row.why = comparison.unlike.get(row["node"]) or (too_old or {}).get(row["label"]) or row.why_not()
+        row.why = comparison.unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not()
     judged = [row for row in rows if not row.why and not row.without_baseline]
     # A call without a baseline is only a note, unless the study asks for its verdict or nothing else was judged.
     for row in rows:
@@ -139,19 +137,23 @@ def judge(
         *(NotJudged(label, source, "", _NOWHERE) for label, source in nowhere),
     ]
     silent = [replace(one, waiver=_waiver_of(one, holding, by_source=True)) for one in silent]
-    noted = [row for row in rows if not row.why]
+    rest = [row for row in rows if not row.why]
+    reasons: dict[str, list[str]] = {}
+    for row in rest:
+        if why := row.note():
+            reasons.setdefault(why, []).append(row["label"])
     found = [row.regression() for row in judged]
-    found += [
-        row.regressed("missing from the after side") for row in noted if row["kind"] == "removed" and not row.kind
-    ]
+    found += [row.regressed("missing from the after side") for row in rest if row["kind"] == "removed" and not row.kind]
     regressed = [replace(one, waiver=_waiver_of(one, holding)) for one in found if one is not None]
+    notes = [*_rule_notes(rules, labels, day)]
+    notes += [f"not judged: {_named(names)}: {why}" for why, names in reasons.items()]
     return Gate(
         rules=rules,
         judged=len(judged),
         regressions=tuple(one for one in regressed if one.waiver is None),
         not_judged=tuple(one for one in silent if one.waiver is None),
         waived=(*(one for one in regressed if one.waiver), *(one for one in silent if one.waiver)),
-        notes=(*_rule_notes(rules, labels, day), *_row_notes(noted)),
+        notes=tuple(notes),
     )
 
 
@@ -271,15 +273,6 @@ def _rule_notes(rules: Rules, labels: Collection[str], day: date) -> Iterator[st
     named = {*rules.own, *(waiver.call for waiver in rules.waivers if waiver.call)}
     if strange := sorted(name for name in named if not matching(name, labels)):
         yield f"thresholds or waivers match no call of this comparison: {_named(strange)}"
-
-
-def _row_notes(rows: Sequence[_Row]) -> list[str]:
-    """Return what is not judged in some rows although nothing is missing, with the labels."""
-    reasons: dict[str, list[str]] = {}
-    for row in rows:
-        if why := row.note():
-            reasons.setdefault(why, []).append(row["label"])
-    return [f"not judged: {_named(labels)}: {why}" for why, labels in reasons.items()]
 
 
 def _named(labels: Sequence[str]) -> str:

@@ -87,8 +87,13 @@ def default_labels(calls: Sequence[Called], taken: Collection[str] = ()) -> list
         labels |= {call: visible(name + "".join(parts), _MAX_LABEL) for call, *parts in zip(group, *shown, strict=True)}
     kinds = Counter(text for text, _ in {(text, call.kind) for call, text in labels.items()})
     labels = {call: f"{text} [{call.kind}]" if kinds[text] > 1 else text for call, text in labels.items()}
-    numbered = dict(zip(labels, _numbered([*labels.values()], taken), strict=True))
-    return [numbered[call] for call in calls]
+    often, used = Counter(labels.values()), set(taken)
+    for call, label in labels.items():
+        if often[label] > 1 or label in used:
+            stem = visible(label, _MAX_LABEL - _MAX_NUMBER)
+            labels[call] = next(text for n in count(1) if (text := f"{stem} #{n}") not in used)
+        used.add(labels[call])
+    return [labels[call] for call in calls]
 
 
 def function_names(functions: Sequence[str]) -> list[str]:
@@ -126,16 +131,3 @@ def _differing(rows: Sequence[Sequence[str]], before: str, after: str) -> list[s
     places = [n for n in range(width) if len({tuple(row[n : n + 1]) for row in rows}) > 1]
     shown = [[visible(row[n], _MAX_ARGUMENT) for n in places if n < len(row)] for row in rows]
     return [f"{before}{', '.join(texts)}{after}" if texts else "" for texts in shown]
-
-
-def _numbered(labels: Sequence[str], taken: Collection[str]) -> list[str]:
-    """Return labels with a number at those that would not be unique."""
-    often, used = Counter(labels), set(taken)
-    found = []
-    for label in labels:
-        if often[label] > 1 or label in used:
-            stem = visible(label, _MAX_LABEL - _MAX_NUMBER)
-            label = next(text for n in count(1) if (text := f"{stem} #{n}") not in used)  # noqa: PLW2901
-        used.add(label)
-        found.append(label)
-    return found

@@ -178,9 +178,7 @@ def _limit(one: Any) -> tuple[str, int | float]:
         return "gas_units", one
     found = _LIMIT.fullmatch(one) if isinstance(one, str) else None
     if found is None:
-        raise InputError(
-            f"a threshold must be a percentage such as 2%, or a number of gas units such as 50, got {shorten(one)}"
-        )
+        raise InputError(f"a threshold must be a percentage such as 2%, or gas units such as 50, got {shorten(one)}")
     percent, units = found.groups()
     return ("gas_units", int(units)) if units else ("percent", float(percent))
 

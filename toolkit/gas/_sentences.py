@@ -386,10 +386,6 @@ def short_change(change: StepChange, name: Renderer) -> str:
     return f"{relative_change(change.gas_before, change.gas_after)}{steps}"
 
 
-def _part_text(part: PartChange) -> str:
-    return f"{part.part} from {part.before:,} to {part.after:,}, {_bounds(part.low, part.high, sign=True)}"
-
-
 def _gas_text(gas: int | None) -> str:
     return "no gas reported" if gas is None else plural(gas, "gas unit")
 
@@ -399,6 +395,10 @@ _UNJUDGED = {
     Source.SIMULATE: "Simulations are made at the head only, so they show no change",
     Source.VIEW: "Views with results at fewer than two ledger versions show no change",
 }
+
+
+def _part_text(part: PartChange) -> str:
+    return f"{part.part} from {part.before:,} to {part.after:,}, {_bounds(part.low, part.high, sign=True)}"
 
 
 def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str]:
@@ -510,8 +510,9 @@ def age_text(age: RunAge) -> str:
 def _reached_text(age: RunAge) -> str:
     several = len(age.reached) > 1
     places = (f"{at}{f' on {visible(node, _MAX_LABEL)}' if several else ''}" for node, at in age.reached.items())
-    read = f"read {_ago(age.since())} ({age.read_at:%Y-%m-%d %H:%M} UTC)"
-    return f"version {listed(places, _MAX_LISTED)}, {read}"
+    seconds, units = age.since().total_seconds(), (("day", 86_400), ("hour", 3_600), ("minute", 60))
+    ago = next((plural(int(seconds // size), noun) for noun, size in units if seconds >= size), "less than a minute")
+    return f"version {listed(places, _MAX_LISTED)}, read {ago} ago ({age.read_at:%Y-%m-%d %H:%M} UTC)"
 
 
 def too_old_text(limit: timedelta) -> str:
@@ -532,14 +533,6 @@ def earlier_sentence(earlier: EarlierRun, rows: int) -> str:
         end = "Its versions are fixed, so nothing was read; --fresh (fresh=True in Python) reads them again."
     at_head = f"the head is {now} {listed(map(str, earlier.heads), _MAX_LISTED)}"
     return f"The run was complete to {_reached_text(earlier.age)}; {at_head}. {end}"
-
-
-def _ago(time: timedelta) -> str:
-    seconds = time.total_seconds()
-    for noun, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
-        if seconds >= size:
-            return f"{plural(int(seconds // size), noun)} ago"
-    return "less than a minute ago"
 
 
 def _reason_text(one: Regression | NotJudged, name: Renderer) -> str:
@@ -602,9 +595,7 @@ def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
         if len(rows := calls[calls["kind"] == kind])
     ]
     why = calls["not_judged"].dropna()
-    lines += [
-        f"not compared: {_labels(calls.loc[[place]], name)}: {name(text, _MAX_NOTE)}" for place, text in why.items()
-    ]
+    lines += [f"not compared: {_labels(calls.loc[[at]], name)}: {name(text, _MAX_NOTE)}" for at, text in why.items()]
     other = same[same["value_changed"].fillna(value=False).astype(bool)]
     if len(other):
         lines.append(f"same gas, different result: {_labels(other, name)}")
@@ -612,9 +603,7 @@ def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
     committed = both[both["source"].str.contains(Source.COMMITTED, regex=False)]
     if len(committed):
         labels = _labels(committed, name)
-        lines.append(
-            f"only the last committed transaction of each side is compared, and arguments may differ: {labels}"
-        )
+        lines.append(f"only the last committed transaction of each side is compared; arguments may differ: {labels}")
     return lines
 
 

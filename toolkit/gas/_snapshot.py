@@ -168,9 +168,7 @@ def taken(run: Run) -> Snapshot:
 def _line(row: Mapping[str, Any]) -> Line:
     label, error = row["label"], row["error_code"]
     if is_no_answer(error):
-        raise StudyError(
-            f"call {visible(label)!r} got no response ({error}); run the study again, then take the snapshot"
-        )
+        raise StudyError(f"call {visible(label)!r} got no response ({error}); rerun the study, then take the snapshot")
     fails = error or (row["vm_status"] or "no reason reported" if row["success"] is False else None)
     if fails is None and row["gas_used"] is None:
         raise StudyError(f"call {visible(label)!r}: the node reported no gas, which a snapshot requires")

@@ -563,9 +563,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         counts = self.manifest.get("counts", {})
-        nodes = [
-            f"{plan.node}: chain {plan.chain_id}, versions {plan.first} to {plan.last}" for plan in self.record.nodes
-        ]
+        nodes = [f"{one.node}: chain {one.chain_id}, versions {one.first} to {one.last}" for one in self.record.nodes]
         facts = [
             ("folder", self.path),
             ("state", "complete" if self.complete else "not complete: run the study into the folder to continue"),

@@ -281,8 +281,7 @@ def toml_value(value: Any) -> str:
             kinds = HIDDEN - {"Cs"}
             return "".join(rf"\U{ord(one):08X}" if unicodedata.category(one) in kinds else one for one in shown)
         case Mapping():
-            pairs = (f"{_toml_key(name)} = {toml_value(one)}" for name, one in value.items())
-            return "{ " + ", ".join(pairs) + " }"
+            return "{ " + ", ".join(f"{_toml_key(name)} = {toml_value(one)}" for name, one in value.items()) + " }"
     return "[" + ", ".join(toml_value(one) for one in value) + "]"
 
 

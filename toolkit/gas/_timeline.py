@@ -129,7 +129,21 @@ _ABOUT = ("first", "last", "requests", "initial")
 
 def timeline_frame(timeline: Timeline) -> pd.DataFrame:
     """Return the changes of a timeline as a frame; its other content is in the ``attrs``."""
-    frame = frame_of_rows(TIMELINE, list(map(_change_row, timeline.changes)))
+    rows = [
+        {
+            "ledger_version": change.ledger_version,
+            "version_before": change.start,
+            "exact": change.exact,
+            "kind": change.kind.value,
+            "what": facts_text(change.what),
+            "modules": sorted(change.modules),
+            "affects": sorted(change.affects),
+            "parts": [part.value for part in Part if part in change.parts],
+        }
+        | (change.transaction.columns() if change.transaction else {})
+        for change in timeline.changes
+    ]
+    frame = frame_of_rows(TIMELINE, rows)
     times = {"first_time": timeline.first_time, "last_time": timeline.last_time}
     frame.attrs |= {name: getattr(timeline, name) for name in _ABOUT} | {
         "modules": list(timeline.modules),
@@ -156,19 +170,6 @@ def timeline_of(frame: pd.DataFrame) -> Timeline:
         first_time=None if first is None else datetime.fromisoformat(first),
         last_time=None if last is None else datetime.fromisoformat(last),
     )
-
-
-def _change_row(change: Change) -> dict[str, Any]:
-    return {
-        "ledger_version": change.ledger_version,
-        "version_before": change.start,
-        "exact": change.exact,
-        "kind": change.kind.value,
-        "what": facts_text(change.what),
-        "modules": sorted(change.modules),
-        "affects": sorted(change.affects),
-        "parts": [part.value for part in Part if part in change.parts],
-    } | (change.transaction.columns() if change.transaction else {})
 
 
 def _change(row: Mapping[str, Any]) -> Change:

@@ -431,10 +431,9 @@ def _verified(run: Run) -> tuple[str | None, tuple[str, ...]]:
 
 def _in_order(frame: pd.DataFrame, order: Mapping[str, int], version: str) -> pd.DataFrame:
     """Return rows ordered by call of the study, source and version, so that equal runs have equal reports."""
-    ordered = frame.assign(_place=frame["label"].map(order)).sort_values(
-        ["_place", "source", "node", version], kind="stable"
-    )
-    return ordered.drop(columns="_place").reset_index(drop=True)
+    placed = frame.assign(_place=frame["label"].map(order))
+    ordered = placed.sort_values(["_place", "source", "node", version], kind="stable", ignore_index=True)
+    return ordered.drop(columns="_place")
 
 
 def _calls(

@@ -112,8 +112,7 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
     for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(len(suite.findall(f".//{tag}"))))
     suite.set("time", "0")
-    lines = sentences.gate_lines(gate, sentences.label_text)
-    ET.SubElement(suite, "system-out").text = "\n".join(map(_line, lines))
+    ET.SubElement(suite, "system-out").text = "\n".join(map(_line, sentences.gate_lines(gate, sentences.label_text)))
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)

@@ -167,9 +167,9 @@ def test_a_new_slot_is_a_step_of_storage_though_the_strata_change():
     """Each kind of call writes a slot more from an upgrade on: strata end and begin, storage steps by a slot."""
     slots = np.tile([0, 3, 3], 60) + (np.arange(180) >= 90)
     found = analyse(frame_of(4 + slots * 0, storage=40_000 * slots, slots_created=slots), [at(90)])
-    assert {(step.stratum, step.change, step.writes_changed) for step in found.steps} == {
-        ("slots_created=0 -> 1", 40_000, True),
-        ("slots_created=3 -> 4", 40_000, True),
+    assert {(step.stratum, step.change) for step in found.steps} == {
+        ("slots_created=0 -> 1", 40_000),
+        ("slots_created=3 -> 4", 40_000),
     }
     assert {step.part for step in found.steps} == {Part.STORAGE}
 
@@ -179,7 +179,7 @@ def test_a_slot_no_longer_deleted_is_a_step_of_refund():
     deleted = (np.arange(120) < 60).astype(int)
     frame = frame_of([5] * 120, storage_fee_refund_octas=43_960 * deleted, slots_deleted=deleted)
     [step] = analyse(frame, [at(60)]).steps
-    assert (step.part, step.change, step.writes_changed) == (Part.REFUND, -43_960, True)
+    assert (step.part, step.change) == (Part.REFUND, -43_960)
 
 
 def test_payload_sizes_do_not_make_steps():

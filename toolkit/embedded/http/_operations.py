@@ -312,8 +312,7 @@ def raw_table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     if not call.wants_bcs():
         message = "Get raw table item is not allowed. Only BCS is supported as an AcceptType."
         raise ApiError(403, "api_disabled", message, with_ledger=False)
-    version = node.version(call)
-    return HttpAnswer(_stored_item(node, handle, key, version, f"0x{key.hex()}"), media_type=BCS)
+    return HttpAnswer(_stored_item(node, handle, key, node.version(call), f"0x{key.hex()}"), media_type=BCS)
 
 
 def _stored_item(node: EmbeddedNode, handle: str, key: bytes, version: int, text: str) -> bytes:

@@ -68,8 +68,7 @@ def healthy(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 def account(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}``: a new address has sequence number 0."""
     address = messages.path_address(call, "address")
-    version = node.version(call)
-    stored = node.ledger.resource(address, "0x1::account::Account", version)
+    stored = node.ledger.resource(address, "0x1::account::Account", node.version(call))
     number = 0 if stored is None else stored["sequence_number"]
     key = address_to_bytes(address) if stored is None else stored["authentication_key"]
     return _json({"sequence_number": str(number), "authentication_key": f"0x{key.hex()}"})
@@ -90,8 +89,7 @@ def module(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 def modules(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/modules``, page by page."""
     address = messages.path_address(call, "address")
-    version = node.version(call)
-    code = node.chain.code_at(version)
+    code = node.chain.code_at(node.version(call))
     keys, cursor = _page(call, (module_key(owner, name) for owner, name in code.modules if owner == address))
     return _json([render.module_json(code, address, str(key.name)) for key in keys], cursor=cursor)
 

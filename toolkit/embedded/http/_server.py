@@ -14,11 +14,11 @@ from __future__ import annotations
 import asyncio
 import atexit
 import socket
-import threading
 import time
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from ipaddress import ip_address
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -118,12 +118,11 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
 
 def _refused(name: str, value: bytes, answered: str) -> ApiError:
     shown = value[:_SHOWN].decode("latin-1")
-    message = f"`{name}: {shown}` is refused: this embedded node accepts only {answered}"
-    return framework_error(message, status=403)
+    return framework_error(f"`{name}: {shown}` is refused: this embedded node accepts only {answered}", status=403)
 
 
 class Bounds(asyncio.Protocol):
-    """Limits of one connection, to be combined with a protocol class of uvicorn; see `bounded_protocol`."""
+    """Limits of one connection, to be combined with a protocol class of uvicorn; see `Server`."""
 
     limits: Limits
     # The open connections of the node, oldest first.
@@ -233,11 +232,6 @@ class Bounds(asyncio.Protocol):
             self.transport.write_eof()
 
 
-def bounded_protocol(base: type[asyncio.Protocol], limits: Limits) -> type[Bounds]:
-    """Return uvicorn's protocol class `base` with the limits of a node."""
-    return type(f"Bounded{base.__name__}", (Bounds, base), {"limits": limits, "open": {}})
-
-
 # Number of pieces of a slow answer.
 _PIECES = 10
 
@@ -295,8 +289,7 @@ class NodeApp:
 
     async def _checked_body(self, scope: Scope, receive: Receive) -> bytes:
         """Return the body of a request, or raise `ApiError` if the request must be refused."""
-        target_bytes = len(scope["raw_path"]) + len(scope["query_string"])
-        length = body_bytes(self._node.limits, target_bytes, scope["headers"])
+        length = body_bytes(self._node.limits, len(scope["raw_path"]) + len(scope["query_string"]), scope["headers"])
         self._hosts.check(scope["headers"], scope["http_version"])
         pieces, more = [], length > 0
         async with asyncio.timeout(self._node.limits.body_timeout_s):
@@ -312,8 +305,7 @@ class NodeApp:
         try:
             return answer()
         except Postponed:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._node.workers, partial(answer, in_worker=True))
+            return await asyncio.get_running_loop().run_in_executor(self._node.workers, partial(answer, in_worker=True))
 
 
 _LOOPBACK = "127.0.0.1"
@@ -356,7 +348,8 @@ class Server:
         bound_port = self._socket.getsockname()[1]
         shown_host = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown_host}:{bound_port}/v1"
-        self._protocol = bounded_protocol(AutoHTTPProtocol, node.limits)
+        bounds = {"limits": node.limits, "open": {}}
+        self._protocol: type[Bounds] = type("BoundedProtocol", (Bounds, AutoHTTPProtocol), bounds)
         config = uvicorn.Config(
             NodeApp(node, faults, Hosts(host, node.host_names)),
             http=self._protocol,
@@ -370,11 +363,14 @@ class Server:
             timeout_keep_alive=IDLE_TIMEOUT_S,
         )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), name="embedded-node", daemon=True
-        )
+        self._thread = Thread(target=self._server.run, args=([self._socket],), name="embedded-node", daemon=True)
         self._thread.start()
-        self._wait_until_started()
+        end = time.monotonic() + _START_TIMEOUT_S
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > end:
+                self._socket.close()
+                raise InputError(f"the embedded node did not start on {self.url} within {_START_TIMEOUT_S:g} s")
+            time.sleep(_START_CHECK_S)
         atexit.register(self.stop)
 
     def __repr__(self) -> str:
@@ -394,14 +390,6 @@ class Server:
         self._thread.join(_STOP_TIMEOUT_S)
         self.node.workers.shutdown(wait=False, cancel_futures=True)
         self._socket.close()
-
-    def _wait_until_started(self) -> None:
-        end = time.monotonic() + _START_TIMEOUT_S
-        while not self._server.started:
-            if not self._thread.is_alive() or time.monotonic() > end:
-                self._socket.close()
-                raise InputError(f"the embedded node did not start on {self.url} within {_START_TIMEOUT_S:g} s")
-            time.sleep(_START_CHECK_S)
 
 
 def start(
@@ -490,10 +478,8 @@ def serve(
     ...     url.startswith("http://127.0.0.1:")
     True
     """
-    with start(
-        ledger, port=port, host=host, brand=brand, limits=limits, faults=faults, host_names=host_names
-    ) as server:
-        yield server.url
+    with start(ledger, port=port, host=host, brand=brand, limits=limits, faults=faults, host_names=host_names) as node:
+        yield node.url
 
 
 def _listen(host: str, port: int) -> socket.socket:

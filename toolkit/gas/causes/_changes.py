@@ -206,15 +206,11 @@ class _Search:
         ]
         self._registries: dict[str, _Source] = {}
         self._needed: set[_PackageKey] = set()
-        self._search()
-
-    def _search(self) -> None:
-        """Read all sources at ever more versions, until each change is located."""
-        while True:
+        while True:  # all sources are read at ever more versions, until each change is located
             self._follow_dependencies()
             wanted = [(source, source.wanted()) for source in self._sources()]
             if not any(versions for _, versions in wanted):
-                return
+                break
             self._evidence.read_resources(
                 (source.address, source.tag, version) for source, versions in wanted for version in versions
             )
@@ -243,12 +239,11 @@ class _Search:
 
     def _packages(self, address: str) -> set[reads.Package]:
         """Return all states of all packages of an address that were read so far."""
-        if address not in self._registries:
+        source = self._registries.get(address)
+        if source is None:
             name = f"the packages of {wire_address(address)}"
-            self._registries[address] = _Source(
-                self._evidence, address, reads.REGISTRY, name, self._ends, 2, self._chosen
-            )
-        source = self._registries[address]
+            source = _Source(self._evidence, address, reads.REGISTRY, name, self._ends, 2, self._chosen)
+            self._registries[address] = source
         return {package for version in source.known for package in source.state(version) or ()}
 
     def unread(self) -> Iterator[findings.Unread]:

@@ -204,9 +204,7 @@ def _flags_change(ends: _Ends, evidence: Evidence) -> findings.FlagsChange | Non
 _FAR = 1_000
 
 
-def _role_of(
-    module: ModuleId, called: ModuleId, needs: reads.Dependencies | None
-) -> tuple[int, findings.RelatedModule]:
+def _role(module: ModuleId, called: ModuleId, needs: reads.Dependencies | None) -> tuple[int, findings.RelatedModule]:
     """Return how far a module is from the called module, as declared by the packages, and its relation to it."""
     if module == called:
         return 0, findings.RelatedModule(module, findings.Role.CALLED)
@@ -227,7 +225,7 @@ def _modules(case: _Case) -> tuple[findings.Facts, findings.Facts]:
     The modules nearest to the called one are compared; the others, of a whole framework for example, are counted.
     """
     needs = _dependencies(case) if case.written.modules else None
-    near = sorted(_role_of(module, case.called, needs) for module in case.written.modules)
+    near = sorted(_role(module, case.called, needs) for module in case.written.modules)
     reached = [one.role is not findings.Role.UNRELATED for _, one in near]
     facts: dict[bool, list[findings.Fact]] = {True: [], False: []}
     for place, (_, module) in enumerate(near):

@@ -69,8 +69,6 @@ class SeriesStep(levels.Levels):
         explain the observations about as well as the best one.
     causes : tuple of Change
         The change, or all changes that cannot be distinguished; empty if no change explains the step.
-    writes_changed : bool
-        Whether the transactions have since created or deleted a different number of slots.
     uncertain : tuple of str
         Reasons for caution; empty if there are none.
     weak : bool
@@ -82,7 +80,6 @@ class SeriesStep(levels.Levels):
     version_before: int
     version_after: int
     causes: tuple[Change, ...] = ()
-    writes_changed: bool = False
     uncertain: tuple[str, ...] = ()
     weak: bool = False
 
@@ -452,7 +449,6 @@ def _step(line: _Line, found: levels.Difference, between: tuple[int, int]) -> Se
         version_before=int(line.versions[between[0]]),
         version_after=int(line.versions[between[1]]),
         **{name: getattr(found, name) for name in _LEVELS},
-        writes_changed=line.part in {Part.STORAGE, Part.REFUND} and line.stratum.changes_slots,
     )
 
 
@@ -534,8 +530,7 @@ def _shift(line: _Line, model: levels.Model, found: levels.Difference) -> Series
         weak = found.change > 0 or model.falls > 0  # state grows: what falls by itself is not growth
     if _is_alike(model, found):
         doubts.append("neighbouring observations are correlated")
-    step = _step(line, found, (found.earliest - 1, found.latest))
-    return replace(step, uncertain=tuple(doubts), weak=weak)
+    return replace(_step(line, found, (found.earliest - 1, found.latest)), uncertain=tuple(doubts), weak=weak)
 
 
 def _largest_growth(lines: list[_Line]) -> float:
@@ -544,18 +539,14 @@ def _largest_growth(lines: list[_Line]) -> float:
     for line in lines:
         model, values = line.model, line.series.values
         if line.part is Part.EXECUTION and len(values) >= 2 * levels.MIN_SIDE_OF_SHIFT:
-            bound = float(np.ptp(line.series.clock)) * (
-                abs(model.common_growth) + levels.BOUNDS_95 * model.common_error
-            )
-            bounds.append(max(bound, line.series.width / float(values.max())))
+            rate = abs(model.common_growth) + levels.BOUNDS_95 * model.common_error
+            bounds.append(max(float(np.ptp(line.series.clock)) * rate, line.series.width / float(values.max())))
     return min(bounds)
 
 
 def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[SeriesStep]) -> list[Growth]:
     """Return the slopes of a line between its steps and shifts, if they differ significantly from zero."""
-    mine = [
-        step for step in unexplained if not step.weak and (step.part, step.stratum) == (line.part, line.stratum.name)
-    ]
+    mine = [one for one in unexplained if not one.weak and (one.part, one.stratum) == (line.part, line.stratum.name)]
     cuts = {int(np.searchsorted(line.versions, step.version_after)) for step in mine}
     found = []
     cuts |= {*line.edges, *_places_used(line, accepted)}

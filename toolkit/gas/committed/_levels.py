@@ -154,8 +154,7 @@ def fit_model(series: Series, cuts: Sequence[int]) -> Model:
     Model
     """
     size = len(series.values)
-    inner = sorted({cut for cut in cuts if 0 < cut < size})
-    edges = np.array([0, *inner, size], np.int64)
+    edges = np.array([0, *sorted({cut for cut in cuts if 0 < cut < size}), size], np.int64)
     counts = np.diff(edges)
     segment = np.repeat(np.arange(len(counts)), counts)
 
@@ -443,9 +442,7 @@ def _error(model: Model, one: _Side, two: _Side, segments: Sequence[int]) -> flo
     """Return the standard error of the difference of two sides."""
     welch = sum(side.spread**2 * (1 / side.count + side.leverage) for side in (one, two))
     noise = model.deviation**2
-    pooled = sum(
-        noise * side.level**2 * (min(1.0, model.inflation / side.count) + side.leverage) for side in (one, two)
-    )
+    pooled = sum(noise * side.level**2 * (min(1, model.inflation / side.count) + side.leverage) for side in (one, two))
     variances = [float(model.growth_variance[s]) for s in segments]
     if variances[0] == variances[1]:
         growth = variances[0] * (one.reach - two.reach) ** 2
@@ -464,8 +461,7 @@ def _splits(
     centre = total / size
     gain = (running - counts * centre) ** 2 * size / (counts * (size - counts))
     whole = float(((values - centre) ** 2).sum())
-    floor = size * (SPLIT_NOISE * series.grain) ** 2
-    left_over = np.maximum(whole - gain, 0.0) + floor
+    left_over = np.maximum(whole - gain, 0.0) + size * (SPLIT_NOISE * series.grain) ** 2
     allowed = np.ones(size - 1, bool)
     edge = min(SPLIT_EDGE, places[0] - a, a + size - places[-1])
     allowed[: edge - 1] = False

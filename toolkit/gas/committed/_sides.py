@@ -205,9 +205,7 @@ def _failing(
     paid: Sequence[tuple[WaySide | None, WaySide | None]], failed: Sequence[tuple[WaySide | None, WaySide | None]]
 ) -> list[WayDifference]:
     """Return that more transactions fail on the after side, if they do."""
-    there = [
-        [[side.rows for pair in pairs if (side := pair[n]) is not None] for pairs in (failed, paid)] for n in (0, 1)
-    ]
+    there = [[[way.rows for pair in pairs if (way := pair[n]) is not None] for pairs in (failed, paid)] for n in (0, 1)]
     counts = np.array([[sum(map(len, frames)) for frames in side] for side in there])
     shares = counts[:, 0] / np.maximum(counts.sum(axis=1), 1)
     if not counts[1, 0] or shares[1] <= shares[0] or chance_of_counts(*counts) >= SURE_OF_FAILURES:

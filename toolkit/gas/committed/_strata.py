@@ -77,11 +77,6 @@ class Stratum:
     rows: NDArray[np.int64]
 
     @property
-    def changes_slots(self) -> bool:
-        """Whether the transactions have created or deleted a different number of slots since some change."""
-        return any(isinstance(self.value(name), tuple) for name in SLOTS)
-
-    @property
     def is_other(self) -> bool:
         """Whether these are outliers, which are not compared."""
         return bool(self.value("way") == OTHER)

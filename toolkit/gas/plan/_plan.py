@@ -73,8 +73,7 @@ def pages_of(ranges: Iterable[Range]) -> list[tuple[int, int]]:
     pages: list[tuple[int, int]] = []
     reached = -1
     for first, last in sorted(ranges):
-        starts = range(max(first, reached + 1), last + 1, PAGE)
-        pages += [(start, min(PAGE, last + 1 - start)) for start in starts]
+        pages += [(start, min(PAGE, last + 1 - start)) for start in range(max(first, reached + 1), last + 1, PAGE)]
         reached = max(reached, last)
     return pages
 

@@ -59,8 +59,12 @@ def resolve(spec: StudySpec, node: Node) -> NodePlan:
     wanted = spec.versions.parsed
     found = resolved(wanted, oldest)
     versions = found.versions
-    listed = not isinstance(wanted, VersionPlan)  # only ranges are clipped
-    notes = [*found.notes, *(_out_of_reach(versions, head=head, oldest=oldest) if listed else ())]
+    notes = [*found.notes]
+    if not isinstance(wanted, VersionPlan):  # ranges are clipped; listed versions become rows with the node's error
+        pruned, beyond = sum(at < oldest for at in versions), sum(at > head for at in versions)
+        for count, why in ((pruned, f"pruned, the oldest is {oldest}"), (beyond, f"above the head {head}")):
+            if count:
+                notes.append(f"{count} of {len(versions)} listed versions: {why}; their rows have an error")
     committed, sample = {}, {}
     for call in spec.calls:
         if (given := call.own_range) is not None:
@@ -88,15 +92,6 @@ def resolve(spec: StudySpec, node: Node) -> NodePlan:
     )
     _check_calls(spec, node, plan)
     return structs.replace(plan, committed_span=plan.span_of(spec.committed))
-
-
-def _out_of_reach(versions: Sequence[int], *, head: int, oldest: int) -> list[str]:
-    """Return notes about listed versions that cannot be read: they become rows with the node's error."""
-    pruned = sum(version < oldest for version in versions)
-    beyond = sum(version > head for version in versions)
-    gone = f"{pruned} of {len(versions)} listed versions: pruned, the oldest is {oldest}; their rows have an error"
-    early = f"{beyond} of {len(versions)} listed versions: above the head {head}; their rows have an error"
-    return [text for count, text in ((pruned, gone), (beyond, early)) if count]
 
 
 def _check_calls(spec: StudySpec, node: Node, plan: NodePlan) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -313,16 +314,13 @@ class CommittedReader:
                 if first <= version <= last and not self._has(call, version) and call.selects(sender, one):
                     rows.append(self._origin.committed(call, one, datetime.now(UTC), head=answer.head))
         self._missing += [(lost.first, lost.last) for lost in missing]
-        return [*rows, *(row for lost in missing for row in self._missing_rows(lost))]
-
-    def _missing_rows(self, missing: Missing) -> Iterator[dict[str, Any]]:
-        """Yield one row for each call whose range includes versions that could not be read."""
-        for call in self._calls:
+        for lost, call in product(missing, self._calls):
             first, last = self._plan.range_of(call)
-            versions = range(max(first, missing.first), min(last, missing.last) + 1)
+            versions = range(max(first, lost.first), min(last, lost.last) + 1)
             start = next((version for version in versions if not self._has(call, version)), None)
             if start is not None:
-                yield self._origin.missing(call, start, versions[-1], missing.error, datetime.now(UTC))
+                rows.append(self._origin.missing(call, start, versions[-1], lost.error, datetime.now(UTC)))
+        return rows
 
     def _has(self, call: Call, version: int) -> bool:
         """Return whether an earlier attempt has read a transaction of a call."""

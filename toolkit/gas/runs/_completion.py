@@ -61,8 +61,7 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     plans: list[NodeRun] = []
     with progress_bar(len(steps), "finding causes", show=job.progress) as bar:
         for node, plan in job.plans_of(manifest):
-            mine = [step for step in steps if step.node == plan.node]
-            found = causes_of(mine, node, functions, advance=bar.advance)
+            found = causes_of([step for step in steps if step.node == plan.node], node, functions, advance=bar.advance)
             if any(one.cause == Cause.UNKNOWN for one in found.values()):
                 check_there(node, "causes of steps cannot be found")
             causes |= found

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.client._progress import Progress
+    from toolkit.client._versions import FindSteps
     from toolkit.gas._calls import Call
     from toolkit.gas._observations import Origin
     from toolkit.gas.plan._plan import StudySpec
@@ -166,10 +167,11 @@ class NodeReader:
     def read_all(self) -> None:
         """Read the missing observations of every call."""
         spec = self._job.spec
+        views = spec.calls_of(Source.VIEW)
         if spec.search is None:
-            self._read_plan(spec.calls_of(Source.VIEW))
+            self._read_plan(views)
         else:
-            self._read_searches(spec.calls_of(Source.VIEW))
+            self._read_searches(views, spec.search)
         self._read_simulations(spec.calls_of(Source.SIMULATE))
         if spec.committed:
             CommittedReader(self._reading, self._read).read()
@@ -187,22 +189,16 @@ class NodeReader:
             unread = ((call, planned[~np.isin(planned, _of(call, self._read))]) for call in calls)
             self._read_views(((call, int(version)) for call, those in unread for version in those), missing)
 
-    def _read_searches(self, calls: Sequence[Call]) -> None:
+    def _read_searches(self, calls: Sequence[Call], search: FindSteps) -> None:
+        plan = self._plan
         outcomes = outcomes_read(self._job.store, self._origin.node, [call.fingerprint for call in calls])
 
         def learn(row: Mapping[str, Any]) -> None:
             outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
 
-        search = self._job.spec.search
         self._collector.bar.expect(0, found=sum(map(len, outcomes.values())))
-        self._learn(calls, range(self._plan.first, self._plan.last + 1))
-        while search and (
-            tasks := [
-                (call, version)
-                for call in calls
-                for version in self._plan.next_versions(search, outcomes[call.fingerprint])
-            ]
-        ):
+        self._learn(calls, range(plan.first, plan.last + 1))
+        while tasks := [(call, at) for call in calls for at in plan.next_versions(search, outcomes[call.fingerprint])]:
             self._collector.bar.expect(len(tasks))
             self._read_views(iter(tasks), len(tasks), learn)
 

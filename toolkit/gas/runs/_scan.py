@@ -46,8 +46,7 @@ def versions_read(store: RunStore, node: str, *, failed: bool | None = None) -> 
     dict of str to array
     """
     found: dict[str, list[NDArray[np.uint64]]] = {}
-    columns = KEY if failed is None else (*KEY, "error_code")
-    for table in store.tables(columns, coded=KEY[:2]):
+    for table in store.tables(KEY if failed is None else (*KEY, "error_code"), coded=KEY[:2]):
         chosen = pc.equal(table["node"], node)
         if failed is not None:
             errors = table["error_code"]
@@ -180,8 +179,7 @@ def rows_digest(store: RunStore) -> str:
     small = pa.concat_tables(store.tables()) if len(order) <= PART_ROWS else None
     for field in OBSERVATIONS.arrow:
         if field.name not in LEFT_OUT:
-            table = pa.concat_tables(store.tables([field.name])) if small is None else small
-            column = table[field.name]
+            column = pa.concat_tables(store.tables([field.name])) if small is None else small[field.name]
             if field.name not in EARLIER_COLUMNS and column.null_count == len(column):
                 continue  # so a run of an earlier version has the digest that it was written with
             digest.update(f"{field.name} {field.type}\n".encode())

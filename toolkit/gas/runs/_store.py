@@ -253,8 +253,7 @@ class RunStore:
                 return 0, None
             number = int(files[-1].stem.removeprefix("part-"))
             table = _readable(files[-1], lambda at: self._read(at, OBSERVATIONS.names))
-            full = table.num_rows >= PART_ROWS
-            self._last = (number + 1, None) if full else (number, table)
+            self._last = (number + 1, None) if table.num_rows >= PART_ROWS else (number, table)
         return self._last
 
     def tables(self, columns: Sequence[str] | None = None, *, coded: Sequence[str] = ()) -> Iterator[pa.Table]:
@@ -318,8 +317,7 @@ class RunStore:
             if list(frame.columns) == schema.names:
                 return frame
             # A run of an earlier version has fewer columns; missing columns are null.
-            required = {column.name for column in schema if column.required}
-            if required <= set(frame.columns) < set(schema.names):
+            if {column.name for column in schema if column.required} <= set(frame.columns) < set(schema.names):
                 return rows_frame(schema, plain_columns(frame, list(frame.columns)))
             why = f"its columns are not those of the {schema.name}"
         except (ToolkitError, OSError, ValueError) as error:
@@ -403,8 +401,7 @@ def _set_aside(place: Path, damage: str, result: str) -> None:
         place.replace(aside)
     except OSError as error:
         raise StudyError(f"{place} is damaged and cannot be renamed: {error.strerror}") from None
-    text = f"{place} is {damage}; renamed to {aside.name}; {result} again"
-    warnings.warn(text, UserWarning, stacklevel=3)
+    warnings.warn(f"{place} is {damage}; renamed to {aside.name}; {result} again", UserWarning, stacklevel=3)
 
 
 def _unlocked() -> None:
