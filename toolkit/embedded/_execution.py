@@ -333,7 +333,7 @@ def run_view(
     meter = meter or Meter(snapshot.schedule, max_gas_units=max_gas)
     session = Session(snapshot, meter, seed=b"view")
     given = [*type_arguments, *_lifted(session, function, arguments)]
-    run = partial(_call, session, function, given)
+    run = partial(_call, session, function, given, None)
     returned = run_within(snapshot.timeout_s, run, snapshot.timeout_error)
     kinds = function.return_kinds
     values = [returned] if len(kinds) == 1 else list(returned or ())
