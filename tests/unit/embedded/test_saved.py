@@ -193,7 +193,7 @@ def test_contracts_of_a_user_are_needed_again(tmp_path):
         Ledger.load(file)
     with pytest.raises(InputError, match=r"are missing: 0xc0de::counter \(revision 2\); pass"):
         Ledger.load(file, contracts=[Counter])
-    with pytest.raises(InputError, match=r"contracts must be classes, .*; got 5"):
+    with pytest.raises(InputError, match=r"contracts must be classes such as .*; got 5"):
         Ledger.load(file, contracts=[5])
     with pytest.raises(InputError, match=r"contracts must be a list of classes, got <class .*: write contracts="):
         Ledger.load(file, contracts=Faster)
