@@ -536,7 +536,7 @@ def watched_raffle(draw: Any) -> Exercise:
             *(Call(f"{_RAFFLE}buy", (each,), buyer) for buyer in [ALICE, BOB] * 3),
             Mark(),
             Publish(harmless),
-            Gate({}, passes=True, says="This upgrade changes a sentence, and the gate must let it pass."),
+            Gate({}, passes=True, says="This upgrade only rewords an error message, and the gate must let it pass."),
             Mark(),
             Publish(slower),
             Gate(

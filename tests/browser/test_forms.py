@@ -223,7 +223,7 @@ def test_an_account_that_cannot_pay_is_helped(form, shots):
     page = shown.page
     page.get_by_role("button", name="Simulate", exact=True).click()
     expect(page.locator(".ltk-title").last).to_have_text(
-        re.compile(r"alice has [\d,.]+ APT and needs up to 20,000 APT: .*")
+        re.compile(r"alice needs up to 20,000 APT: .*; it has [\d,.]+ APT")
     )
     page.screenshot(path=shots / "form_cannot_pay.png", full_page=True)
     page.get_by_role("button", name="Let another account pay").click()

@@ -90,9 +90,8 @@ def csv_text(text: str) -> str:
     Returns
     -------
     str
-        The text, with a leading apostrophe if it starts with a tab, a line break or one of ``= + - @ | %``. This
-        includes full-width and small forms of these characters, and characters after white space or invisible
-        characters.
+        The text, with a leading apostrophe if it starts with a tab, a line break or one of ``= + - @ | %``. Full-width
+        and small forms count too, as do these characters after white space or invisible ones.
     """
     first = next((char for char in text if not (char.isspace() or _hidden(char))), "")
     formula = text.startswith(("\t", "\r", "\n")) or unicodedata.normalize("NFKC", first) in _FORMULA

@@ -272,7 +272,7 @@ def unwritten(place: str, error: OSError) -> RunStopped:
 
 
 def stored(manifest: Manifest) -> str:
-    """Return the sentence about the contents of an archive."""
+    """Return a sentence that says which versions an archive contains."""
     if manifest.last < manifest.first:
         return "The archive is still empty."
     return f"The archive has versions {manifest.first:,} to {manifest.last:,}."

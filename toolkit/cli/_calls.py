@@ -352,8 +352,8 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
 ) -> None:
     """Read the events of a type, with one typed column per field.
 
-    A version that cannot be read is a row with an error_code, and the exit code is 0. The terminal does not show the
-    hash and the guid; --out and --json have them.
+    A version that cannot be read is a row with an error_code, and the exit code is 0. The terminal output omits
+    the hash and guid; --out and --json include them.
 
     Examples
     --------

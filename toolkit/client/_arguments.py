@@ -96,7 +96,7 @@ def named_calls(calls: Any) -> dict[str, ViewFunction]:
         return {call.function: call}
     if isinstance(calls, Mapping):
         if wrong := [name for name in calls if not isinstance(name, str)]:
-            raise InputError(f"fetch_views: the name of a call must be a str, got {wrong[0]!r:.80}")
+            raise InputError(f"call names must be strings, got {wrong[0]!r:.80}")
         named = {name: _view(f"call {name!r:.80}", call) for name, call in calls.items()}
     else:
         if isinstance(calls, bytes) or not isinstance(calls, Iterable):
@@ -191,7 +191,7 @@ def problem_list(problems: Mapping[str, str], of: int) -> str:
 def call_problem(
     node: Reads, call: ViewFunction | EntryFunction, versions: Sequence[int], *, arguments: bool = True
 ) -> str | None:
-    """Return why a call fits the code at none of some versions, nor at the head.
+    """Return why a call fits the code neither at any of the versions nor at the head.
 
     Parameters
     ----------

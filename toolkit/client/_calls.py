@@ -368,7 +368,8 @@ class Made(Generic[T]):
 def first_of_each(state: Callable[[int], Hashable], versions: Sequence[int]) -> list[int]:
     """Return the first version of each run of sorted versions that have the same state.
 
-    The runs are found by bisection. Between two versions that have the same state, all are taken to have it.
+    The runs are found by bisection. If two versions have the same state, all versions between them are assumed to
+    have it.
 
     Examples
     --------

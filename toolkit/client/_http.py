@@ -357,7 +357,7 @@ def embedded_ledger() -> Ledger:
 
 
 def embedded_node(target: object) -> tuple[str, str] | None:
-    """Return URL and name of the embedded node that a target means: ``embedded`` or a ledger; None for other targets.
+    """Return the URL and name of the embedded node if the target is ``embedded`` or a ledger, else None.
 
     Each ledger is served once per process, until the interpreter exits.
     """

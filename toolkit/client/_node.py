@@ -74,7 +74,7 @@ class Node(Reads):
         Maximum number of requests started per second.
     cache : "default", path or None
         Where responses to pinned reads are stored. By default, on disk for a public node, and in memory for a node on
-        this machine or its network (test ledgers reuse ids). A path names a file; None stores nothing.
+        this machine or its network (test ledgers reuse chain ids). A path names a file; None stores nothing.
     cache_name : str, optional
         Responses are stored per host (scheme, host and port). Nodes with the same `cache_name` share their responses
         instead: use it for hosts of the same chain that you trust equally.

@@ -367,9 +367,9 @@ _STATUS = {
 
 
 def abort_parts(vm_status: str) -> tuple[str | None, str]:
-    """Return the contract's own sentence about a Move abort, and its module, name, category and reason.
+    """Return the contract's message for a Move abort, and a text with its module, name, category and reason.
 
-    The second is empty if the status is not an abort.
+    The text is empty if the status is not an abort.
     """
     if (abort := Abort.find(vm_status)) is None:
         return None, ""

@@ -108,9 +108,9 @@ class TransactionData:
         Returns
         -------
         DataFrame, shape (number of writes, 1 + fields)
-            ``address``, then one typed column per field. For several transactions, ``ledger_version`` and ``hash`` come
-            first, and ``request`` in a batch. If no transaction writes the resource, the frame is empty, and a warning
-            suggests similar types that are written.
+            ``address``, then one typed column per field. For several transactions, ``ledger_version``,
+            ``ledger_timestamp`` (if committed) and ``hash`` come first; in a batch, ``request`` precedes them. If no
+            transaction writes the resource, the frame is empty, and a warning suggests similar types that are written.
 
         Raises
         ------
@@ -141,8 +141,8 @@ class TransactionData:
         -------
         DataFrame, shape (number of events, 4 + fields)
             The guid, then one typed column per field. For several transactions, ``ledger_version``,
-            ``ledger_timestamp`` (if committed) and ``hash`` come first, and ``request`` in a batch. If nothing is
-            found, the frame is empty, and a warning suggests similar event types.
+            ``ledger_timestamp`` (if committed) and ``hash`` come first; in a batch, ``request`` precedes them. If
+            nothing is found, the frame is empty, and a warning suggests similar event types.
 
         Raises
         ------
@@ -174,7 +174,8 @@ class TransactionData:
         -------
         DataFrame, shape (number of changes, 4)
             ``change_index``, ``deleted``, ``key`` and ``value``, which is null for a deletion. For several
-            transactions, ``ledger_version`` and ``hash`` come first, and ``request`` in a batch.
+            transactions, ``ledger_version``, ``ledger_timestamp`` (if committed) and ``hash`` come first; in a batch,
+            ``request`` precedes them.
 
         Raises
         ------

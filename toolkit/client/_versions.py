@@ -85,7 +85,7 @@ class FindSteps:
         given: tuple[object, ...] = (self.versions, self.initial, self.max_requests)
         if [type(value) for value in given] != [str, int, int]:
             got = f"{self.versions!r}, initial={self.initial!r}, max_requests={self.max_requests!r}"
-            raise InputError(f"FindSteps: expected a range as str and two ints, got {got}")
+            raise InputError(f"FindSteps: expected a range as a str, and two ints, got {got}")
         plan = VersionPlan.parse(self.versions)
         if plan.count is not None or plan.step != 1:
             raise InputError(f"FindSteps takes a plain range such as '0:-1', got {self.versions!r:.80}")

@@ -16,7 +16,7 @@ _COLLECTED: ContextVar[list[tuple[type[UserWarning], str]] | None] = ContextVar(
 
 @contextmanager
 def collected_warnings() -> Iterator[list[tuple[type[UserWarning], str]]]:
-    """Collect the warnings of `warn_caller` while the block runs, by category and text, instead of showing them.
+    """While the block runs, collect the warnings of `warn_caller` as (category, text) pairs instead of showing them.
 
     Only this thread is affected. `warnings.catch_warnings` replaces the filters of the whole process: two threads that
     leave its block in a different order than they entered it change the filters permanently.

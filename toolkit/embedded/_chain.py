@@ -176,7 +176,7 @@ class Chain:
         return schedule
 
     def snapshot(self, version: int) -> LedgerSnapshot:
-        """Return a version of the ledger for an execution."""
+        """Return a snapshot of the ledger at a version, for an execution."""
         code, schedule = self.code_at(version), self.schedule_at(version)
         time_us = self.transaction(version).timestamp_us
         return LedgerSnapshot(self.state, version, code, schedule, time_us, self.chain_id, self.execution_timeout_s)

@@ -59,7 +59,7 @@ _IN_TABLES = (("copy", "drop"), ("store",))
 
 
 class DeclaredStructs:
-    """Structs and the structs that their fields name, which determine abilities before modules are published.
+    """Structs and those that their fields name, used to determine abilities before modules are published.
 
     Parameters
     ----------

@@ -403,7 +403,7 @@ class Session:
     # -- events --------------------------------------------------------------------------------------------
 
     def new_event_handle(self, owner: str) -> Any:
-        """Return a new event handle of an account and increment the account's creation number."""
+        """Return a new event handle for an account and increment the account's creation number."""
         account: Any = self.link(self.code.modules["0x1", "account"])
         return self.add_handle(account.new_event_handle(owner))
 

@@ -551,8 +551,8 @@ def _shared(value: Any) -> Any:
 def named_copy(value: Any) -> Any:
     """Return the value for a name to which a part of another value is assigned: a copy if possible, or a reference.
 
-    The copy cannot be changed. In Move it could be changed, but in Python the same line changes the original, and
-    refusing a change is better than losing it silently.
+    The copy is read-only. In Move, the copy could be changed; in plain Python, the same line would change the
+    original. Refusing the change is better than losing it silently.
     """
     if isinstance(value, Vector) and all(not isinstance(e, Value) or "copy" in e.move_abilities for e in value):
         return lend(_copied(value), Loan(COPIED))

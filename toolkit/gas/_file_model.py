@@ -83,7 +83,7 @@ def placed(place: str, make: Callable[..., T], *given: Any) -> T:
 
 
 def misspelt(key: object, known: Collection[str], where: str = "here") -> str:
-    """Return the message about an unknown key, with the closest known key or all of them."""
+    """Return the message about an unknown key, with the closest known key, or all keys if none is close."""
     if key in OF_THE_FILE and key not in known:
         return f"`{key}` is not a key {where}; it is a key of the whole study: write it above the first [table]"
     close = get_close_matches(str(key), known, n=1)

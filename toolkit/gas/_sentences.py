@@ -57,7 +57,7 @@ _MAX_LISTED = 6
 
 
 def run_lines(steps: pd.DataFrame, coverage: Coverage, committed: Sequence[CommittedCall] = ()) -> list[str]:
-    """Return what a run found, as lines: steps or that there are none, notes, then calls that were not judged.
+    """Return what a run found, as lines: steps (or a line saying there are none), notes, then calls not judged.
 
     Parameters
     ----------

@@ -61,7 +61,8 @@ def timeline(
     Raises
     ------
     InputError
-        If `versions` is not a plain range, has no readable version, or a name does not belong to a module or function.
+        If `versions` is not a plain range or has no readable version, or `modules` has a name that is not a module or
+        function.
     NodeError, NodeUnreachable
         If the node does not report the state of its ledger.
     LedgerChanged

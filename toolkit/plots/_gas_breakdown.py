@@ -1,4 +1,4 @@
-"""The figure of the gas split of simulations and committed transactions: execution, io and storage."""
+"""Figure that splits the gas of simulations and committed transactions into execution, io and storage."""
 
 from __future__ import annotations
 

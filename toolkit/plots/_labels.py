@@ -138,7 +138,7 @@ def _place_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[Annotation]) 
 
 
 def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
-    """Draw captions at the top of the axes, each with a thin line down, in two rows.
+    """Draw captions in two rows at the top of the axes, each with a thin vertical line.
 
     Captions are placed in order; those without room are hidden.
     """

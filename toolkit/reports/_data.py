@@ -207,7 +207,7 @@ class FailureGroup:
 
     @property
     def kind(self) -> str:
-        """Whether the node executed the call, rejected it, or did not respond."""
+        """How the reads failed: in execution, rejected by the node, or without a response."""
         if self.executed:
             return "execution failed"
         return "no answer" if self.status is None else f"refused (HTTP {self.status})"

@@ -403,7 +403,7 @@ def run_pages(run: Run) -> dict[str, Html]:
     return {
         "Figure": _figure_page(run),
         f"Steps ({len(groups)})": _steps_page(run, groups),
-        "Explain": html.code(run.explain(), "What was found, in words"),
+        "Explain": html.code(run.explain(), "Findings"),
     }
 
 

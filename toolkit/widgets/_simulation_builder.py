@@ -373,15 +373,15 @@ _CAUSES = {
 _CANNOT_PAY = ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
 # What the form calls the parameters that messages for Python name.
 _LABELS = {
-    "secondary_public_keys": "the keys of Secondary signers",
-    "fee_payer_public_key": "Fee payer signs with",
-    "public_key": "Sender signs with",
-    "secondary_signers": "Secondary signers",
-    "max_gas_amount": "Max gas amount",
-    "gas_unit_price": "Gas unit price",
-    "fee_payer": "Fee payer",
-    "replay_protection_nonce": "Nonce",
-    "multisig_address": "Multisig account",
+    "secondary_public_keys": 'the keys of "Secondary signers"',
+    "fee_payer_public_key": '"Fee payer signs with"',
+    "public_key": '"Sender signs with"',
+    "secondary_signers": '"Secondary signers"',
+    "max_gas_amount": '"Max gas amount"',
+    "gas_unit_price": '"Gas unit price"',
+    "fee_payer": '"Fee payer"',
+    "replay_protection_nonce": '"Nonce"',
+    "multisig_address": '"Multisig account"',
 }
 _PARAMETER = re.compile(rf"\b(?:{'|'.join(_LABELS)})\b")
 # What a sentence of a contract is about, by words in it: the one argument of that type.
@@ -464,7 +464,7 @@ def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, no
     has = "less" if balance is None else known.words(balance, APT_METADATA)
     name = known.names.get(payer) or short_addresses(payer)
     needs = f"{known.words(most * price, APT_METADATA)}: {most:,} gas units at {price:,} octas each"
-    words = f"{name} has {has} and needs up to {needs}"
+    words = f"{name} needs up to {needs}; it has {has}"
     remedies = []
     if balance is not None and price and 0 < balance // price < most:
         remedies.append((f"most{balance // price}", f"Lower the maximum to {balance // price:,} gas units"))

@@ -398,13 +398,13 @@ class TableItemBuilder(ReadForm):
     def _key_fields(self) -> parts.Group:
         """Return the part that lists the keys that transactions changed."""
         hint = "nodes cannot list the keys of a table; the changes of these transactions are searched instead"
-        keys = [] if self.found_keys is None else self.found_keys.head(_MAX_KEYS).itertuples()
+        keys = [] if self.found_keys is None else list(self.found_keys.itertuples())
         buttons = []
-        for place, row in enumerate(keys):
+        for place, row in enumerate(keys[:_MAX_KEYS]):
             ended = f"{'deleted' if row.deleted else 'changed'} at {row.last_version:,}"
             key = visible(short_addresses(_key_text(row.key)), _MAX_KEY)
             buttons.append(parts.Button(f"{key} ({ended})", place))
-        note = f"the first {_MAX_KEYS}; all are in found_keys" if len(buttons) == _MAX_KEYS else ""
+        note = f"the {_MAX_KEYS} keys changed last; for all, see found_keys in Python" if len(keys) > _MAX_KEYS else ""
         listed = parts.Actions("Keys, last changed first", do="pick", buttons=tuple(buttons), hint=note)
         return parts.group(
             ("key_range", parts.mono("Transactions of versions", hint, placeholder="-1000:")),

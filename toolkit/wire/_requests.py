@@ -356,7 +356,9 @@ _Key = Annotated[AccountSignature | None, BeforeValidator(_key)]
 
 
 class SimulationRequest(WireModel):
-    """A request to simulate a transaction. The client fills fields that are None with values from the node.
+    """A request to simulate a transaction.
+
+    The client or the node supplies a missing sequence number, gas limit, gas price and expiration.
 
     Parameters
     ----------

@@ -1116,7 +1116,7 @@ def _first_bits(count: int) -> str:
 def _chunks(data: bytes, size: int, rest: int, what: str) -> tuple[str, ...]:
     """Split `data` into chunks of `size` bytes as hex, but for the last `rest` bytes."""
     if len(data) < rest or (len(data) - rest) % size:
-        raise InputError(f"expected a multiple of {size}, and {rest}, bytes of {what}, got {len(data)}")
+        raise InputError(f"expected n * {size} + {rest} bytes of {what}, got {len(data)}")
     return tuple("0x" + data[start : start + size].hex() for start in range(0, len(data) - rest, size))
 
 

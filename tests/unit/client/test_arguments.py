@@ -37,7 +37,7 @@ def fetched(node, keys=(1,)):
         (5, "calls: expected '0x1::module::function' or toolkit.ViewFunction.*got 5"),
         ([VIEW, 7], "call 1: expected '0x1::module::function' or toolkit.ViewFunction"),
         ({"a": "0x1::m"}, "call 'a': .*'0x1::m'"),
-        ({5: VIEW}, "the name of a call must be a str, got 5"),
+        ({5: VIEW}, "call names must be strings, got 5"),
         ([], "needs at least one call"),
         ({}, "needs at least one call"),
     ],

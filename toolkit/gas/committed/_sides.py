@@ -98,8 +98,8 @@ def compare_sides(before: pd.DataFrame, after: pd.DataFrame, *, same_code: bool 
     before, after : DataFrame
         As `series_frame` returns it. No transaction is on both sides.
     same_code : bool, default False
-        Whether nothing that determines gas changed between the sides. Different shares of the ways are then due to
-        usage, and not part of the difference of the means; after an upgrade, they may be due to the code.
+        Whether nothing that determines gas changed between the sides. Shares that differ are then due to usage
+        and excluded from the difference in means; after an upgrade, the code may be the cause.
 
     Returns
     -------

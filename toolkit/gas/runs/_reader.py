@@ -104,7 +104,7 @@ def observe_elsewhere(
     Parameters
     ----------
     executor : concurrent.futures.Executor
-        Threads, processes or a cluster. `node`, `origin` and the calls are pickled.
+        Threads, processes or a cluster. `node`, `origin` and the calls are pickled, except for threads.
     node : Node
     origin : Origin
     tasks : iterable of (Call, int)

@@ -80,9 +80,9 @@ def run_study(
                 complete(job, journal.manifest)
             except LedgerChanged as error:
                 raise RunStopped(
-                    f"the run was stopped: {error}. {store.rows():,} observations of the first ledger are stored in "
+                    f"the run was stopped: {error}. {store.rows():,} observations of the run's ledger are stored in "
                     f"{path}; those read since its last check are dropped. To continue, run the same study into the "
-                    "same folder when the node serves the first ledger again; for the other ledger choose another "
+                    "same folder when the node serves the run's ledger again; for the other ledger, choose another "
                     "folder"
                 ) from None
             except KeyboardInterrupt:
@@ -169,7 +169,7 @@ def _taken_up(job: Job, manifest: Manifest) -> Manifest:
         except LedgerChanged as error:  # such as a test network after a reset
             raise StudyError(
                 f"{store.path} has a run of another ledger: {error}. Choose another folder for the ledger that the "
-                "node serves now, or run the study on a node that serves the first ledger"
+                "node serves now, or run the study on a node that serves the run's ledger"
             ) from None
     store.mend()
     # Each row has the build of the node that answered.
