@@ -19,6 +19,7 @@ class Pair(embedded.Module, address="0xbeef"):
         """Take two signers."""
 
 SOURCES = {"pair": "public entry fun both(first: &signer, second: &signer, amount: u64) {}"}
+import toolkit.widgets._functions
 toolkit.widgets._functions.published_source = lambda _node, _address: SOURCES
 ledger = embedded.Ledger.with_history()
 ledger.publish(Pair)

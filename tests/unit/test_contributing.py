@@ -47,6 +47,7 @@ def test_every_path_and_make_target_exists():
 def test_every_name_exists():
     """Each part of a dotted name is a module, or is defined in one: a function, class, variable, attribute, parameter."""
     modules = [path for path in PLACES if path.suffix == ".py" and "toolkit" in path.relative_to(ROOT).parts]
+    modules += (ROOT / "notebooks" / "solutions").glob("*.py")
     known = {"toolkit", *(path.stem for path in modules), *(path.parent.name for path in modules)}
     for node in (node for path in modules for node in ast.walk(ast.parse(path.read_text("utf-8")))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -340,6 +340,11 @@ class Workbench(Pictured):
             if wanted:
                 self._end(error)
 
+    @property
+    def _idle(self) -> bool:
+        """Whether nothing runs in the background, as in `Form`; tests wait for it."""
+        return self._background is None or self._background.idle
+
     def _wait(self) -> None:
         if self._background is not None:
             self._background.wait()
