@@ -287,7 +287,7 @@ class Archive(TransactionStore):
 
         Returns
         -------
-        DataFrame, shape (events + malformed transactions, 6 + fields + 4)
+        DataFrame, shape (events + malformed transactions, 7 + fields + 4)
 
         Raises
         ------

@@ -209,7 +209,7 @@ def fetch_views(
 
     Returns
     -------
-    DataFrame, shape (calls * versions, 8 + value columns)
+    DataFrame, shape (calls * versions, 8 + value columns), and ``call`` for a mapping or sequence
         One row per call and version, sorted by call, then in the order of the version plan (ascending for `FindSteps`).
         A failed call is a row with nulls and an ``error_code``. If all calls return the same types, they share the
         column ``value`` (``value_0``, ``value_1``, ... for several values). Otherwise each call has its own typed
@@ -337,11 +337,11 @@ def fetch_table_items(
     -------
     DataFrame, shape (keys * versions, >= 10)
         Sorted by key, then version. An item that does not exist is a row with a null ``value``; ``presence`` says
-        whether it is missing, deleted or pruned. To distinguish missing from deleted items, up to 100 keys without an
-        item at any of the versions are also read at about 45 earlier versions. An item that existed only between two of
-        these earlier versions is reported as missing. A value that does not fit `value_type` is a row with the
-        ``error_code`` ``schema_error``. If an upgrade changes `value_type` so that older values no longer fit, there is
-        a column for each form of the type, ``value[type]`` and ``value[type #2]``.
+        whether it is missing, deleted or pruned. To distinguish missing from deleted items, keys without an item at any
+        of the versions are also read at about 45 earlier versions, unless there are more than 100 such keys. An item
+        that existed only between two of these earlier versions is reported as missing. A value that does not fit
+        `value_type` is a row with the ``error_code`` ``schema_error``. If an upgrade changes `value_type` so that older
+        values no longer fit, there is a column for each form of the type, ``value[type]`` and ``value[type #2]``.
 
     Raises
     ------
@@ -567,7 +567,7 @@ def fetch_events(
 
     Returns
     -------
-    DataFrame, shape (events + versions that cannot be read, 6 + fields + 4)
+    DataFrame, shape (events + versions that cannot be read, 7 + fields + 4)
         Sorted by version. The columns are ``ledger_version``, ``ledger_timestamp``, ``hash``, ``event_index`` and the
         guid, then one typed column per field, then the failure columns. A version that cannot be read is a row with an
         ``error_code``, as is an event that does not fit its type (``schema_error``). If nothing is found, a warning

@@ -262,9 +262,9 @@ class Node(Reads):
         function : str or ViewFunction
             Function id, such as ``0x1::coin::supply``; or a complete call, in which case the other arguments are
             omitted.
-        arguments : sequence
+        arguments : sequence, default ()
             Python values, encoded according to the function's ABI.
-        type_arguments : sequence of str
+        type_arguments : sequence of str, default ()
             Move types.
         ledger_version : int, optional
             Version whose state is read; the head by default.
@@ -444,8 +444,8 @@ class Node(Reads):
 
         Notes
         -----
-        Besides the simulation, this sends one request for the transaction, and two for each state item that it wrote to
-        determine whether the transaction created it.
+        Besides the simulation, this sends one request for the transaction, and two for each state item that the
+        transaction wrote, to determine whether it was created.
 
         Examples
         --------

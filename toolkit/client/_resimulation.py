@@ -106,7 +106,7 @@ class Resimulation:
 
         Returns
         -------
-        DataFrame, shape (5, 13)
+        DataFrame, shape (5, 12)
             One row for each of ``execution``, ``io``, ``storage``, ``refund`` and ``total``: the committed amount, the
             simulated amount and the change, in gas units and in octas; and whether the two can be compared, and if not,
             why.

@@ -265,8 +265,9 @@ class TransactionData:
         -------
         DataFrame, shape (number of changes, 8)
             Resources are JSON text, table items the hex of their BCS bytes; the fields that differ are listed. For
-            several transactions, ``ledger_version`` and ``hash`` (and ``request`` in a batch) come first and the
-            failure columns last: a state that cannot be read is a row with an error code.
+            several transactions, ``ledger_version``, ``ledger_timestamp`` (if committed) and ``hash`` come first (in a
+            batch, after ``request``), and the failure columns last: a state that cannot be read is a row with an error
+            code.
 
         Raises
         ------
@@ -450,7 +451,7 @@ class TransactionFrames(TransactionData):
 
     Attributes
     ----------
-    transactions : DataFrame, shape (transactions, 35)
+    transactions : DataFrame, shape (transactions, 36)
     changes : DataFrame, shape (state changes, 14)
     events : DataFrame, shape (events, 9)
         The data dictionary (``data/README.md``) describes the columns.

@@ -755,8 +755,9 @@ class Ledger:
         ----------
         call : EntryFunction, Script, Multisig or SimulationRequest
             For example ``contract.increment.call(1)``. A script must be declared with `script`.
-        sender : str
-            Address that sends the transaction. A SimulationRequest already contains it, like the options below.
+        sender : str, optional
+            Address that sends the transaction; required unless `call` is a SimulationRequest, which already contains
+            the sender and the options below.
         secondary_signers : sequence of str, optional
             Further addresses that sign.
         fee_payer : str, optional
@@ -901,7 +902,7 @@ class Ledger:
 
         Parameters
         ----------
-        enable, disable : sequence of int
+        enable, disable : sequence of int, default ()
             Feature numbers, 0 to 1023. Only features 60, 64, 65 and 91 have an effect; see `Ledger`.
 
         Returns
@@ -925,7 +926,7 @@ class Ledger:
             Next versions of framework modules, all at 0x1.
         schedule : Schedule or str, optional
             Gas schedule to set, or the name of a release.
-        enable, disable : sequence of int
+        enable, disable : sequence of int, default ()
             Features to switch on and off; see `set_features`.
 
         Returns
@@ -1045,7 +1046,7 @@ class Ledger:
         ----------
         call : ViewFunction, EntryFunction, Script, Multisig or SimulationRequest
             For example ``contract.increment.call(1)`` or ``contract.value.call()``.
-        sender : str
+        sender : str, optional
             Address that sends the transaction; not for views. A SimulationRequest has its own sender and gas.
         version : int, optional
             Ledger version at which a view is run; the head by default. Other calls always run at the head.

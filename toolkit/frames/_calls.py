@@ -156,7 +156,7 @@ def view_frame(
 
     Returns
     -------
-    DataFrame, shape (n, 8 + number of value columns)
+    DataFrame, shape (n, 8 + number of value columns), and ``call`` if `named`
         ``ledger_version``, ``ledger_timestamp``, ``head_version``, then ``value`` (or ``value_0``, ``value_1``, ...),
         then ``gas_used`` and the columns of failures. If the calls return different types, each has its own value
         columns, ``value[call]``, which are null in the rows of the others. If an upgrade changes the type of a call, it

@@ -65,7 +65,7 @@ def transaction_tables(
     Returns
     -------
     tuple of Table
-        Shapes (n, 35), (number of changes, 14), (number of events, 9); see the data dictionary.
+        Shapes (n, 36), (number of changes, 14), (number of events, 9); see the data dictionary.
     """
     _, (rows, changes, events) = checked_rows(transactions)
     numbers: list[int | None] = [None] * len(transactions) if requests is None else list(requests)

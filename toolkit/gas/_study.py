@@ -65,7 +65,7 @@ class Study(StudyFields):
     ----------
     calls : sequence or mapping
         Calls as `ViewFunction`, `SimulationRequest`, or mappings as in a study file; or a mapping of label to call.
-    versions : version plan or FindSteps
+    versions : version plan or FindSteps, default "0:-1/200"
         The ledger versions at which views are read.
     node : str, Node, Ledger or Archive, default "embedded"
         Where to read. An archive contains only committed transactions. A `toolkit.embedded.Ledger` exists in this

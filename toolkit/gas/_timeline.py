@@ -43,7 +43,7 @@ def timeline(
     versions : str, default "0:-1"
         A range, ``"a:b"``, ``"-1000:"``, or dates; both ends are included. A range that begins before the oldest
         version of the node is clipped.
-    modules : str or sequence of str
+    modules : str or sequence of str, default ()
         Modules, such as ``0x1::coin``, or functions. Their code is tracked, together with the code of all packages on
         which they depend at any version of the range.
     initial : int, default 17
