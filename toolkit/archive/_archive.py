@@ -330,7 +330,7 @@ class Archive(TransactionStore):
         return Node("http://archive.invalid", transport=transport, name=manifest.node)
 
     def _planned(self, manifest: Manifest, versions: Versions | None) -> Sequence[int]:
-        """Return the versions of a plan, all of which the archive has; None is all of them."""
+        """Return the versions of a plan, all of which the archive has; without a plan, every version of the archive."""
         first, last = manifest.first, manifest.last
         if last < first:
             raise InputError(f"{self.path}: {stored(manifest)} Sync it first")

@@ -248,7 +248,7 @@ class Folder:
         return found.filter((version >= first) & (version <= min(last, manifest.last)))
 
     def rows(self, manifest: Manifest, name: str, first: int, last: int, **options: Any) -> pa.Table:
-        """Return rows of some versions of a table; the options are those of `pyarrow.dataset.Dataset.to_table`.
+        """Return rows of some versions of a table; `options` are passed to `pyarrow.dataset.Dataset.to_table`.
 
         Raises
         ------

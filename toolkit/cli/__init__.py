@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Arguments of the command; those of the process by default.
+        Arguments of the command; by default, the arguments of the process.
 
     Returns
     -------

@@ -455,7 +455,7 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
 ) -> None:
     """Store committed transactions as Parquet files, or add new versions.
 
-    The same command continues an interrupted sync. The tables are those of the first sync.
+    The same command continues an interrupted sync. The first sync sets the tables.
 
     Examples
     --------

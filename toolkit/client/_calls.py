@@ -107,7 +107,7 @@ class _Timeline:
 class AbiStore:
     """Module ABIs of one chain by address, module name and ledger version.
 
-    If a module has the same bytecode at two versions, it is taken to be the same at all versions between them. If a
+    If a module has the same bytecode at two versions, it is assumed to be the same at all versions between them. If a
     module was changed and changed back in between, this is not noticed; use `read` if it matters. Reading n versions
     takes O(upgrades * log n) look-ups.
 

@@ -123,7 +123,7 @@ class _Sweep:
         self._guard: LedgerGuard | None = None
 
     def anchored(self, reads: int) -> None:
-        """Guard against another ledger that replaces this one; a single read cannot mix two."""
+        """Guard against a ledger that replaces this one between reads; a single read cannot mix two ledgers."""
         if reads > 1:
             self._guard = LedgerGuard(self.node, LedgerAnchor.taken(self.node, max(self.versions), ledger=self.ledger))
 

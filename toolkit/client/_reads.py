@@ -642,7 +642,7 @@ def send_all(
 def send_all_typed(
     node: Reads, tasks: Sequence[VersionTask], prepare: Callable[[VersionTask], PreparedCall[Result]]
 ) -> Iterator[tuple[int, Result | errors.ToolkitError]]:
-    """Send tasks as `send_all` does, and look up the types again of those that were sent without them.
+    """Send tasks as `send_all` does, and send calls without types again if their types are found later.
 
     A call whose module cannot be looked up is sent without types. After all others the module is looked up once more,
     and the call is sent again with its types; the response to a pinned read is then in the cache.
@@ -793,7 +793,7 @@ class LedgerGuard:
         Raises
         ------
         LedgerChanged
-            If it serves another ledger.
+            If the node serves another ledger.
         NodeError, NodeUnreachable, SchemaError
             If the node does not respond.
         """
@@ -1000,7 +1000,7 @@ def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> t
 
 
 def _failed(task: _Task, error: errors.ToolkitError) -> tuple[PageAnswer, list[_Task]]:
-    """Return the versions of a failed request as missing, except those that the error is not about."""
+    """Return the versions of a failed request as missing, except versions that the error does not concern."""
     versions = task.versions
     ledger = error.ledger if isinstance(error, errors.NodeError) else None
     if isinstance(error, errors.VersionPruned) and ledger is not None:

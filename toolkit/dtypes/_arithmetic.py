@@ -319,7 +319,7 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
 
 
 def _places(decimals: int | pd.Series, values: pd.Series) -> list[int | None]:
-    """Return the decimal places, checked: one number, or one of each row, None for missing ones."""
+    """Return the checked decimal places: one number, or one per row, None where a row has none."""
     given: Any = decimals
     if not isinstance(given, pd.Series):
         if isinstance(given, bool) or not isinstance(given, int) or given < 0:

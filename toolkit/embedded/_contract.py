@@ -219,7 +219,7 @@ class Code:
         raise self.session.failure
 
     def _named(self, code: int) -> AbortCode:
-        """Return an abort code with the name and the sentence that the module declares for it."""
+        """Return an abort code with the name and the description that the module declares."""
         return AbortCode(code, "")
 
     def require(self, condition: object, code: AbortCode | int) -> None:
@@ -478,7 +478,7 @@ def _check_value(value: object) -> None:
 
 
 class _Used:
-    """A module as another module sees it: only friends can call friend functions, nobody can call private ones."""
+    """A module as another module sees it: friend functions are for friends, private functions cannot be called."""
 
     __slots__ = ("_caller", "_module")
 
@@ -814,7 +814,7 @@ def _function(
 
 
 def _check_parameters(method: _Source, function: Callable[..., Any], annotations: Mapping[str, Any]) -> None:
-    """Raise InputError unless a method has the parameters of a Move function: self, then annotated ones."""
+    """Raise InputError unless a method has the parameters of a Move function: self, then annotated parameters."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].name in annotations:
         raise method.error("the first parameter must be self, without an annotation")

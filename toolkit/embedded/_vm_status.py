@@ -298,7 +298,7 @@ _FAILED = re.compile(r"Execution failed in (?P<place>\S+).*\nExecution failed wi
 
 
 def failure_sentence(vm_status: str) -> str:
-    """Return why a transaction failed: the sentence, then the code and the place.
+    """Return why a transaction failed: the contract's message, then the code and the module.
 
     Examples
     --------

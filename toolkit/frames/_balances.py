@@ -168,8 +168,8 @@ def balance_frame(
     identity : sequence of str
         Columns of `transactions` that precede the others.
     read : callable, optional
-        Returns resources before transactions as JSON text, None for those that do not exist or are not known. It is
-        called at most once, for amounts that are not in the transactions: those of deleted stores, and of fees paid
+        Returns resources before transactions as JSON text, None for resources that do not exist or are not known.
+        Called at most once, for amounts that are not in the transactions: amounts of deleted stores, and of fees paid
         from two stores.
 
     Returns

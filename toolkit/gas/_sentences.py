@@ -97,7 +97,7 @@ def not_located_sentences(steps: pd.DataFrame) -> list[str]:
 
 
 def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str:
-    """Return the sentence that no step was found and what was judged, or that nothing was judged."""
+    """Return a sentence saying that no step was found and what was judged, or that nothing was judged."""
     judged = [call for call in committed if call.judged]
     texts = []
     if coverage.views or not judged:

@@ -229,7 +229,7 @@ def _of_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def _of_transactions(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the user transactions of a frame as observations; others pay nothing, and refused ones have no gas."""
+    """Return a frame's user transactions as observations; other kinds pay nothing, and refused ones have no gas."""
     paid = frame[(frame["type"] == "user_transaction") & frame["gas_used"].notna()]
     simulated = paid["request"].notna()
     columns = plain_columns(paid, ["function", "payload", "payload_type", "sender"])

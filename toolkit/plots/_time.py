@@ -221,7 +221,7 @@ def date_axis(ax: Axes, versions: Floats, seconds: Floats) -> None:
 
 
 def add_dates(ax: Axes, versions: Floats, seconds: Floats) -> None:
-    """Write dates below the ledger versions of an x axis; the parameters are those of `date_axis`."""
+    """Write dates below the ledger versions of an x axis; parameters as for `date_axis`."""
     ticks = _version_dates(ax, versions, seconds)
     form = "%Y-%m-%d" if seconds[-1] - seconds[0] > 3 * _DAY_S else "%m-%d %H:%M"
 

@@ -476,7 +476,7 @@ def _paid(observations: pd.DataFrame, nodes: Sequence[NodeRun]) -> pd.DataFrame:
 
 
 def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
-    """Return the gas splits of simulations; the last ones if there are very many."""
+    """Return the gas splits of the last simulations, at most `MAX_SPLITS`."""
     simulated = observations["execution_gas_units"].notna() & (observations["source"] == Source.SIMULATE)
     rows = observations[simulated].tail(MAX_SPLITS)
     names = [entry.name for entry in fields(GasSplit)]

@@ -187,7 +187,7 @@ DWARFS = 5  # times the other parts: then their bars are shorter than their numb
 
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
-    """Return the calls that one figure can show together: all, or the ones that changed most."""
+    """Return the calls that one figure can show together: all calls, or the calls that changed most."""
     if len(data.labels) <= MAX_LINES:
         return data.labels
     by_weight = list(dict.fromkeys(change.label for group in data.largest for change in group.changes)) or data.labels

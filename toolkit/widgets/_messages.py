@@ -191,8 +191,9 @@ class About(Struct, frozen=True):
     """What the browser shows around the fields.
 
     ``actions`` are the messages and texts of the buttons, the first of which Ctrl+Enter presses; ``late``, the titles
-    of pages that are completed when they are opened; ``look``, the keys of the draft after whose edit the browser sends
-    ``look``, by default those of a function; ``accounts``, the addresses and names of accounts that the ledger names.
+    of pages that are completed when they are opened; ``look``, the keys of the draft whose edit makes the browser send
+    ``look``, by default the keys of a function; ``accounts``, the addresses and names of accounts that the ledger
+    names.
     """
 
     title: str

@@ -85,7 +85,7 @@ def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | N
     ----------
     draft : ReadDraft or ViewDraft
     found : Findings
-        Receives what does not fit or is missing, with the sentence of the plan's parser.
+        Receives what does not fit or is missing, with the message of the plan's parser.
     """
     if draft.at == "head":
         return None

@@ -306,7 +306,7 @@ class Workbench(Pictured):
     # the node --------------------------------------------------------------------------------------------
 
     def _read(self, target: str | None = None) -> None:
-        """Read the state of the node's ledger in the background; with a target connect to another node first."""
+        """Read the state of the node's ledger in the background; if a target is given, connect to it first."""
         self.set_trait("busy", value=True)
         self.set_trait("error", "")
         self._status = Status("hint", f"{'Reading' if target is None else 'Connecting'}\N{HORIZONTAL ELLIPSIS}")
@@ -323,7 +323,7 @@ class Workbench(Pictured):
         made.start("read", partial(self._answered, made, node, self.node))
 
     def _answered(self, background: Background, node: Node, held: Node | None) -> None:
-        """Show what a node answers, and give it to all builders, unless the workbench had another node meanwhile."""
+        """Show a node's state and pass the node to all builders, unless the workbench's node has changed meanwhile."""
         info, error = None, ""
         try:
             info = background.node.info()

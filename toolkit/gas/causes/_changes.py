@@ -348,7 +348,7 @@ class _Search:
         return findings.RelatedModule(module, findings.Role.OF_NAMED, names)
 
     def _written_modules(self, ends: _Ends, packages: set[_PackageKey], needs: reads.Dependencies) -> list[ModuleId]:
-        """Return the needed modules of changed packages: those that the transaction wrote, if that is known."""
+        """Return the needed modules of changed packages: only modules that the transaction wrote, if they are known."""
         changed = [package for package in needs.packages if (package.address, package.name) in packages]
         within = {ModuleId(package.address, name) for package in changed for name in package.modules}
         written = self.written(ends[1]) if ends[1] - ends[0] == 1 else None

@@ -220,7 +220,7 @@ def _role(module: ModuleId, called: ModuleId, needs: reads.Dependencies | None) 
 
 
 def _modules(case: _Case) -> tuple[findings.Facts, findings.Facts]:
-    """Return which modules changed: those that the call runs or may run, and those that it does not depend on.
+    """Return the changed modules that the call runs or may run, and the changed modules that it does not depend on.
 
     The modules nearest to the called one are compared; the others, of a whole framework for example, are counted.
     """

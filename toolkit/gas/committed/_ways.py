@@ -312,7 +312,7 @@ def _chains(pieces: _Pieces, code: Rows) -> list[list[int]]:
     ----------
     pieces : _Pieces
     code : ndarray of int64
-        Places of the changes that can alter what a call writes: those of code and configuration.
+        Places of the changes that can alter what a call writes: changes to code and configuration.
     """
     from scipy.optimize import linear_sum_assignment
 

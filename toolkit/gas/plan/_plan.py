@@ -146,7 +146,7 @@ class StudySpec:
         return replace(self, calls=calls, document={**self.document, "call": contents})
 
     def connect(self, stack: ExitStack) -> list[Node]:
-        """Return the nodes of the study; those that it names are connected to, and closed with the stack."""
+        """Return the nodes of the study; connections to named nodes are closed with the stack."""
         if self.node is not None:
             return [self.node]
         if any(settings["target"] == OWN_LEDGER for settings in self.connections):

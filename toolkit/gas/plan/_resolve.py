@@ -199,7 +199,7 @@ def _further_range(call: Call, plan: NodePlan, now: NodePlan) -> Range:
 
 
 def _further(spec: StudySpec, plan: NodePlan, now: NodePlan) -> dict[str, Any]:
-    """Return the fields of a plan for the versions that were read and those that are new."""
+    """Return the fields of a plan that covers the versions already read and the new versions."""
     notes = now.notes if now.first == plan.first else plan.notes
     if spec.search is not None:
         searches = (*(plan.searches or [(plan.first, plan.last)]), (plan.last, now.last))

@@ -91,7 +91,7 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
 
 
 def _located_steps(job: Job, manifest: Manifest) -> tuple[Manifest, list[Step]]:
-    """Return the steps between observations; those of a version plan are bisected first, on the nodes.
+    """Return the steps between observations; steps of a version plan are bisected first, on the nodes.
 
     Otherwise a step would have one cause if its transaction happens to be read, and another if it is one of many
     between two readings.

@@ -1,7 +1,7 @@
 """The manifest of a run, ``run.json``: one record, written and read here, and how old the run is.
 
 A change to a manifest creates a new record from the old one. Entries that an earlier version of the toolkit did not
-write have defaults; `_upgraded` translates those that it wrote in another form.
+write have defaults; `_upgraded` translates entries that it wrote in another form.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class RunStore:
             raise StudyError(f"{place} {error}{self._kept()}") from None
 
     def _kept(self) -> str:
-        """Return the sentence about the observations of a run without a usable ``run.json``."""
+        """Return what a message says about the observations of a run without a usable ``run.json``."""
         if not self.part_files():
             return ""
         return (
