@@ -128,7 +128,7 @@ def listed_keys(keys: Any) -> list[Any]:
 def listed_addresses(address: Any) -> list[str]:
     """Return one or several addresses as a list, each in the form of frames."""
     if isinstance(address, bytes | Mapping) or not isinstance(address, Iterable):
-        raise InputError(f"address must be a str or a list of them, got {address!r:.80}")
+        raise InputError(f"address must be a str or a list of str, got {address!r:.80}")
     return [parse_address(one) for one in ([address] if isinstance(address, str) else address)]
 
 

@@ -276,7 +276,7 @@ class Connection:
         if self._chain_id is not None:
             raise errors.LedgerChanged(
                 f"{asked}: expected chain id {self._chain_id}, as in earlier responses, got {chain_id}; {self.url} now "
-                "serves another ledger. Connect again to read it, and keep the results of the two apart"
+                "serves another ledger. Connect again to read it, and keep the results of the two ledgers apart"
             )
         self._chain_id = chain_id
 

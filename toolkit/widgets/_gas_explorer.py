@@ -306,7 +306,7 @@ class GasExplorer(FunctionForm):
         if last is not None and (draft.plan, draft.span) == _typed_versions(last):
             return last
         if not typed:
-            found.missing["span"] = "expected versions; 0:-1 is all of them"
+            found.missing["span"] = "expected versions, such as 0:-1 for all versions"
             return None
         plan: Any = validated(partial(parse_plan, typed), found, "span")
         if plan is None:

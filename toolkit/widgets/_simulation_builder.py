@@ -642,7 +642,7 @@ class SimulationBuilder(FunctionForm):
         how = "succeeded" if committed.success else "failed"
         words = f"It {how} at version {committed.version:,} with {plural(committed.gas_used, 'gas unit')}"
         if _has_keys(committed.signature) and not _has_keys(request.signature_to_send()):
-            words += ". Simulated without public keys: the accounts do not have those of the transaction now"
+            words += ". Simulated without public keys: the accounts' keys have since been rotated"
         self._show_simulation(dataclasses.replace(simulation, request=request), request, words)
 
     # what the form is about ------------------------------------------------------------------------------

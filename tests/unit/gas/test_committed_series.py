@@ -239,7 +239,7 @@ def test_a_way_that_comes_to_cost_what_another_does_is_a_step_with_a_doubt():
     [step] = analyse(two_ways((30, 60), (60, 60)), [at(200)]).steps
     assert (step.stratum, step.before, step.after) == ("way=A", 30, 60)
     assert step.uncertain == (
-        "its level on one side is that of another way, so its transactions may have stopped instead",
+        "another kind of transaction has the same gas on one side; this kind may have stopped instead",
     )
 
 

@@ -433,7 +433,7 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
             "a side has fewer than 8 observations": min(found.count_before, found.count_after) < levels.MIN_SIDE,
             "rounding can make a change of one gas unit": test.border,
             "neighbouring observations are correlated": _is_alike(line.model, found),
-            "its level on one side is that of another way, so its transactions may have stopped instead": test.joined,
+            "another kind of transaction has the same gas on one side; this kind may have stopped instead": test.joined,
             "the mix of transactions changes there too": mixed,
             "more may have happened in the gap without transactions around it": _is_long_gap(line.versions, *between),
         }

@@ -81,9 +81,9 @@ def run_study(
             except LedgerChanged as error:
                 raise RunStopped(
                     f"the run was stopped: {error}. {store.rows():,} observations of the run's ledger are stored in "
-                    f"{path}; those read since its last check are dropped. To continue, run the same study into the "
-                    "same folder when the node serves the run's ledger again; for the other ledger, choose another "
-                    "folder"
+                    f"{path}; those read since the ledger was last checked are dropped. To continue, run the same "
+                    "study into the same folder when the node serves the run's ledger again; for the other ledger, "
+                    "choose another folder"
                 ) from None
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(_stopped(store, named=out is not None)) from None

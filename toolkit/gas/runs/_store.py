@@ -319,7 +319,7 @@ class RunStore:
             # A run of an earlier version has fewer columns; missing columns are null.
             if {column.name for column in schema if column.required} <= set(frame.columns) < set(schema.names):
                 return rows_frame(schema, plain_columns(frame, list(frame.columns)))
-            why = f"its columns are not those of the {schema.name}"
+            why = f"its columns differ from the columns of the {schema.name}"
         except (ToolkitError, OSError, ValueError) as error:
             why = str(error)
         raise StudyError(
