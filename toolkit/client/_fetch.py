@@ -222,9 +222,10 @@ def fetch_views(
     Raises
     ------
     InputError
-        If the plan cannot be parsed or read, or a call is invalid at the head and at all of its versions: the function
-        does not exist, is not a view function, or takes other arguments. All calls are checked against the ABI before
-        anything is read. If a call is valid at some versions only, the other versions are failure rows.
+        If the plan cannot be parsed, the node has none of its versions, or a call is invalid at the head and at every
+        version: the function does not exist, is not a view function, or does not accept these arguments. All calls are
+        checked against the ABI before anything is read. If a call is valid at some versions only, the other versions
+        are failure rows.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -234,8 +235,9 @@ def fetch_views(
     Warns
     -----
     UserWarning
-        If a module cannot be looked up, the plan is clipped, or the type of a call changes. Without its module, a value
-        has the form of the node's JSON; the lookup is repeated at the end so that these rows are typed if possible.
+        If a module cannot be looked up, the plan is clipped to the readable versions, or the return type of a call
+        changes within it. Without its module, a value has the form of the node's JSON; the lookup is repeated at the
+        end so that these rows are typed if possible.
     FailedReadsWarning
         If every row failed (the warning gives the most common error), or if a response does not fit its type.
 

@@ -86,7 +86,7 @@ class Reads:
 
     @property
     def reconnect(self) -> Reconnect | None:
-        """A function and its arguments that reconnect to the node; None if it cannot be reconnected."""
+        """A function, and its arguments, that connect to the node again (as in a pickle); None if none can."""
         return None
 
     @property
@@ -215,7 +215,7 @@ class Reads:
         return max(ledger.oldest_version, self.probed_oldest or 0)
 
     def first_from(self, times: Sequence[datetime], ledger: LedgerState) -> list[int]:
-        """Return the first version at or after each time; -1 before the oldest version, head + 1 after the head."""
+        """Return the first version at or after each time: -1 if it may be pruned, head + 1 if it does not exist yet."""
 
         def blocks_of(versions: Sequence[int]) -> list[BlockInfo]:
             if len(versions) == 1:

@@ -19,7 +19,7 @@ class TransactionStore(ABC):
     @property
     @abstractmethod
     def node(self) -> Node:
-        """A node that serves the store."""
+        """A `Node` that reads from the store."""
 
     @abstractmethod
     def transactions(self, versions: Versions) -> TransactionFrames:

@@ -252,7 +252,7 @@ class Code:
             yield element
 
     def charge(self, parameter: str, times: int = 1) -> None:
-        """Charge a parameter of the gas schedule `times` times, for work that a VM charges and Python does not show."""
+        """Charge a parameter of the gas schedule `times` times, for work of a VM that the Python code does not show."""
         self.session.meter.charge(parameter, int(times))
 
     def type_name(self, argument: TypeArgument) -> str:
@@ -550,9 +550,9 @@ class StandInScript:
 def script(function: Callable[..., Any]) -> StandInScript:
     """Declare a script: code that is part of a transaction and runs once.
 
-    Embedded ledgers of this process run the function for transactions that have its `StandInScript.bytecode`: in a
-    simulated `toolkit.Script`, as the payload of a multisig account, or with `Ledger.commit`. Other bytecode is
-    rejected, as on a node.
+    Embedded ledgers in this process run the function whenever a transaction contains its `StandInScript.bytecode`: a
+    simulated `toolkit.Script`, the payload of a multisig account, or a script passed to `Ledger.commit`. Other bytecode
+    is rejected, as on a node.
 
     Parameters
     ----------
@@ -799,7 +799,7 @@ def _function(
             declared.add(kind)
         elif parameters:
             first = next(iter(parameters))
-            raise method.error(f"signer parameters come before the others: move {one} in front of {first}", one)
+            raise method.error(f"signer parameters must come before the others: move {one} in front of {first}", one)
         elif mark.is_view:
             raise method.error(f"a view is called without a signer: write {one}: address", one)
         else:

@@ -207,7 +207,8 @@ class ContractPackage(NamedTuple):
             needed = _package_with(module, _packages(ledger, address))
             if needed is None:
                 used = f"{wire_address(address)}::{module}"
-                raise InputError(f"{modules[0].wire_id} uses {used}, which is not published: publish it first")
+                user = next(one.wire_id for one in modules if (address, module) in one.uses)
+                raise InputError(f"{user} uses {used}, which is not published: publish {used} first")
             deps[address, needed] = None
         return cls(name, owner, definitions, modules, tuple(deps), code)
 

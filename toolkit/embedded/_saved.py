@@ -311,7 +311,7 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
         raise InputError(
             f"{name}: a saved ledger contains no code, and the classes of these contracts are missing: {parts}; pass "
             "the class of each revision: Ledger.load(path, contracts=[...]). In a new notebook, first run the "
-            "%%contract cells in order on a new Ledger(); the last class then includes the earlier ones"
+            "%%contract cells in order on a new Ledger(), then pass the last class: it includes the earlier revisions"
         )
     return [known[code] for code in modules]
 

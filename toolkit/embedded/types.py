@@ -153,7 +153,7 @@ def parse_abilities(text: str) -> tuple[str, ...]:
 
 
 class Address(str):
-    """An address that a contract reads, which equals any text of the same address, like ``@0xcafe`` in Move."""
+    """An address as contracts see it. It equals any string that spells the same address, as ``@0xcafe`` in Move."""
 
     __slots__ = ()
 
@@ -657,10 +657,8 @@ class Struct(Value):
             known = [parameter.__name__ for parameter in getattr(cls, "__parameters__", ())]
             unknown = [name for name in constraints if name not in known]
             if unknown:
-                raise InputError(
-                    f"struct {cls.__name__}: constraints must name its type parameters, {', '.join(known) or 'none'}; "
-                    f"got {unknown[0]!r}"
-                )
+                given = f"by type parameter ({', '.join(known)})" if known else "empty: it has no type parameters"
+                raise InputError(f"struct {cls.__name__}: constraints must be {given}; got {unknown[0]!r}")
             cls.move_constraints = {
                 name: tuple(sorted(parse_abilities(text), key=ABILITIES.index)) for name, text in constraints.items()
             }

@@ -120,7 +120,7 @@ class Waiver(FileModel):
     this or `source`.
     """
     source: Source | None = None
-    """Source whose calls need not be judged, such as committed; regressions of its calls still count."""
+    """Source whose calls need not be judged, such as ``committed``. Regressions of its calls still fail the gate."""
     reason: Annotated[str, Field(min_length=1)]
     """The reason, which is shown wherever the waiver applies."""
     expires: Annotated[date, BeforeValidator(_day)]

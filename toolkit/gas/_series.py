@@ -284,7 +284,7 @@ def call_order(frame: pd.DataFrame, calls: Sequence[str] | None) -> dict[str, in
     for label in [calls] if isinstance(calls, str) else calls:
         known = label if label in positions else shown.get(label)
         if known is None:
-            there = ", ".join(repr(visible(one, 40)) for one in list(positions)[:_MAX_NAMED]) or "none"
+            there = listed((repr(visible(one, 40)) for one in positions), _MAX_NAMED) or "none"
             raise InputError(f"calls: {visible(repr(label), 60)} is not the label of a call; the labels are: {there}")
         order[known] = positions[known]
     return order

@@ -652,7 +652,7 @@ class Run:
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
-        """Changes to gas schedule, configuration and code over the range of the committed transactions.
+        """Changes to the gas schedule, configuration and code over the versions of the committed transactions.
 
         The first column is ``node``; the others are as in `toolkit.timeline`. For a study without committed
         transactions, the frame is empty. ``attrs`` contains ``requests`` (number of reads) and ``unread`` (descriptions
@@ -735,9 +735,10 @@ class Run:
     def explain(self) -> str:
         """Describe each step (version, size and cause), then everything that is not a step or was not judged.
 
-        Views are judged between neighbouring observations; committed transactions within each stratum, at each change
-        to gas schedule, code or configuration. After the steps come growth, shifts in the mix of transactions, and what
-        could not be compared. The last lines name the calls that were not judged, such as simulations, with the reason.
+        Views are judged between neighbouring observations. Committed transactions are judged within each stratum, at
+        each change to the gas schedule, the code or the configuration. After the steps come growth, shifts in the mix
+        of transactions, and what could not be compared. The last lines name the calls that were not judged, such as
+        simulations, with the reason.
 
         Returns
         -------

@@ -55,8 +55,9 @@ def timeline(
     -------
     DataFrame, shape (changes, 13)
         One row per version and kind of change, sorted by version; the data dictionary describes the columns. ``attrs``
-        contains ``requests`` (number of reads), ``unread`` (descriptions of what could not be read), ``not_seen``, the
-        range with the times of both ends, and the modules.
+        contains ``requests`` (number of reads), ``unread`` (descriptions of what could not be read), ``not_seen`` (a
+        sentence on the reverted changes that the search cannot find), the range with the times of both ends, and the
+        modules.
 
     Raises
     ------

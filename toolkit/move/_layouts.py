@@ -39,7 +39,7 @@ class AbiSource(Protocol):
     """
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
-        """Return the ABI of a module (canonical address), or None if it is not available."""
+        """Return the ABI of a module, given its canonical address and name, or None if it is not available."""
         ...
 
 
@@ -60,7 +60,7 @@ class AbiMap(dict[tuple[str, str], "ModuleAbi"]):
         return cls({(module.address, module.name): module for module in modules})
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
-        """Return the ABI of a module (canonical address), or None if it is not in the map."""
+        """Return the ABI of a module, given its canonical address and name, or None if it is not in the map."""
         return self.get((address, name))
 
 

@@ -211,7 +211,7 @@ class Mark(StrEnum):
     CREATED = "created"
     CHANGED = "changed"
     DELETED = "deleted"
-    SAME = "written, the same"
+    SAME = "written, unchanged"
     WRITTEN = "written"
     """The earlier state is not known."""
 

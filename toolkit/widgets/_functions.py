@@ -722,7 +722,7 @@ class FunctionForm(Form):
         if self._call is not None:
             called, types = self._call.function, ", ".join(map(str, self._call.kinds))
             return f"Matches {called.abi.name}({types}) at version {called.abis.version:,}"
-        return "The node returns no ABI of this module: the arguments were not checked."
+        return "The node returned no ABI for this module, so the arguments were not checked."
 
     def _needs_look(self, *, good: bool, again: bool) -> bool:
         known = not self._look_errors and self._call is not None and all(self._call.type_arguments)

@@ -383,7 +383,9 @@ class GasExplorer(FunctionForm):
             raise InputError(f"the link does not fit this form: calls: {error!s:.200}") from None
         chosen = typed.get("chosen", self._blank.chosen)
         if chosen not in map(str, range(len(calls))):
-            raise InputError(f"the link does not fit this form: call {chosen!r:.40} is chosen, of {len(calls)}")
+            raise InputError(
+                f"the link does not fit this form: it chooses call {chosen!r:.40}, but has {len(calls)} calls"
+            )
         super()._restore(typed)
 
     def _made_backgrounds(self) -> list[Background]:

@@ -216,7 +216,7 @@ def view_pages(result: ViewResult, *, model: bool) -> dict[str, Html]:
     facts = html.pairs([("Gas used", html.number(result.gas_used, "gas units"))], "How it was read")
     note = html.model_note() if model and result.gas_used else ""
     if not result.types:
-        note = html.paragraph("The node returns no ABI of this module: types are as in JSON.")
+        note = html.paragraph("The node returned no ABI for this module: types are as in JSON.")
     return {"Value": html.page(value, facts, note), "Raw": html.code(result.raw, "The answer as JSON")}
 
 

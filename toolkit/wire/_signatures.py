@@ -1123,7 +1123,7 @@ def _chunks(data: bytes, size: int, rest: int, what: str) -> tuple[str, ...]:
 def _skip_auth_data(reader: Reader) -> tuple[int, int]:
     """Skip abstract authentication data; return the start and the end of the signature in it."""
     if (variant := reader.uleb128()) not in (0, 1):
-        raise SchemaError(f"unknown abstract authentication data {variant}")
+        raise SchemaError(f"expected variant 0 or 1 of abstract authentication data, got {variant}")
     reader.bytes()  # digest of the signing message
     length = reader.length()
     start = reader.position

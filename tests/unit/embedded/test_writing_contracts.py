@@ -44,7 +44,7 @@ MEMBERS = {
         "Shop.pay: parameter amount has a default value, which Move does not support: callers pass every argument (line 5)"
     ),
     "def pay(self, amount: u64, account: signer) -> None: ...": (
-        "Shop.pay: signer parameters come before the others: move account in front of amount (line 5)"
+        "Shop.pay: signer parameters must come before the others: move account in front of amount (line 5)"
     ),
     "def pay(account: signer) -> None: ...": (
         "Shop.pay: the first parameter must be self, without an annotation (line 5)"

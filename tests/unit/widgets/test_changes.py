@@ -109,7 +109,7 @@ def test_created_deleted_and_equal_state_says_so(simulation):
     ]
     page = compared(simulation, changes, ['{"a":"1"}', None, '{"a":"9"}'])
     kinds = re.findall(r'data-kind="([^"]*)"( open)?', page)
-    assert kinds == [("created", " open"), ("deleted", " open"), ("written, the same", "")]
+    assert kinds == [("created", " open"), ("deleted", " open"), ("written, unchanged", "")]
     assert "deleted 0xa 0x1::m::Gone a 9" in text(page)
 
 

@@ -256,7 +256,7 @@ def test_without_abis_the_node_itself_judges(memory, filled):
     """A node that offers no modules: the check says that nothing was checked, and the call is simulated."""
     memory.modules = 403
     assert filled.check()
-    assert "returns no ABI of this module" in filled._status.text
+    assert "returned no ABI for this module" in filled._status.text
     filled.simulate()
     assert filled.simulation is not None
 

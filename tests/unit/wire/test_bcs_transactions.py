@@ -169,7 +169,7 @@ def test_payloads_that_cannot_be_read_say_so(variant: bytes, text: str) -> None:
         (b"\x00\x01\x11\x40" + bytes(64), "expected 32 bytes of an ed25519 public key, got 1"),
         (b"\x01\x02\x11\x11\x00", "bytes of a multi-ed25519 key, got 2"),
         (b"\x04\x03\x01\x00\x20" + bytes(32) + b"\x01\x00\x01\x80", "expected 1 signatures, one per bit of the bitmap"),
-        (b"\x04\x05" + bytes(32) + b"\x01m\x01f\x02", "unknown abstract authentication data 2"),
+        (b"\x04\x05" + bytes(32) + b"\x01m\x01f\x02", "expected variant 0 or 1 of abstract authentication data, got 2"),
     ],
 )
 def test_authenticators_that_cannot_be_read_say_so(tail: bytes, text: str) -> None:

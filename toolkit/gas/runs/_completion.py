@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from msgspec import structs
 
+from toolkit._present.text import plural
 from toolkit.client._progress import progress_bar
 from toolkit.errors import NodeError, NodeUnreachable, SchemaError, StudyError
 from toolkit.frames._columns import plain_rows
@@ -139,7 +140,7 @@ def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDA
         shown = ", ".join(str(int(version)) for version in versions[:_MAX_NAMED])
         more = ", ..." if len(versions) > _MAX_NAMED else ""
         raise StudyError(
-            f"{store.path} is not complete: {len(versions):,} observations of {name!r} are {what} "
+            f"{store.path} is not a complete run: {plural(len(versions), 'observation')} of {name!r} {what} "
             f"(versions {shown}{more})"
         )
 
