@@ -80,7 +80,7 @@ def test_every_call_is_judged_and_explain_says_what_happened(run):
     assert "from version 333 to 489; that is not a step" in text  # and not across the upgrade at 503
     assert "that is not a step" in text
     assert (
-        "transfer: use changed between versions 891 and 892, which is not a step: 1 new slot from 47 to 100 %" in text
+        "transfer: usage changed between versions 891 and 892, which is not a step: 1 new slot from 47 to 100 %" in text
     )
     assert "unexplained" not in text
 

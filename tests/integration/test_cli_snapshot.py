@@ -216,7 +216,7 @@ def test_a_run_of_fixed_versions_says_so(project, command):
         (
             "ledger_version = 3510",
             "ledger_version = 9000000",
-            "the before side was read at version 9000000, above the run",
+            "the snapshot was taken at version 9000000, above the run",
         ),
         ('"price" = 36\n', "", "could not judge: price: only on the after side"),
         ('"price" = 36', '"price" = { fails = "x" }', "could not judge: price: failed before, so it has no baseline"),

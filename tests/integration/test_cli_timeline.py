@@ -28,7 +28,7 @@ def test_a_change_is_a_line_with_its_date_and_words(timeline):
     first, *changes, last = out.splitlines()
     assert (code, err) == (0, "")
     assert first.startswith("versions 2000 to 4000 on http://127.0.0.1:")
-    assert ": 3 changes of gas schedule, configuration and the code of 0xfa17::vault, 0xde5c::desk (" in first
+    assert ": 3 changes to the gas schedule, the configuration and the code of 0xfa17::vault, 0xde5c::desk (" in first
     assert changes == [
         "  at version 2252 (2026-03-23), code: upgraded module 0xfa17::vault (added preview)",
         (
@@ -40,7 +40,9 @@ def test_a_change_is_a_line_with_its_date_and_words(timeline):
             "every one x10"
         ),
     ]
-    assert last.startswith("note: changes of gas schedule or configuration that were reverted between two")
+    assert last.startswith(
+        "note: changes to the gas schedule or configuration are missed if they were reverted between two"
+    )
 
 
 def test_the_progress_bar_can_be_left_out(timeline, monkeypatch):

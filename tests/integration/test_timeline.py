@@ -292,7 +292,7 @@ def test_a_module_that_nobody_has_is_unread():
     found = found_in(embedded.Ledger(), ["0xba5e::bass"])
     assert found.changes == ()
     assert timeline_frame(found).attrs["unread"] == [
-        "the code of 0xba5e::bass: no package of its address contains it at the versions read"
+        "the code of 0xba5e::bass: no package at its address contains it at the versions read"
     ]
 
 

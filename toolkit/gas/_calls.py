@@ -46,10 +46,7 @@ _KINDS_OF = {
     **dict.fromkeys(("versions", "success"), ("committed",)),
 }
 _FIELD = re.compile(r"(?:ViewFunction|EntryFunction|SimulationRequest)\.(\w+)(?:\.(\d+))?: ")
-_RANGE = (
-    'committed transactions are read in pages of 100: expected a range such as "0:-1", or "0:-1/200" for a sample of '
-    "200 evenly spaced pages"
-)
+_RANGE = 'expected a range such as "0:-1", or "0:-1/200" for a sample of 200 evenly spaced pages of 100 transactions'
 # Octas per gas unit of a study's simulations. It is fixed, because the storage fee in gas units depends on it.
 _STUDY_PRICE = 100
 
@@ -58,38 +55,40 @@ class CallFields(FileModel):
     """The keys of a call; exactly one of `view`, `simulate` and `committed` names its function."""
 
     label: str = ""
-    """Name in frames and reports; by default the module and function, plus what distinguishes its calls."""
+    """Name in frames and reports. By default, the module and function, plus what tells calls of one function apart."""
     view: str | None = None
     """A view function, read at every version of the plan."""
     simulate: str | None = None
-    """An entry function, simulated at the head, whatever the plan."""
+    """An entry function, always simulated at the head, whatever the plan."""
     committed: str | None = None
     """An entry function whose committed transactions are read, successful or not."""
     type_arguments: tuple[str, ...] = ()
-    """Move types of a view or simulation. For committed transactions, only calls with these types are observed."""
+    """Type arguments of a view or simulation. For committed transactions, only calls with these types are observed."""
     arguments: tuple[Any, ...] = ()
-    """Arguments of a view or simulation, encoded by its ABI."""
+    """Arguments of a view or simulation, encoded according to the function's ABI."""
     sender: str | None = None
     """Account that sends the simulated transaction; no key is needed. For committed transactions, only calls by this
     account are observed."""
     fee_payer: str | None = None
     """Account that pays for a simulation; 0x0 charges nobody."""
     gas_unit_price: Annotated[int, Field(ge=0)] = _STUDY_PRICE
-    """Octas per gas unit of a simulation. It is fixed, because storage costs fewer gas units at a higher price."""
+    """Octas per gas unit of a simulation. Fixed, because storage costs fewer gas units at a higher price."""
     max_gas_amount: Annotated[int, Field(ge=0)] | None = None
-    """Maximum gas units of a simulation; by default what the sender can afford."""
+    """Maximum gas units of a simulation. Defaults to what the sender can afford."""
     versions: str | None = None
-    """Range of committed transactions, such as "1000:1999"; by default the range of the study's versions. Of
-    "0:-1/200", 200 evenly spaced pages of 100 transactions are read, and more around each change of the timeline."""
+    """Range of committed transactions, such as "1000:1999". Defaults to the range of the study's versions. For
+    "0:-1/200", 200 evenly spaced pages of 100 transactions are read, and further pages around each change in the
+    timeline.
+    """
     success: bool | None = None
-    """Observe only committed transactions that succeeded (true) or failed (false); by default both."""
+    """Observe only committed transactions that succeeded (true) or failed (false). By default, both are observed."""
     thresholds: Threshold | None = None
     """How much more gas this call may use before a comparison fails, instead of the study's thresholds."""
 
     @model_validator(mode="before")
     @classmethod
     def _without_earlier_keys(cls, given: Any) -> Any:
-        """Return a call with the key that replaced one of an earlier version."""
+        """Return a call in which the current key replaces the one that earlier versions used."""
         if isinstance(given, dict) and "resimulate" in given:
             given = {**given, "committed": given["resimulate"]}
             del given["resimulate"]
@@ -98,12 +97,12 @@ class CallFields(FileModel):
     @field_validator("arguments", mode="before")
     @classmethod
     def _hex_for_bytes(cls, arguments: Any) -> Any:
-        """Return arguments with bytes as hex, as nodes accept them, so that a study can be written as text."""
+        """Return arguments with bytes as hex, which nodes accept and which can be written in a study file."""
         return wire_argument(list(arguments)) if isinstance(arguments, list | tuple) else arguments
 
     @property
     def kind(self) -> str:
-        """The key that names the function."""
+        """The key that names the function: ``view``, ``simulate`` or ``committed``."""
         return next(name for name in KINDS if getattr(self, name) is not None)
 
     @property
@@ -113,28 +112,28 @@ class CallFields(FileModel):
 
     @property
     def function(self) -> str:
-        """The function that is called."""
+        """The id of the called function."""
         return str(getattr(self, self.kind))
 
     @property
     def reads_committed(self) -> bool:
-        """Whether committed transactions are read."""
+        """Whether the call observes committed transactions."""
         return self.committed is not None
 
 
 class Call(CallFields):
-    """One call of a study, checked as a whole. Its keys are those of `CallFields`."""
+    """One call of a study, with the keys of `CallFields` checked against each other."""
 
     _default_label: str = PrivateAttr("")
 
     @property
     def name(self) -> str:
-        """The label; by default, the label that `read_calls` gave it among the calls of its study."""
+        """The label; by default, the one that `read_calls` chose to tell the study's calls apart."""
         return self.label or self._default_label or default_labels([self.called])[0]
 
     @property
     def called(self) -> Called:
-        """What its default label is derived from."""
+        """The properties from which the default label is derived."""
         arguments = tuple(one if isinstance(one, str) else compact_json(one) for one in self.arguments)
         return Called(self.function, self.type_arguments, arguments, self.sender or "", self.kind, self.fingerprint)
 
@@ -142,12 +141,12 @@ class Call(CallFields):
     def _consistent(self) -> Self:
         named = [name for name in KINDS if getattr(self, name) is not None]
         if len(named) != 1:
-            raise ValueError(f"give exactly one of {', '.join(KINDS)}; got {named or 'none'}")
+            raise ValueError(f"give exactly one of {', '.join(KINDS)}; got {' and '.join(named) or 'none'}")
         if self.simulate is not None and self.sender is None:
             raise ValueError('`sender`: a simulation requires one, such as sender = "0xa11ce"; no key is needed')
         for key, kinds in _KINDS_OF.items():
             if key in self.model_fields_set and named[0] not in kinds and getattr(self, key) not in (None, ()):
-                raise ValueError(f"`{key}`: only {' and '.join(kinds)} calls have this key")
+                raise ValueError(f"`{key}`: only {' and '.join(kinds)} calls can have this key")
         for key, read in (("versions", lambda: self.own_range), ("sender", lambda: self.only_sender)):
             try:
                 read()
@@ -211,7 +210,7 @@ class Call(CallFields):
         Parameters
         ----------
         sender : str
-            Its sender, in canonical form.
+            Sender of the transaction, in canonical form.
         transaction : UserTransaction
         """
         if self.success is not None and transaction.success is not self.success:
@@ -227,13 +226,13 @@ class Call(CallFields):
         return False
 
     def document(self) -> dict[str, Any]:
-        """Return the call as in a study file, with the defaults that apply to it written out."""
+        """Return the call as it would appear in a study file, with all applicable defaults written out."""
         left_out = {name for name, kinds in _KINDS_OF.items() if kinds == ("simulate",) and self.simulate is None}
         return self.model_dump(mode="json", exclude_none=True, exclude=left_out) | {"label": self.name}
 
     @classmethod
     def of(cls, call: Any, label: str = "") -> Call:
-        """Return a call from any form of the Python interface.
+        """Return a call from any form that the Python interface accepts.
 
         Parameters
         ----------
@@ -244,7 +243,7 @@ class Call(CallFields):
         Raises
         ------
         InputError
-            If it is none of these, or is a simulation that a study cannot describe.
+            If `call` has another type, or is a simulation that a study cannot describe.
         """
         if isinstance(call, Call):
             return call.model_copy(update={"label": label}) if label else call
@@ -272,7 +271,10 @@ class Call(CallFields):
         call = cls(label=label, simulate=payload.function, gas_unit_price=price, **own)
         made = call.request
         if isinstance(made, SimulationRequest) and made.replace(gas_unit_price=request.gas_unit_price) != request:
-            raise InputError("a study's simulation can have only sender, fee_payer, gas_unit_price and max_gas_amount")
+            raise InputError(
+                "a simulation in a study can set only sender, fee_payer, gas_unit_price and max_gas_amount; "
+                "for other options use node.simulate"
+            )
         return call
 
 
@@ -287,9 +289,9 @@ class Grid(FileModel):
     arguments: tuple[tuple[Any, ...], ...] | None = None
     """A list of argument lists, such as [["alice"], ["bob"]]."""
     type_arguments: tuple[tuple[str, ...], ...] | None = None
-    """A list of lists of Move types."""
+    """A list of type argument lists, such as [["0x1::aptos_coin::AptosCoin"]]."""
     sender: tuple[str, ...] | None = None
-    """A list of accounts that send the simulated transaction."""
+    """A list of accounts, each of which sends the transaction."""
 
     @model_validator(mode="after")
     def _not_empty_and_bounded(self) -> Grid:
@@ -303,7 +305,7 @@ class Grid(FileModel):
 
     @property
     def axes(self) -> dict[str, tuple[Any, ...]]:
-        """The lists that are given, by the call key that they set."""
+        """The lists that the grid contains, keyed by the call key that each of them sets."""
         return {name: values for name in Grid.model_fields if (values := getattr(self, name)) is not None}
 
 
@@ -311,8 +313,8 @@ class CallEntry(CallFields):
     """One ``[[call]]`` of a study file: a call, or a grid of calls."""
 
     grid: Grid | None = None
-    """Lists of arguments, type arguments and senders; every combination becomes a call. The label may contain
-    {arguments}, {arguments.0}, {type_arguments}, {sender}; without them the values are appended to it.
+    """Lists of arguments, type arguments and senders; every combination becomes a call. The label may contain the
+    placeholders {arguments}, {arguments.0}, {type_arguments} and {sender}; otherwise the values are appended to it.
     """
 
 
@@ -322,10 +324,10 @@ def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
     Parameters
     ----------
     place : str
-        Place of the entry, for messages.
+        Where the entry is, for error messages.
     entry : Call, ViewFunction, SimulationRequest or mapping
     label : str, optional
-        The label, if the entry has none.
+        Label to use if the entry does not set one.
 
     Returns
     -------
@@ -347,7 +349,7 @@ def _combined(entry: CallEntry) -> tuple[Call, ...]:
     axes = entry.grid.axes if entry.grid else {}
     fields = {name: getattr(entry, name) for name in entry.model_fields_set - {"grid"}}
     if twice := sorted(axes.keys() & fields.keys()):
-        raise InputError(f"`{twice[0]}` is in both the call and its grid; give it once")
+        raise InputError(f"`{twice[0]}` is set in both the call and its grid; set it in only one of them")
     points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
     labels = [_label(entry.label, point) for point in points] if entry.label else [""] * len(points)
     if entry.label and len(set(labels)) < len(labels):  # values that were shortened may be equal
@@ -359,7 +361,7 @@ def _combined(entry: CallEntry) -> tuple[Call, ...]:
 
 
 def _label(label: str, point: Mapping[str, Any]) -> str:
-    """Return the label of a combination: with filled placeholders, or followed by the values."""
+    """Return the label of one grid combination: with its placeholders filled in, or followed by the values."""
     filled = label
     for name, values in point.items():
         filled = filled.replace(f"{{{name}}}", _spelt(values))
@@ -376,11 +378,11 @@ def _spelt(value: Any) -> str:
 
 
 def _entries(calls: Any) -> Iterator[tuple[str, Any, str]]:
-    """Yield (place, call, label) of calls in any of the accepted forms."""
+    """Yield ``(place, call, label)`` for calls in any of the accepted forms."""
     if isinstance(calls, Mapping):
         for label, call in calls.items():
             if not isinstance(label, str):
-                raise StudyError(f"calls: a label must be text, got {label!r}")
+                raise StudyError(f"calls: expected a string as the label, got {label!r}")
             yield f"call {label!r}", call, label
     elif isinstance(calls, Sequence) and not isinstance(calls, str):
         for number, call in enumerate(calls, start=1):
@@ -396,9 +398,9 @@ def read_calls(calls: Any) -> tuple[Call, ...]:
     for place, entry, label in _entries(calls):
         made += [(place, call) for call in expanded(place, entry, label)]
         if len(made) > _MAX_CALLS:
-            raise StudyError(f"{place}: a study has at most {_MAX_CALLS:,} calls; split it into several studies")
+            raise StudyError(f"{place}: a study can have at most {_MAX_CALLS:,} calls; split it into several studies")
     if not made:
-        raise StudyError("a study must have at least one call; write [[call]] above each")
+        raise StudyError("a study must have at least one call; in a study file, write [[call]] above each one")
     _all_differ([(place, call) for place, call in made if call.label], "label", lambda call: call.label)
     _all_differ(made, "request", lambda call: call.fingerprint)
     unnamed = [call.called for _, call in made if not call.label]
@@ -407,9 +409,10 @@ def read_calls(calls: Any) -> tuple[Call, ...]:
 
 
 def other_names(calls: Sequence[Call]) -> dict[str, str]:
-    """Return the label of each call by its function, if no other call uses the function and the label is unique.
+    """Map functions that only one call uses to the label of that call.
 
-    A waiver, a limit or a snapshot may name a call in this way, as earlier versions of the toolkit did.
+    A waiver, a limit or a snapshot may name a call by its function, as earlier versions of the toolkit did. A function
+    that is also the label of a call is left out.
     """
     labels, often = {call.name for call in calls}, Counter(call.function for call in calls)
     return {one.function: one.name for one in calls if often[one.function] == 1 and one.function not in labels}
@@ -421,6 +424,6 @@ def _all_differ(made: list[tuple[str, Call]], what: str, read: Callable[[Call], 
     for place, call in made:
         if read(call) in seen:
             other = seen[read(call)]
-            among = f"{place}: two calls of its grid have the same {what}, {call.name!r}"
+            among = f"{place}: two calls in its grid have the same {what}, {call.name!r}"
             raise StudyError(among if other == place else f"{place} has the same {what} as {other}")
         seen[read(call)] = place

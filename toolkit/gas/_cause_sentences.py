@@ -1,4 +1,4 @@
-"""Sentences about causes: the evidence of steps and of timelines, how gas schedules differ, and rows of steps."""
+"""Sentences about causes: the evidence for steps, the changes in timelines, and how gas schedules differ."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _MAJORITY = 0.5
 
 
 def evidence_text(evidence: findings.Evidence) -> str:
-    """Return why a step happened."""
+    """Return the evidence for a step's cause as text."""
     if isinstance(evidence, str):
         return evidence
     if isinstance(evidence, findings.BetweenVersions):
         return _between_text(evidence)
     what = "; and it ".join(" and ".join(map(fact_text, facts)) for facts in evidence.found.values())
-    return f"{transaction_text(evidence.transaction)} {what or 'wrote nothing that explains it'}"
+    return f"{transaction_text(evidence.transaction)} {what or 'wrote nothing that explains the step'}"
 
 
 _COMPARED = {Cause.SCHEDULE: "the gas schedule", Cause.CODE: "modules and packages", Cause.CONFIG: "the feature flags"}
@@ -55,7 +55,7 @@ def _between_text(evidence: findings.BetweenVersions) -> str:
         what = " and ".join(fact_text(fact) for facts in evidence.found.values() for fact in facts)
         return f"in between, the ledger {what}{f' ({missing})' if missing else ''}"
     if missing:
-        return f"nothing that was read differs between the two versions; {missing}"
+        return f"everything that could be read is the same at both versions; {missing}"
     change = evidence.schedule
     words = schedule_words(change.before, change.after) if change else ""
     schedule = f"the prices of the gas schedule ({words})" if change else "the gas schedule"
@@ -90,12 +90,12 @@ def fact_text(fact: findings.Fact) -> str:  # noqa: PLR0911 - one return for eac
 
 
 def facts_text(facts: Iterable[findings.Fact] | str) -> str:
-    """Return what a change in a timeline did; a stored timeline contains it as text."""
+    """Describe a change in a timeline; in a stored timeline, the description is text already."""
     return facts if isinstance(facts, str) else " and ".join(map(fact_text, facts))
 
 
 def transaction_text(by: findings.Transaction) -> str:
-    """Return the version of a transaction, what it called, and its sender."""
+    """Return the version, called function and sender of a transaction as text."""
     payload = str(by.payload_type or "").removesuffix("_payload").replace("_", " ")
     what = by.function or (f"a {payload}" if payload else by.type)
     who = f" by {by.sender}" if by.sender else ""
@@ -103,7 +103,7 @@ def transaction_text(by: findings.Transaction) -> str:
 
 
 def _flags_text(word: str, flags: frozenset[int]) -> str:
-    names = [f"{number} {feature_name(number) or '(a flag not known by name)'}" for number in sorted(flags)]
+    names = [f"{number} {feature_name(number) or '(unknown flag)'}" for number in sorted(flags)]
     return f"switched {word} feature flag{'s' if len(names) > 1 else ''} {_names(names)}"
 
 
@@ -144,7 +144,7 @@ def _upgrade_text(fact: findings.PackageUpgrade) -> str:
 
 
 def _state_text(fact: findings.StateChange) -> str:
-    """Return resources by type and table items by key, what was written before what was deleted."""
+    """List resources by type and table items by key: first those written, then those deleted."""
     texts = []
     for verb, deleted in (("wrote", False), ("deleted", True)):
         named = [_written_text(one) for one in fact.written if one.deleted is deleted]
@@ -172,7 +172,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 def causes_text(changes: Sequence[findings.Change]) -> str:
-    """Return what changes in the timeline did, as the explanation of a step of committed transactions."""
+    """Describe changes in the timeline as the explanation of a step of committed transactions."""
     if not changes:
         return "the gas schedule, the code and the configuration are the same before and after"
     texts = [_change_text(change) for change in changes[:_MAX_LISTED]]
@@ -185,24 +185,24 @@ def causes_text(changes: Sequence[findings.Change]) -> str:
 def _change_text(change: findings.Change) -> str:
     what = facts_text(change.what)
     if not change.exact:
-        return f"a change between versions {change.version_before} and {change.ledger_version} {what}"
+        return f"a transaction between versions {change.version_before} and {change.ledger_version} {what}"
     if change.transaction is None:
-        return f"a change at version {change.ledger_version} {what}"
+        return f"transaction {change.ledger_version} {what}"
     return f"{transaction_text(change.transaction)} {what}"
 
 
 def unread_text(unread: findings.Unread | str) -> str:
-    """Return what could not be read in the search for a timeline."""
+    """Describe something that could not be read while searching for a timeline."""
     if isinstance(unread, str):
         return unread
     return f"{unread.name}{' ' if unread.versions else ''}{unread.versions}: {unread.why}"
 
 
 def not_seen_text(initial: int) -> str:
-    """Return what the search for a timeline cannot find."""
+    """Describe the changes that the search for a timeline cannot find."""
     return (
-        "changes of gas schedule or configuration that were reverted between two of the first "
-        f"{initial} versions read cannot be found"
+        "changes to the gas schedule or configuration are missed if they were reverted between two of the "
+        f"first {initial} versions read"
     )
 
 
@@ -210,7 +210,7 @@ def not_seen_text(initial: int) -> str:
 
 
 def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
-    """Return how two gas schedules differ: ``459 of 512 parameters changed, every one x10``, or parameters by name."""
+    """Describe the difference of two gas schedules, such as ``459 of 512 parameters changed, every one x10``."""
     common = before.entries.keys() & after.entries.keys()
     parts = []
     if ratios := changed_ratios(before, after):
@@ -250,5 +250,5 @@ def step_row(step: Step, explanation: findings.Explanation | None) -> dict[str, 
 
 
 def steps_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return rows as the steps frame; missing fields are null."""
+    """Return a steps frame from rows; missing fields are null."""
     return frame_of_rows(STEPS, rows)

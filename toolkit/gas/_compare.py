@@ -61,13 +61,13 @@ class Side:
     Attributes
     ----------
     name : str
-        The path, if the side was given as one.
+        Name for messages: a path or ``run.at(N)``; empty for other frames.
     last : DataFrame
         The last observation of each call and source.
     study : Study or None
-        The study of a run.
+        The study of the run, if the side is one.
     notes : tuple of str
-        Reasons why the side is less certain than it seems.
+        Caveats, such as views that changed after they were last read.
     later : frozenset of (str, str, str)
         Fingerprint, label and node of simulations of the run that were made after the requested version.
     run : Run or None
@@ -99,15 +99,15 @@ class Comparison:
         One row per call and source, sorted by label: ``kind``, gas on each side in gas units, the change in gas units
         and in percent of the baseline, success, error codes, and the split of gas if it is known. For two runs, a
         committed call has one row for all its transactions and one per ``stratum`` (kind of transaction), with 95 %
-        bounds on the change. The after mean is weighted by the shares of the strata on the before side, unless usage
-        changed with the code. ``cause`` and ``explanation`` come from the steps between the two versions, if a run has
-        them.
+        bounds on the change. The after mean is weighted by the shares of the strata on the before side, unless both
+        these shares and the code changed. ``cause`` and ``explanation`` come from the steps between the two versions,
+        if a run has them.
     warnings : tuple of str
         Differences that make the two sides hard to compare, such as different node builds.
     names : tuple of str
         Names of the two sides.
     study : Study or None
-        The study of the after side, if the side is a run; `gate` judges all calls that it names.
+        The study of the after side, if the side is a run; `gate` judges every call that the study names.
     left_out : tuple of (str, str)
         Label and node of each simulation that is excluded because it was made after a requested version.
     unlike : mapping of str to str
@@ -164,7 +164,7 @@ class Comparison:
 
     @property
     def unreachable(self) -> pd.DataFrame:
-        """Calls that cannot be compared: one side has no result, or too few transactions in a stratum."""
+        """Calls that cannot be compared, because a side has no result or too few transactions in a stratum."""
         return self._of(Kind.UNREACHABLE)
 
     @property
@@ -238,8 +238,8 @@ class Comparison:
         rules : Rules
         today : date, optional
         max_age : timedelta, optional
-            Maximum age of observations up to the head of the after run. Unlimited by default; an age of a day or more
-            is noted.
+            Maximum age of what the after run read up to the head. Unlimited by default, but an age of a day or more is
+            noted.
         """
         age = None if self.after is None else self.after.age
         limit = MAX_AGE if max_age is None else max_age
@@ -263,8 +263,8 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     """Compare the last observation of each call on two sides, and committed calls by stratum.
 
     For committed transactions of two runs, `compare` uses the transactions that ran under the newest code and schedule
-    of each side, and compares their mean and each stratum. A transaction that both sides contain counts for the before
-    side only. For other inputs, only the last transaction is compared.
+    of each side, and compares their mean gas, overall and in each stratum. A transaction that both sides contain counts
+    only for the side that ends earlier. For other inputs, only the last transaction is compared.
 
     Parameters
     ----------
@@ -292,9 +292,9 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     Warns
     -----
     UserWarning
-        If the node builds or the chains of the two sides differ, if a run is not complete, if a version is between two
-        observations that differ, if simulations are excluded because they were made after a requested version, or if
-        sources are mixed.
+        If the node builds or the chains of the two sides differ, if a run is not complete, if a requested version lies
+        between two observations that differ, if simulations are excluded because they were made after a requested
+        version, or if sources are mixed.
 
     Examples
     --------
@@ -313,7 +313,7 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
 
 
 def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
-    """Like `compare`, but only store the warnings instead of emitting them."""
+    """Like `compare`, but store the warnings without emitting them."""
     sides = first, last = _read_side(before), _read_side(after)
     pair = _sources(source)
     frames = [
@@ -352,11 +352,11 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
 
 
 def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: bool) -> Iterator[tuple[str, str]]:
-    """Yield why the sides of a node cannot be judged; each node by itself if a side has several."""
+    """Yield ``(node, reason)`` for each node whose two sides cannot be judged."""
     if not several and any(frame.empty for frame in frames):
         return
     incomplete = [
-        f"the run of the {name} side is not complete; run its study into the folder again"
+        f"the run on the {name} side is not complete; run its study into the folder again"
         for name, side in zip(("before", "after"), sides, strict=True)
         if side.run and not side.run.complete
     ]
@@ -368,11 +368,11 @@ def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: b
 
 _APART = "the two sides come from different {what} ({{before}}; {{after}}), which may explain different gas"
 _NODES, _CHAINS = _APART.format(what="nodes"), _APART.format(what="chains")
-_MODELS = "one side is from the embedded node, whose gas is a model and cannot be compared with that of a Move VM"
+_MODELS = "one side is from the embedded node, whose gas is a model and cannot be compared with a Move VM's"
 
 
 def _identity(side: pd.DataFrame) -> dict[str, str]:
-    """Return what identifies the gas of a side, keyed by the reason to give if the other side differs."""
+    """Return what must be equal on both sides, keyed by the reason to give if it differs."""
     found = {
         _NODES: {"this machine" if is_local(node) else NETWORKS.get(node, node) for node in side["node"]},
         _CHAINS: set(side["chain_id"].dropna().astype(str)),
@@ -384,7 +384,7 @@ def _identity(side: pd.DataFrame) -> dict[str, str]:
 def is_local(node: str) -> bool:
     """Return whether a node is the embedded node or has a URL on this machine.
 
-    Such a name does not identify a ledger: it is whatever ledger runs there at the time, often on a free port.
+    Such a name does not identify a ledger, because different ledgers may run there at different times.
     """
     return _LOCAL.fullmatch(NETWORKS.get(node, node)) is not None
 
@@ -405,14 +405,14 @@ def _one_ledger(before: Run | None, after: Run | None) -> bool:
 
 
 def _other_ledgers(before: Run, after: Run) -> list[str]:
-    """Return the nodes that are known to have served two ledgers: another transaction is at the same version."""
+    """Return the nodes known to have served two ledgers, with different transactions at the same version."""
     anchors = {plan.node: plan.anchor for plan in after.record.nodes}
     pairs = {plan.node: (plan.anchor, anchors.get(plan.node)) for plan in before.record.nodes}
     return sorted(node for node, (a, b) in pairs.items() if a and b and a.version == b.version and a != b)
 
 
 def _of_ways(row: dict[str, Any], sides: Sequence[Side]) -> list[dict[str, Any]]:
-    """Return the mean cost of a call's committed transactions, and the cost by way; the row itself if not known."""
+    """Return rows for a call's committed transactions, overall and by stratum, or only `row` if they are not known."""
     if row["source"] != Source.COMMITTED or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
         return [row]
     regimes = [_newest_regime(row, side) for side in sides]
@@ -429,7 +429,7 @@ def _of_ways(row: dict[str, Any], sides: Sequence[Side]) -> list[dict[str, Any]]
         else:
             one = one[one["ledger_version"] > ends[1]]
     if one.empty or two.empty:
-        why = "the after side has no transactions that the before side lacks"
+        why = "the after side has no transactions beyond those on the before side"
         return [row | {"stratum": ALL_TRANSACTIONS, "kind": Kind.UNREACHABLE, "not_judged": why}]
     same_code = one_ledger and started == latest
     return [row | _way_columns(way) for way in compare_sides(one, two, same_code=same_code)] or [row]
@@ -438,7 +438,7 @@ def _of_ways(row: dict[str, Any], sides: Sequence[Side]) -> list[dict[str, Any]]
 def _newest_regime(row: Mapping[str, Any], side: Side) -> tuple[pd.DataFrame, int] | None:
     """Return a call's transactions under the newest code and schedule of a side, and the version of the newest change.
 
-    None if the changes are not known.
+    Return None if the changes are not known.
     """
     calls = side.run.record.committed_series if side.run and side.run.complete else ()
     mine = [call for call in calls if call.fingerprint == row["fingerprint"]]
@@ -458,7 +458,7 @@ def _newest_regime(row: Mapping[str, Any], side: Side) -> tuple[pd.DataFrame, in
 
 
 def _way_columns(one: WayDifference) -> dict[str, Any]:
-    """Return the columns of a row that are of one way, or of all."""
+    """Return the columns of a row that describe one stratum, or all strata together."""
     row: dict[str, Any] = {"stratum": one.stratum, "not_judged": one.not_judged or None, "value_changed": None}
     row |= {"change_low": one.low, "change_high": one.high, "change": None, "change_percent": None}
     for side, way in (("before", one.before), ("after", one.after)):
@@ -469,7 +469,7 @@ def _way_columns(one: WayDifference) -> dict[str, Any]:
             columns |= {part: round(float(way.rows[part].mean())) for part in _SPLIT if part in way.rows.columns}
         row |= {f"{name}_{side}": value for name, value in columns.items()}
     if one.failing is not None:
-        row["vm_status_after"] = f"{one.failing[1]:.0%} of the transactions, {one.failing[0]:.0%} before"
+        row["vm_status_after"] = f"{one.failing[1]:.0%} of transactions fail, {one.failing[0]:.0%} did before"
     if one.before is None or one.after is None:
         return row | {"kind": Kind.ADDED if one.before is None else Kind.REMOVED}
     row["change"] = row["gas_after"] - row["gas_before"]
@@ -501,7 +501,7 @@ def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, 
 
 
 def _sources(source: Any) -> tuple[str | None, str | None]:
-    """Return the source of each side that is compared; None for all."""
+    """Return the source to compare on each side; None for all sources."""
     if source is None:
         return None, None
     pair = (source, source) if isinstance(source, str) else source
@@ -575,7 +575,7 @@ def _read_side(side: Any) -> Side:
         return found
     missing = [name for name in EARLIER_COLUMNS if name not in side.columns]
     if missing:
-        raise InputError(f"compare needs observation frames; columns {missing} are missing")
+        raise InputError(f"compare needs observation frames; missing columns: {listed(missing, _MAX_NAMED)}")
     return Side("", last_observations(side))
 
 
@@ -584,7 +584,7 @@ def _side_of_run(run: Run, name: str) -> Side:
 
 
 def _side_at(run: Run, name: str, version: int, last: pd.DataFrame) -> Side:
-    """Return a run at a version, with the last observations of then."""
+    """Return a run at a version as a side; `last` holds the last observations up to that version."""
     observations = run.observations
     simulations = observations[observations["source"] == Source.SIMULATE]
     rows = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]
@@ -593,7 +593,7 @@ def _side_at(run: Run, name: str, version: int, last: pd.DataFrame) -> Side:
 
 
 def _side_of_frame(frame: pd.DataFrame) -> Side | None:
-    """Return a frame of `Run.at` as a side with its run, or None for other frames and for changed observations."""
+    """Return a frame from `Run.at` as a side with its run, or None for other frames and for modified observations."""
     about = frame.attrs.get(AT_VERSION)
     if not isinstance(about, dict):
         return None
@@ -614,14 +614,14 @@ def _side_of_path(path: str) -> Side:
     try:
         there = checked_path(path).exists()
     except OSError as error:
-        raise InputError(f"{shorten(path)}: not the folder of a run: {error.strerror}") from None
+        raise InputError(f"{shorten(path)}: not a run folder: {error.strerror}") from None
     found = None if there else _AT_VERSION.fullmatch(path)  # the name of a folder may contain an @
     if found is None:
         return _side_of_run(Run.load(path), path)
     if not _VERSION.fullmatch(found[2]):
         raise InputError(
             f"{shorten(path)}: expected a ledger version after the @, a whole number such as {found[1]}@1000, "
-            f"got {shorten(found[2])}; for the end of the run, give only the folder"
+            f"got {shorten(found[2])}; to compare the end of the run, give only the folder"
         )
     run, version = Run.load(found[1]), int(found[2])
     last, head = run.at(version), _head(run)
@@ -632,20 +632,20 @@ def _side_of_path(path: str) -> Side:
     if version > head:
         raise StudyError(
             f"{shorten(path)}: the run has no data for version {version}: the head was {head} when it was read; "
-            f"give a version up to {head}, or only the folder for the end of the run"
+            f"give a version up to {head}, or only the folder to compare the end of the run"
         )
     return _side_at(run, path, version, last)
 
 
 def _head(run: Run) -> int:
-    """Return the newest ledger version that the nodes of a run had when they answered."""
+    """Return the highest head that the nodes of a run reported."""
     heads = run.observations["head_version"].dropna()
     planned = max(plan.head for plan in run.record.nodes)
     return max(planned, int(heads.max())) if len(heads) else int(planned)
 
 
 def _unsettled_notes(run: Run, last: pd.DataFrame, version: int) -> Iterator[str]:
-    """Name the views that changed between their last reading and a version that was not read itself."""
+    """Yield a note on the views that changed between their last observation and a version that was not itself read."""
     steps = run.steps[(run.steps["source"] == Source.VIEW) & (run.steps["version_before"] < version)]
     found = steps.merge(last[[*_CALL_KEY, "ledger_version"]], on=_CALL_KEY)
     places = {True: "{label!r} (changed at {version_after})", False: "{label!r} ({version_before} to {version_after})"}

@@ -1,4 +1,4 @@
-"""The base model of study files, and messages that name the place: the call, the key, what was expected and got."""
+"""The base model of study files, and error messages that name the call and the key."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FileModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, given: Any) -> Any:
-        """Refuse an unknown key here and not by `extra`, whose message does not suggest the key that was meant."""
+        """Reject unknown keys here, because the message of ``extra="forbid"`` does not suggest the intended key."""
         for key in given if isinstance(given, dict) else ():
             if key not in cls.model_fields:
                 raise ValueError(misspelt(key, cls.model_fields))
@@ -53,21 +53,21 @@ class FileModel(BaseModel):
 
 
 def placed(place: str, make: Callable[..., T], *given: Any) -> T:
-    """Create a part of a study; errors are raised with the place of the part.
+    """Create a part of a study; error messages name the place of the part.
 
     Parameters
     ----------
     place : str
-        Such as ``call 3 ('transfer')``.
+        Where the part is, such as ``call 3 ('transfer')``.
     make : callable
         Creates the part.
     *given
-        The arguments of `make`.
+        Arguments for `make`.
 
     Returns
     -------
     object
-        What `make` returned.
+        The part.
 
     Raises
     ------
@@ -92,16 +92,16 @@ def misspelt(key: object, known: Collection[str], where: str = "here") -> str:
 
 
 def named_place(what: str, number: int, name: object) -> str:
-    """Return the place of an entry of a list, counted from 1: ``call 3 ('transfer')``."""
+    """Return the place of a list entry, counted from 1: ``call 3 ('transfer')``."""
     return f"{what} {number} ({visible(name, _MAX_NAME)!r})" if isinstance(name, str) and name else f"{what} {number}"
 
 
 def _complaint(place: str, error: ValidationError) -> str:
-    """Return the message about the first error of a validation: place, expected, got; further errors are counted."""
+    """Return the message for the first validation error, with its place and the number of further errors."""
     first = error.errors(include_url=False)[0]
     keys = [str(part + 1) if isinstance(part, int) else part for part in first["loc"]]
     place = f"{place}, `{'.'.join(keys)}`" if keys else place
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    more = f" (further errors: {error.error_count() - 1})" if error.error_count() > 1 else ""
     if first["type"] == "value_error":  # in our words, which may quote anything
         words = first["msg"].removeprefix("Value error, ")
     else:
@@ -112,5 +112,5 @@ def _complaint(place: str, error: ValidationError) -> str:
 
 
 def _joined(place: str, text: str) -> str:
-    """Return a place followed by a text, which may start with the key or grid entry that it is about."""
+    """Join a place and a message, which may itself start with a key or a grid entry."""
     return f"{place}, {text}" if _OF_A_KEY.match(text) else f"{place}: {text}"

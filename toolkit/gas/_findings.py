@@ -1,4 +1,4 @@
-"""What analysis finds, as data: the evidence of causes, explanations of steps, timelines."""
+"""The results of the analysis as data: evidence for causes, explanations of steps, timelines."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """The relation of a module to the called module, and how to phrase it."""
+    """The relation of a module to the called module, with its wording."""
 
     CALLED = "the called module {module}"
-    OWN = "module {module}, of the called module's own package {other}"
+    OWN = "module {module}, in the called module's own package {other}"
     NEEDED = "module {module}, a dependency of the called module {other}"
-    NO_REGISTRY = "module {module}, possibly a dependency of {other}, which is in no registry"
+    NO_REGISTRY = "module {module}, possibly a dependency of {other}, which no package registry lists"
     NOT_ALL_READ = "module {module}, possibly a dependency of {other}, whose dependencies could not all be read"
     UNRELATED = "module {module}, not a declared dependency of {other} but the only change found"
     NAMED = "module {module}"
@@ -37,9 +37,10 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """Two gas schedules.
+    """Two gas schedules that differ.
 
-    `rounded`: gas did not change by the ratio of the prices. `ends`: the schedules are from the ends of an interval.
+    `rounded` is true if gas did not change by the ratio of the prices. `ends` is true if the schedules are those at the
+    two ends of an interval.
     """
 
     before: GasSchedule
@@ -65,7 +66,7 @@ class ResourceChange:
 
 
 class RelatedModule(NamedTuple):
-    """A module and its relation to the called module; `other` is the module or package that its role names."""
+    """A module and its relation to the called module; `other` is the other module or package in that relation."""
 
     id: ModuleId
     role: Role
@@ -83,7 +84,7 @@ class ModuleChange:
 
 @dataclass(frozen=True, slots=True)
 class MoreModules:
-    """Further modules that were written, which are not named."""
+    """The number of further modules that were written."""
 
     count: int
 
@@ -101,7 +102,7 @@ class PackageUpgrade:
 
 @dataclass(frozen=True, slots=True)
 class NotComparable:
-    """Something that was written whose change is not known; `why` is empty if the node does not offer modules."""
+    """Something written whose change could not be determined; `why` is empty if the node does not offer modules."""
 
     what: str | RelatedModule
     why: str
@@ -109,7 +110,7 @@ class NotComparable:
 
 @dataclass(frozen=True, slots=True)
 class WrittenState:
-    """Resources of one type, items of one table, or a change of an unknown kind.
+    """Written resources of one type, items of one table, or a change of an unknown kind.
 
     Attributes
     ----------
@@ -117,11 +118,11 @@ class WrittenState:
     resource : str or None
         Type of the resources.
     table : str or None
-        The field that holds the table, or its handle.
+        The field that contains the table, or the table's handle.
     key : str
-        Key of a single item, or the name of an unknown kind.
+        Key of a single item, or the name of the unknown kind of change.
     addresses : tuple of str
-        Accounts of the resources.
+        Accounts that store the resources.
     count : int
     """
 
@@ -135,7 +136,7 @@ class WrittenState:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """State that a transaction wrote; `upkeep` if every transaction or block writes it."""
+    """State that a transaction wrote; `upkeep` is true if every transaction or block writes it."""
 
     written: tuple[WrittenState, ...]
     upkeep: bool = False
@@ -151,7 +152,7 @@ Facts = tuple[Fact, ...]
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """The transaction that made an exact step; a field that is not known is None."""
+    """The transaction that caused an exact step; unknown fields are None."""
 
     version: int
     hash: str | None
@@ -162,14 +163,14 @@ class Transaction:
     time: datetime | None = None
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of the frames of steps and changes that state the transaction."""
+        """Return the columns that describe the transaction in frames of steps and changes."""
         names = ("hash", "type", "sender", "function")
         return {f"transaction_{name}": getattr(self, name) for name in names} | {"time": self.time}
 
 
 @dataclass(frozen=True, slots=True)
 class AtTransaction:
-    """What a transaction wrote that explains a step, by cause."""
+    """The writes of a transaction that explain a step, by cause."""
 
     transaction: Transaction
     found: Mapping[Cause, Facts]
@@ -177,7 +178,7 @@ class AtTransaction:
 
 @dataclass(frozen=True, slots=True)
 class BetweenVersions:
-    """What differs between the ends of an interval, by cause; `unread` says, by cause, why something was not read.
+    """The differences between the ends of an interval, by cause; `unread` gives the reasons for failed reads, by cause.
 
     If nothing differs, `called` is the module whose code was compared, and `schedule` holds the two schedules if they
     differ in anything but prices.
@@ -190,12 +191,12 @@ class BetweenVersions:
 
 
 Evidence = AtTransaction | BetweenVersions | str
-"""Why a step happened. Text comes from a stored run, or says why the ledger is not the cause or the cause unknown."""
+"""Why a step happened. A string comes from a stored run, or says why the cause is unknown or is not the ledger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a step happened.
+    """The cause of a step, with the evidence for it.
 
     Attributes
     ----------
@@ -213,7 +214,7 @@ class Explanation:
 
     @property
     def transaction(self) -> Transaction | None:
-        """The transaction at the step, if the step is exact and it was read."""
+        """The transaction at the step, if the step is exact and the transaction was read."""
         return self.evidence.transaction if isinstance(self.evidence, AtTransaction) else None
 
 
@@ -230,13 +231,13 @@ class Change:
     Attributes
     ----------
     ledger_version : int
-        Version of the transaction that made it. Transactions of lower versions ran before the change.
+        Version of the transaction that made the change. Transactions at lower versions ran before it.
     kind : Cause
         `Cause.SCHEDULE`, `Cause.CODE` or `Cause.CONFIG`.
     what : tuple of Fact, or str
         What changed; a stored timeline contains it as text.
     parts : frozenset of Part
-        The parts that the change can move; see `parts_of_parameters`.
+        The parts of gas that the change can affect; see `parts_of_parameters`.
     modules : frozenset of str
         Modules whose code changed, as ``0x1::coin``; empty for other kinds.
     affects : frozenset of str
@@ -244,7 +245,7 @@ class Change:
     version_before : int or None
         Last version read before the change; None if it is directly before `ledger_version`.
     transaction : Transaction or None
-        The transaction, if it is known and could be read.
+        The transaction that made the change, if it is known and could be read.
     """
 
     ledger_version: int
@@ -258,7 +259,7 @@ class Change:
 
     @property
     def exact(self) -> bool:
-        """Whether the transaction of `ledger_version` made the change; otherwise it was made after `version_before`."""
+        """Whether the change was made exactly at `ledger_version`, or somewhere after `version_before`."""
         return self.start == self.ledger_version - 1
 
     @property
@@ -268,12 +269,12 @@ class Change:
 
 
 def parts_of_parameters(names: Iterable[str]) -> frozenset[Part]:
-    """Return the parts that a change of these gas parameters can move.
+    """Return the parts of gas that a change to these gas parameters can affect.
 
     Parameters
     ----------
     names : iterable of str
-        Parameters whose values differ. A parameter of an unknown kind could move all parts.
+        Parameters whose values differ. A parameter of an unknown kind could affect all parts.
 
     Returns
     -------
@@ -299,7 +300,7 @@ def parts_of_parameters(names: Iterable[str]) -> frozenset[Part]:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A source of changes that could not be read everywhere.
+    """A source of changes that could not be read at every version.
 
     Attributes
     ----------
@@ -307,7 +308,8 @@ class Unread:
         The source, in words.
     why : str
     versions : str
-        Where it could not be read, or changed without being located; empty if nothing was read at all.
+        The versions at which it could not be read, or between which it changed at an unknown version. Empty if nothing
+        was read at all.
     """
 
     name: str
@@ -322,17 +324,18 @@ class Timeline:
     Attributes
     ----------
     first, last : int
-        Both included.
+        First and last version of the range, both included.
     changes : tuple of Change
-        By version and kind.
+        Sorted by version and kind.
     modules : tuple of str
         The modules whose code was examined, with all their dependencies.
     requests : int
         Number of reads.
     unread : tuple of Unread or str
-        Sources that could not be read everywhere; changes may be missing. A stored timeline has them in words.
+        Sources that could not be read at every version, whose changes may be missing. In a stored timeline, they are
+        text.
     initial : int
-        Number of versions at which schedule and configuration were compared first.
+        Number of versions at which the schedule and the configuration were first compared.
     first_time, last_time : datetime or None
         Times of `first` and `last`.
     """
@@ -348,10 +351,10 @@ class Timeline:
     last_time: datetime | None = None
 
     def for_function(self, function: str) -> tuple[Change, ...]:
-        """Return the changes that can move the gas of a function, whose module the timeline must cover.
+        """Return the changes that can affect the gas of a function, whose module the timeline must cover.
 
-        Changes to the gas schedule, to the configuration, and to the code of the function's module or anything that it
-        depends on.
+        These are changes to the gas schedule, to the configuration, and to the code of the function's module and its
+        dependencies.
 
         Raises
         ------
@@ -361,12 +364,12 @@ class Timeline:
         module = module_of(function).wire
         if module not in self.modules:
             known = ", ".join(self.modules) or "no module"
-            raise InputError(f"the timeline covers {known}, but not {module}: include that module")
+            raise InputError(f"the timeline covers {known}, but not {module}; find a timeline that includes it")
         return tuple(change for change in self.changes if change.kind is not Cause.CODE or module in change.affects)
 
 
 def module_of(name: str) -> ModuleId:
-    """Return the module that a name of a module or function refers to."""
+    """Return the module that the id of a module or function refers to."""
     if type(name) is not str:
         raise InputError(f"expected a module such as '0x1::coin', got {name!r:.80}")
     if name.count("::") == 1:

@@ -1,10 +1,10 @@
-"""What calls would cost under another gas schedule, as intervals that follow from what they cost now.
+"""Estimates of what calls would cost under another gas schedule: intervals derived from what they cost now.
 
-A transaction pays the sum of counts times parameters: so many instructions, slots and bytes. A node reports the sums by
-part, not the counts. If parameters change, the new sum of a part is at least its old sum times the smallest ratio of
-the parameters that can be in it, and at most that times the largest ratio. What is known exactly is subtracted first:
-the intrinsic gas of a transaction; storage, which is charged in octas for whole slots and bytes. Sums in gas units are
-rounded up, so each is known only to within one unit.
+A transaction pays a price for each instruction, slot and byte. A node reports the sums by part, not the counts. If
+prices change, the new sum of a part lies between its old sum times the smallest ratio and its old sum times the largest
+ratio of the parameters that can contribute to it. Two amounts are treated separately: the intrinsic gas of a
+transaction, which is known exactly, and storage, which is charged in octas for whole slots and bytes. Sums in gas units
+are rounded up, so each is known only to within one unit.
 
 All arithmetic is exact, in internal gas units (``txn.gas_unit_scaling_factor`` of them are one gas unit).
 """
@@ -100,8 +100,8 @@ def forecast(
     Returns
     -------
     DataFrame, shape (5 or 1 per call, 12)
-        One row per part (execution, io, storage, refund, total); views only have a total. ``now``, ``low`` and ``high``
-        are in gas units; ``high`` is null if no upper bound is known. ``reasons`` lists the unknowns. The gas unit
+        One row per part (execution, io, storage, refund, total); views have only a total. ``now``, ``low`` and ``high``
+        are in gas units; ``high`` is null if no upper bound is known. ``reasons`` lists what is not known. The gas unit
         price is assumed to stay the same. See the data dictionary.
 
     Raises
@@ -145,7 +145,7 @@ def forecast(
         for call in _calls(observed):
             if current is None and node is None and call.connect is None:
                 raise InputError(
-                    "the gas schedule in force is unknown: pass node= to read it or current=, a GasSchedule"
+                    "the gas schedule in force is not known: pass node= to read it, or pass the GasSchedule as current="
                 )
             # A committed transaction ran on the version before its own.
             ran_at = call.version - (call.source == Source.COMMITTED)
@@ -177,7 +177,7 @@ def proposed_schedule(schedule: GasSchedule, changes: Mapping[str, int | str]) -
     entries = dict(schedule.entries)
     for name, value in changes.items():
         if not isinstance(name, str):
-            raise InputError(f"schedule: expected parameters by name, got {name!r:.60}")
+            raise InputError(f"schedule: expected the name of a parameter, such as 'instr.add', got {name!r:.60}")
         found = [one for one in entries if fnmatchcase(one, name)] if set(name) & set("*?[") else [name]
         if not found or found[0] not in entries:
             raise InputError(
@@ -195,12 +195,12 @@ def proposed_schedule(schedule: GasSchedule, changes: Mapping[str, int | str]) -
 
 
 def read_schedule(texts: Sequence[str], of_version: Callable[[str], GasSchedule]) -> GasSchedule | dict[str, int | str]:
-    """Return the schedule that a command names.
+    """Return the schedule given on the command line.
 
     Parameters
     ----------
     texts : sequence of str
-        ``NAME=VALUE`` or ``PATTERN=xFACTOR``, several of them; or one ledger version.
+        One or more ``NAME=VALUE`` or ``PATTERN=xFACTOR``, or a single ledger version.
     of_version : callable
         Returns the schedule of a ledger version.
 
@@ -211,7 +211,7 @@ def read_schedule(texts: Sequence[str], of_version: Callable[[str], GasSchedule]
     Raises
     ------
     InputError
-        If a text is none of these.
+        If a text has another form.
     """
     if len(texts) == 1 and texts[0].isascii() and texts[0].isdigit():
         return of_version(texts[0])
@@ -247,7 +247,7 @@ class _Call:
 
     @property
     def problem(self) -> str | None:
-        """Why nothing can be said of the call; None if something can."""
+        """Why the call cannot be forecast; None if it can."""
         if self.gas_used is None:
             return f"no gas was reported: {self.status or 'the call failed'}"
         if any(text in self.status.lower() for text in _OUT_OF_GAS):
@@ -331,7 +331,7 @@ class _Interval:
         return _Interval(self.low + other.low, high, tuple(dict.fromkeys((*self.reasons, *other.reasons))))
 
     def less(self, other: _Interval) -> _Interval:
-        """Return the bounds of an amount without another; an amount is not negative."""
+        """Return the bounds of an amount minus another; an amount is never negative."""
         high = None if self.high is None else self.high - other.low
         return _Interval(max(Fraction(0), self.low - (other.high or 0)), high, self.reasons)
 
@@ -341,7 +341,7 @@ class _Interval:
         return _Interval(self.low * ratio.low, high, ratio.reasons)
 
     def limited(self, limit: int | None, what: str) -> _Interval:
-        """Return the interval with a limit that the amount could exceed, or would, as a reason."""
+        """Return the interval, with a further reason if the amount could or would exceed a limit."""
         if limit is None or (self.high is not None and self.high <= limit):
             return self
         return replace(self, reasons=(*self.reasons, f"it {'would' if self.low > limit else 'could'} {what}"))
@@ -354,7 +354,7 @@ class _Interval:
 
 
 def _either(one: _Interval, other: _Interval) -> _Interval:
-    """Return the bounds of a ratio that is between two others."""
+    """Return the bounds of a ratio that lies between two others."""
     high = None if one.high is None or other.high is None else max(one.high, other.high)
     return _Interval(min(one.low, other.low), high, tuple(dict.fromkeys((*one.reasons, *other.reasons))))
 
@@ -388,7 +388,7 @@ def _ratio_of(names: Iterable[str], before: Mapping[str, int], after: Mapping[st
 
 
 class _Model:
-    """Two schedules, and what changes between them for one call."""
+    """Two schedules, and by how much the parts of one call can change between them."""
 
     def __init__(self, call: _Call, before: GasSchedule, after: GasSchedule) -> None:
         self.before, self.after = before.entries, after.entries
@@ -408,11 +408,11 @@ class _Model:
             self.execution = _Interval(low, high, (*self.execution.reasons, reason))
 
     def limited(self, found: _Interval, parameter: str) -> _Interval:
-        """Return the interval of a part with the limit of the new schedule that it could reach, or would."""
+        """Return the interval of a part, with a further reason if it could or would reach its new limit."""
         return found.limited(self.after.get(parameter), f"reach the limit {parameter} and fail")
 
     def units(self, found: _Interval) -> _Interval:
-        """Return bounds in internal gas units of the new schedule as whole gas units, rounded up."""
+        """Convert bounds in internal gas units of the new schedule to whole gas units, rounded up."""
         high = None if found.high is None else Fraction(ceil(found.high / self.scale_after))
         return _Interval(Fraction(ceil(found.low / self.scale_after)), high, found.reasons)
 
@@ -467,7 +467,8 @@ def _of_parts(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Int
     if split.execution_gas_units * model.scale < intrinsic.low:
         raise InputError(
             f"{visible(call.label, 80)} at version {call.version} used {split.execution_gas_units} gas units for "
-            f"execution, less than the intrinsic gas ({intrinsic.low} / {model.scale}): this schedule was not in force"
+            f"execution, less than the intrinsic gas ({intrinsic.low} / {model.scale}); the schedule in force must "
+            "have been a different one"
         )
     price, fee = split.gas_unit_price, _Interval.exactly(split.storage_fee_octas)
     storage = _storage(split, model)
@@ -487,7 +488,7 @@ def _of_parts(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Int
 
 
 def _as_gas(octas: _Interval, price: int, scale: int) -> _Interval:
-    """Return storage fees as internal gas units; each charge of them can be rounded up."""
+    """Convert storage fees to internal gas units; each charge may have been rounded up."""
     if not price:
         return _Interval.exactly(0)
     rounding = 0 if scale % price == 0 or not octas.high else _ROUNDING_OF_CHARGES
@@ -509,7 +510,7 @@ def _storage(split: GasBreakdown, model: _Model) -> _Interval:
         reasons.append("the split of the fee into slots and bytes is not known")
     low = min(ratios)
     if ratios[1] > 1:
-        reasons.append("growing state whose deposit was paid at an earlier, higher price may cost more")
+        reasons.append("state that grows may cost more if its deposit was paid at an earlier, higher price")
     elif octas.low and ratios[1] < 1:
         low = Fraction(0)
         reasons.append("added bytes may be covered by deposits paid at the higher price")
@@ -523,6 +524,6 @@ def _refund(split: GasBreakdown, model: _Model) -> _Interval:
     if byte == byte_after or not split.gas_unit_price:
         return _Interval(octas, octas)
     if byte_after > byte:
-        reason = "it is not known how much comes from deleted state, and how much from state that shrinks"
+        reason = "it is not known how much of the refund is for deleted state and how much for state that shrinks"
         return _Interval(Fraction(0), octas, (reason,) if octas else ())
     return _Interval(octas, None, ("written state refunds the part of its deposit above the lower price",))

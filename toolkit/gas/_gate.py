@@ -29,7 +29,7 @@ _NOWHERE = "the study names this call, but neither side observed it"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Gate:
-    """The verdict on a comparison; ``print`` formats it like `ledger-toolkit compare`.
+    """The verdict on a comparison; ``print`` shows it in the words of ``ledger-toolkit compare``.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Gate:
 
     @property
     def passed(self) -> bool:
-        """Whether some call was judged, and every regression and every call that could not be judged is waived."""
+        """Whether at least one call was judged, and every regression and every call that cannot be judged is waived."""
         return self.judged > 0 and not self.regressions and not self.not_judged
 
     @property
@@ -80,7 +80,7 @@ class Gate:
 
 
 def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequence[Any] | None = None) -> Rules:
-    """Return the rules of a study; given values replace the study's.
+    """Return the rules of a study, in which `threshold` and `waivers` replace the study's own if they are given.
 
     Raises
     ------
@@ -107,14 +107,14 @@ def judge(comparison: Comparison, rules: Rules, *, too_old: Mapping[str, str], t
     comparison : Comparison
     rules : Rules
     too_old : mapping of str to str
-        By label, why a call cannot be judged: what was read is too old.
+        Why calls cannot be judged because they were read too long ago, by label.
     today : date or None
         None for today's date in UTC.
 
     Raises
     ------
     InputError
-        If no call is on both sides, so that there is nothing to judge.
+        If no call is on both sides, which leaves nothing to judge.
     """
     day = today or datetime.now(UTC).date()
     rows = [_Row(row, rules) for row in plain_rows(comparison.calls)]
@@ -158,10 +158,10 @@ def judge(comparison: Comparison, rules: Rules, *, too_old: Mapping[str, str], t
 
 
 class _Row:
-    """A row of a comparison as the rules see it: one call, or one kind of its committed transactions."""
+    """A row of a comparison and the rules that apply to it: one call, or one stratum of its committed transactions."""
 
     why: str | None = None
-    """Why it is not judged; None if it is, or if that is only a note."""
+    """Why the row is not judged; None if it is judged, or if the reason is only worth a note."""
 
     def __init__(self, row: Mapping[str, Any], rules: Rules) -> None:
         self._row, self._rules = row, rules
@@ -186,14 +186,14 @@ class _Row:
         return self[f"error_{side}"] is None and self[f"success_{side}"] is not False
 
     def must_be_judged(self) -> bool:
-        """Return whether the study names it, unless the before side lists its failure and it fails in the same way."""
+        """Return whether the study names the call, unless the before side lists the same failure of the call."""
         if self.kind or self["label"] not in self._rules.named:
             return False
         alike = all(self[f"{name}_before"] == self[f"{name}_after"] for name in ("error", "success", "vm_status"))
         return not (self._rules.failures_named and self["kind"] == "unchanged" and alike)
 
     def why_not(self) -> str | None:
-        """Return why it cannot be judged; None if it can be, has no baseline, or has disappeared."""
+        """Return why the row cannot be judged; None if it can be, has no baseline, or has disappeared."""
         if self.kind:
             return self._why_not_kind()
         if self.missing_side:
@@ -202,7 +202,7 @@ class _Row:
             return _BY_ARGUMENTS
         if self["kind"] == "unreachable":
             sides = [f"the {side} side: {code}" for side in ("before", "after") if (code := self[f"error_{side}"])]
-            return f"no answer on {', '.join(sides)}"
+            return f"no response on {', '.join(sides)}"
         if self.limits is None or self.without_baseline or not self.succeeded("after"):
             return None
         silent = [side for side in ("before", "after") if self[f"gas_{side}"] is None]
@@ -217,10 +217,11 @@ class _Row:
         if not limits.exceeded(self["gas_before"], self["gas_after"]) or self.is_rounding:
             return None
         bounds = f"{self['change_low']:+,.1f} to {self['change_high']:+,.1f}"
-        return f"{self.kind}a rise of {self['change']:,} gas units ({bounds}) may be chance; read more transactions"
+        rise = plural(self["change"], "gas unit")
+        return f"{self.kind}a rise of {rise} ({bounds}) may be due to chance; read more transactions"
 
     def no_baseline(self) -> str | None:
-        """Return why it has no baseline; None if it has one, or is a call that disappeared."""
+        """Return why the row has no baseline; None if it has one, or is a call that disappeared."""
         if not self.without_baseline or (self["kind"] == "removed" and not self.kind):
             return None
         if self.missing_side:
@@ -230,14 +231,14 @@ class _Row:
         return f"{self.kind}{why}"
 
     def note(self) -> str | None:
-        """Return what is not judged although nothing is missing: no baseline, or rounding."""
+        """Return why the row is only noted: it has no baseline, or differs by no more than rounding."""
         if self.without_baseline:
             return self.no_baseline()
         rounded = self.limits is not None and self.is_rounding and self["kind"] == "changed"
         return f"{self.kind}a change of 1 gas unit may be rounding and is not a regression" if rounded else None
 
     def regression(self) -> Regression | None:
-        """Return its regression, if there is one."""
+        """Return the regression of the row, if there is one."""
         if not self.succeeded("after"):
             code = self["error_after"] or self["vm_status_after"] or "no reason reported"
             return self.regressed(f"succeeded before and now fails: {code}")
@@ -258,7 +259,7 @@ class _Row:
 def _waiver_of(
     one: Regression | NotJudged, holding: Sequence[tuple[Waiver, set[str]]], *, by_source: bool = False
 ) -> Waiver | None:
-    """Return the waiver of a call: by label, else the first with a matching pattern or for its source."""
+    """Return the waiver that applies to a call: one for its label, else for a matching pattern, else for its source."""
     of_call = [waiver for waiver, labels in holding if waiver.call and one.label in labels]
     exact = [waiver for waiver in of_call if waiver.call == one.label]
     of_source = [waiver for waiver, _ in holding if by_source and waiver.source == one.source]
@@ -266,10 +267,10 @@ def _waiver_of(
 
 
 def _rule_notes(rules: Rules, labels: Collection[str], day: date) -> Iterator[str]:
-    """Yield which waivers and limits have no effect."""
+    """Yield notes on the waivers and limits that have no effect."""
     for waiver in rules.waivers:
         if not waiver.holds(day):
-            yield f"the waiver of {waiver.name!r} expired on {waiver.expires} and no longer applies: {waiver.reason}"
+            yield f"the waiver for {waiver.name!r} expired on {waiver.expires} and no longer applies: {waiver.reason}"
     named = {*rules.own, *(waiver.call for waiver in rules.waivers if waiver.call)}
     if strange := sorted(name for name in named if not matching(name, labels)):
         yield f"thresholds or waivers match no call of this comparison: {_named(strange)}"

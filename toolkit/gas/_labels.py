@@ -1,4 +1,4 @@
-"""Labels of calls that nobody named: module and function, and what differs between calls that share them."""
+"""Default labels of calls: module and function, and what differs between calls of the same function."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _MAX_NUMBER = 5
 
 
 class Called(NamedTuple):
-    """What identifies a call; equal calls have the same label.
+    """The properties that identify a call; equal calls have the same label.
 
     Attributes
     ----------
     function : str
-        Its id, or another name for what runs, which is used unchanged.
+        Id of the function, or another name for the code that runs, which is used unchanged.
     type_arguments, arguments : tuple of str
     sender : str
     kind : str
-        How it is observed, in a word; shown if nothing else differs.
+        How the call is observed, in one word; shown if nothing else differs.
     mark : str
         Distinguishes calls that are otherwise alike; such calls are numbered.
     """
@@ -126,7 +126,7 @@ def function_names(functions: Sequence[str]) -> list[str]:
 
 
 def _differing(rows: Sequence[Sequence[str]], before: str, after: str) -> list[str]:
-    """Return the texts of each row at the places at which rows differ, in brackets; empty if there are none."""
+    """Return the texts of each row at the positions where the rows differ, in brackets; empty if they are equal."""
     width = max(map(len, rows))
     places = [n for n in range(width) if len({tuple(row[n : n + 1]) for row in rows}) > 1]
     shown = [[visible(row[n], _MAX_ARGUMENT) for n in places if n < len(row)] for row in rows]

@@ -1,4 +1,4 @@
-"""Observations: the outcome of one call as a row of the observation frame, the parts of gas, and what can move them.
+"""Observations: the outcome of a call as a row of the observation frame, the parts of gas, and the kinds of causes.
 
 Nothing here reads a clock: times are arguments.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class _Labelled(StrEnum):
-    """A closed set of the values of a column, each with the label that people read."""
+    """The possible values of a column, each with a label for display."""
 
     label: str
 
@@ -72,7 +72,7 @@ class Part(StrEnum):
 
     @property
     def in_octas(self) -> bool:
-        """Whether the part is charged in octas, exactly; the others are whole gas units, rounded up."""
+        """Whether the part is an exact amount of octas. Other parts are whole gas units, rounded up."""
         return self in {Part.STORAGE, Part.REFUND}
 
 
@@ -221,7 +221,7 @@ def stratum_columns(transaction: UserTransaction) -> dict[str, Any]:
     Returns
     -------
     dict
-        The columns ``STRATUM`` of the observation frame; None for what cannot be read.
+        The columns ``STRATUM`` of the observation frame; None for values that cannot be determined.
     """
     types = type_arguments_of(transaction)
     abort = None if transaction.success else Abort.find(transaction.vm_status)
@@ -252,7 +252,7 @@ def _authenticator(signature: msgspec.Raw) -> str | None:
 
 
 def type_arguments_of(transaction: UserTransaction) -> tuple[str, ...] | None:
-    """Return the type arguments of a transaction's function; None if its payload has none that can be read.
+    """Return the type arguments of a transaction's function; None if its payload does not show them.
 
     For a multisig payload, these are the type arguments of the inner function.
     """

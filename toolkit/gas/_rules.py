@@ -191,7 +191,7 @@ class NotJudged:
     ----------
     label, source, node : str
     reason : str
-        Why; may quote the node.
+        Why the call cannot be judged; may quote the node.
     waiver : Waiver or None
         The waiver that applies to the call or its source, if any.
     """
@@ -227,14 +227,14 @@ class Regression(NotJudged):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules by which a comparison is judged.
+    """The rules that a gate applies to a comparison.
 
     Attributes
     ----------
     threshold : Threshold or None
         Limit for calls that do not set their own; None if only failures are regressions.
     own : mapping of label to Threshold
-        Limits of single calls, which replace the general one.
+        Limits of individual calls, which replace the general limit.
     waivers : tuple of Waiver
     named : mapping of label to Source
         The calls of the study. Each must be judged or waived.
@@ -249,7 +249,7 @@ class Rules:
     failures_named: bool = False
 
     def renamed(self, labels: Mapping[str, str]) -> Rules:
-        """Return the rules with other names of calls replaced by the labels that a comparison uses."""
+        """Return the rules with alternative names of calls replaced by the labels that a comparison uses."""
         own = {labels.get(name, name): one for name, one in self.own.items()}
         named = {labels.get(name, name): one for name, one in self.named.items()}
         calls = [waiver.call and labels.get(waiver.call, waiver.call) for waiver in self.waivers]

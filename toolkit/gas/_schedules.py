@@ -27,13 +27,13 @@ def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
     DataFrame, shape (n, 6)
         One row per parameter that differs, sorted by name: ``name``, ``kind`` (added, removed or changed), ``before``
         and ``after`` (uint64; internal gas units unless the name says otherwise), ``change`` (i128, exact) and
-        ``ratio`` (float64, after divided by before; null if a side is missing or before is 0). Empty if nothing
+        ``ratio`` (float64, after divided by before; null if a value is missing or before is 0). Empty if nothing
         differs.
 
     Raises
     ------
     InputError
-        If a side is not a gas schedule.
+        If `before` or `after` is not a gas schedule.
 
     See Also
     --------
@@ -50,7 +50,7 @@ def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
     for side in sides_given:
         if not isinstance(side, GasSchedule):
             got = type(side).__name__
-            raise InputError(f"schedule_diff takes two gas schedules, as node.gas_schedule(version) returns; got {got}")
+            raise InputError(f"schedule_diff takes two schedules returned by node.gas_schedule(version), got {got}")
     rows = []
     for name in sorted(before.entries.keys() | after.entries.keys()):
         old, new = before.entries.get(name), after.entries.get(name)

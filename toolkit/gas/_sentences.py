@@ -1,4 +1,4 @@
-"""Sentences about steps, causes, coverage, comparisons and gates: the only place where they are written.
+"""Sentences about steps, causes, coverage, comparisons and gates, for terminals, Markdown and HTML.
 
 Text from users and from the chain is passed through a renderer that makes it safe for the output: `visible` for a
 terminal, a code span for Markdown, an escaped element for HTML.
@@ -84,8 +84,8 @@ def not_located_sentences(steps: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     steps : DataFrame
-        As `Run.steps`. A step that the node made, rather than the ledger, has no transaction; ``state`` is the cause of
-        located steps only.
+        As `Run.steps`. A step that the node caused, rather than the ledger, has no transaction; only located steps have
+        the cause ``state``.
     """
     located = steps["exact"].astype(bool) | steps["cause"].isin([Cause.NODE, Cause.STATE])
     inexact = ~located & (steps["source"] == Source.VIEW)
@@ -110,13 +110,13 @@ def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str
 
 
 def not_compared_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
-    """Return which committed transactions could not be compared: not read, or too few in their stratum."""
+    """Return which committed transactions are not compared: those not read, or too few in their stratum."""
     several = _are_of_several_nodes(committed)
     return [f"{_whose(call, several, name)}: {text}." for call in committed for text in _not_compared_of(call, name)]
 
 
 def not_steps_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
-    """Return what moves committed gas without being a step: growth, the mix, and rounding to whole units."""
+    """Return what changes committed gas without being a step: growth, the mix, and rounding to whole units."""
     several = _are_of_several_nodes(committed)
     return [f"{_whose(call, several, name)}: {text}." for call in committed for text in _not_steps_of(call, name)]
 
@@ -126,13 +126,13 @@ def _are_of_several_nodes(committed: Sequence[CommittedCall]) -> bool:
 
 
 def _whose(call: CommittedCall, several: bool, name: Renderer) -> str:  # noqa: FBT001
-    """Return the label of a call, and its node if the calls are of several nodes."""
+    """Return the label of a call, with its node if the calls come from several nodes."""
     return f"{name(call.label, _MAX_LABEL)}{f' on {name(call.node, _MAX_LABEL)}' if several else ''}"
 
 
 def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     if call.missing:
-        yield f"{plural(call.missing, 'range')} of versions could not be read; its transactions are not compared"
+        yield f"{plural(call.missing, 'range')} of versions could not be read; transactions there are not compared"
     elif call.versions_read < call.versions:
         yield f"a sample of {call.versions_read:,} of {plural(call.versions, 'ledger version')} was read"
     for missed in call.not_compared:
@@ -141,7 +141,7 @@ def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
         rest = f"; and {plural(more, 'more kind')}" if more > 0 else ""
         yield f"not compared at version {missed.version}, with too few transactions around it: {kinds}{rest}"
     if call.small:
-        yield f"not compared: {plural(call.small, 'transaction')} of kinds with fewer than 8 transactions"
+        yield f"not compared: {plural(call.small, 'transaction')} of kinds that have fewer than 8 transactions"
 
 
 def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
             f"from {100 * row['share_before']:.0f} to {100 * row['share_after']:.0f} %"
             for row in moved
         )
-        yield f"use changed between versions {before} and {after}, which is not a step: {shares} of its transactions"
+        yield f"usage changed between versions {before} and {after}, which is not a step: {shares} of its transactions"
     if call.weak:
         places = listed((f"{one.version_before} to {one.version_after}" for one in call.weak), _MAX_LISTED)
         yield (
@@ -166,7 +166,7 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
 
 
 def growth_text(slope: Mapping[str, Any], kind: str) -> str:
-    """Return how a part of committed gas grows, from a row of the growth; `kind` follows the name of the part."""
+    """Describe a row of the growth frame; `kind` is appended to the name of the part."""
     rate = _decimal(slope["per_1000_versions"])
     rate = f"{rate} gas unit{'' if rate == '1' else 's'} per 1,000 versions"
     bounds = _bounds(slope["low"], slope["high"])
@@ -181,7 +181,7 @@ def _of_kind(stratum: str, name: Renderer) -> str:
 
 
 def _decimal(value: float, *, sign: bool = False) -> str:
-    """Return a number with at most 1 decimal, 2 significant digits below 1."""
+    """Return a number with at most 1 decimal, or 2 significant digits if it is below 1."""
     digits = ",.1f" if abs(value) >= 1 or value == 0 else ".2g"
     return f"{value:{'+' if sign else ''}{digits}}".removesuffix(".0")
 
@@ -203,8 +203,8 @@ def step_lines(steps: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        By version; empty without steps. Steps of a drift are merged. If there are more than 60 groups, the
-        weightiest are listed, and the last line counts the others.
+        Sorted by version; empty if there are no steps. Steps of a drift are merged. If there are more than 60 groups,
+        the weightiest are listed, and the last line counts the others.
     """
     groups = step_groups(steps)
     shown = weightiest(groups, MAX_GROUPS)
@@ -232,25 +232,25 @@ def timeline_lines(timeline: Timeline, node: str) -> list[str]:
     """
     changes = plural(len(timeline.changes), "change") if timeline.changes else "no change"
     modules = listed(map(short_addresses, timeline.modules), _MAX_LISTED)
-    about = f", configuration and the code of {modules}" if modules else " and configuration"
+    about = f", the configuration and the code of {modules}" if modules else " and the configuration"
     where = f"versions {timeline.first} to {timeline.last} on {visible(node, _MAX_LABEL)}"
-    lines = [f"{where}: {changes} of gas schedule{about} ({plural(timeline.requests, 'read')})"]
+    lines = [f"{where}: {changes} to the gas schedule{about} ({plural(timeline.requests, 'read')})"]
     for change in timeline.changes:
         time = change.transaction.time if change.transaction else None
         place = _place_text(change.ledger_version, change.start, time, exact=change.exact)
         lines.append(short_addresses(f"  {place}, {change.kind.label}: {facts_text(change.what)}"))
-    lines += [f"not read, so its changes are not known: {text}" for text in map(unread_text, timeline.unread)]
+    lines += [f"could not be read, so changes may be missing: {text}" for text in map(unread_text, timeline.unread)]
     return [visible(line, _MAX_LINE) for line in [*lines, f"note: {not_seen_text(timeline.initial)}"]]
 
 
 def weightiest(groups: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]:
-    """Return at most `limit` groups, those with the largest changes, in the order given."""
+    """Return at most `limit` groups, those with the largest changes, in their original order."""
     chosen = sorted(range(len(groups)), key=lambda place: -groups[place].weight)[:limit]
     return tuple(groups[place] for place in sorted(chosen))
 
 
 def group_text(group: StepGroup, name: Renderer) -> str:
-    """Return where a group of steps is, its cause and the evidence: ``at version 7, state: transaction 7 ...``."""
+    """Return the place of a group of steps, its cause and the evidence: ``at version 7, state: transaction 7 ...``."""
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
     explanation = f": {name(group.explanation, MAX_EXPLANATION)}" if group.explanation else ""
     return f"{place_text(group)}{node}, {group.cause.label}{explanation}"
@@ -277,7 +277,7 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
 
 
 def _magnitude(group: StepGroup) -> str:
-    """Return the change of gas, or the smallest and the largest of several calls."""
+    """Return the change in gas, or the range from the smallest to the largest change of several calls."""
     first = group.changes[0]
     sides = [(c.gas_before, c.gas_after) for c in group.changes if c.gas_before and c.gas_after is not None]
     if not sides or first.gas_before is None or first.gas_after is None:
@@ -300,7 +300,7 @@ def _because(group: StepGroup) -> str:
     every = _EVERY.search(group.explanation)
     if group.cause is Cause.SCHEDULE and every:
         rose = float(every[1].replace(",", "")) > 1
-        how = "rose tenfold" if every[1] == "10" else f"{'rose' if rose else 'fell'} x{every[1]}"
+        how = "rose tenfold" if every[1] == "10" else f"{'rose' if rose else 'fell'} (x{every[1]})"
         return f", when the gas schedule {how}"
     return _BECAUSE[group.cause]
 
@@ -320,7 +320,7 @@ _BECAUSE = {
 
 
 def between_text(found: Sequence[StepGroup]) -> str:
-    """Return the steps of a call between two versions."""
+    """Describe the steps of a call between two versions."""
     return listed((f"{place_text(one)}, {one.cause.label}: {one.explanation}" for one in found), _MAX_LISTED)
 
 
@@ -330,12 +330,12 @@ def change_name(change: StepChange, name: Renderer) -> str:
 
 
 def place_text(group: StepGroup) -> str:
-    """Return at which version, or between which, the steps of a group are."""
+    """Return the version of a group of steps, or the interval that contains it."""
     return _place_text(group.version_after, group.version_before, group.time, exact=group.exact)
 
 
 def _place_text(after: int, before: int | None, time: datetime | None, *, exact: bool) -> str:
-    """Return a version with its date, if that is known and the date of a real ledger, or the interval that has it."""
+    """Return a version with its date, if known and of a real ledger, or else the interval that contains it."""
     if not exact:
         return f"between versions {before} and {after}"
     date = date_text(time)
@@ -343,7 +343,7 @@ def _place_text(after: int, before: int | None, time: datetime | None, *, exact:
 
 
 def change_text(change: StepChange, name: Renderer) -> str:
-    """Return how the outcome of a call changed, with gas on both sides."""
+    """Describe how the outcome of a call changed, with gas on both sides."""
     before, after = change.gas_before, change.gas_after
     if before is not None and after is not None:
         units = plural(after, "gas unit")
@@ -502,7 +502,7 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
 
 
 def age_text(age: RunAge) -> str:
-    """Return up to which version of each node a run is complete, and how long ago that was read."""
+    """Say up to which version a run is complete on each node, and how long ago it was read."""
     fixed = "" if age.labels else "; its versions are fixed, so it does not age"
     return f"the run is complete to {_reached_text(age)}{fixed}"
 
@@ -523,7 +523,7 @@ def too_old_text(limit: timedelta) -> str:
 
 
 def earlier_sentence(earlier: EarlierRun, rows: int) -> str:
-    """Return what a folder contained before its study was run again, and how many of its `rows` are new."""
+    """Say what a folder contained before its study was run again, and how many of its `rows` are new."""
     now = "still" if [*earlier.heads] == [*earlier.age.reached.values()] else "now"
     if rows > earlier.rows:
         end = f"Read {plural(rows - earlier.rows, 'new observation')}."
@@ -547,7 +547,7 @@ def counts_text(comparison: Comparison) -> str:
 
 
 def comparison_rows(comparison: Comparison, name: Renderer) -> list[tuple[str, ...]]:
-    """Return table rows of the changed and unreachable calls, the largest rise first; gas splits are below a call."""
+    """Return table rows of the changed and unreachable calls, the largest rise first, with gas splits below."""
     calls = comparison.calls[comparison.calls["kind"].isin(["changed", "unreachable"])]
     rows = sorted(plain_rows(calls), key=_order, reverse=True)
     several = len({row["node"] for row in rows}) > 1
@@ -608,7 +608,7 @@ def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
 
 
 def _labels(rows: pd.DataFrame, name: Renderer) -> str:
-    """Return labels in words, of committed calls with the kind of transaction."""
+    """Return the labels of calls as text, with the kind of transaction for committed calls."""
     named = (
         f"{name(row['label'])}{_of_kind(row['stratum'], name) if row['stratum'] else ''}"
         for row in plain_rows(rows, ["label", "stratum"])

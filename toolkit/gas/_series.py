@@ -49,7 +49,7 @@ class CallSeries:
     label, source, node : str
         As in the observation frame; `node` is empty if all rows come from one node.
     name : str
-        The label as figures show it: ids of functions are shortened.
+        The label as figures show it, with shortened function ids.
     position : int
         Position of the call among all calls of the frame; it determines the colour.
     versions, gas : ndarray of float64, shape (n,)
@@ -156,7 +156,7 @@ def as_observations(
     Raises
     ------
     InputError
-        If `given` is something else; the message says what is expected.
+        If `given` is anything else; the message says what is expected.
     """
     frame = _observation_frame(given)
     if frame is None:
@@ -180,7 +180,7 @@ _EXPECTED = (
 
 
 def described(given: Any) -> str:
-    """Return what was passed to a figure, for a message."""
+    """Describe what was passed to a figure, for an error message."""
     if not isinstance(given, pd.DataFrame):
         return shorten(given) if isinstance(given, str) else type(given).__name__
     return f"a frame with the columns {visible(listed(map(str, given.columns), _MAX_NAMED) or 'none', 300)}"
@@ -204,7 +204,7 @@ def _observation_frame(given: Any) -> pd.DataFrame | None:
 
 
 def _named(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return readings under a name; several calls stay apart."""
+    """Return observations with `name` as their label; if they have several labels, each is appended to it."""
 
     def under(column: str) -> Any:
         own = frame[column].astype(str)
@@ -229,7 +229,7 @@ def _of_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def _of_transactions(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame's user transactions as observations; other kinds pay nothing, and refused ones have no gas."""
+    """Return the user transactions of a frame as observations, except those without a gas value."""
     paid = frame[(frame["type"] == "user_transaction") & frame["gas_used"].notna()]
     simulated = paid["request"].notna()
     columns = plain_columns(paid, ["function", "payload", "payload_type", "sender"])

@@ -1,8 +1,8 @@
 """Snapshots: the gas of a study's calls as one short file that is reviewed and committed like code.
 
-`snapshot_text` writes what a run read last, `read_snapshot` reads such a file, which anyone may have edited, and
-`compare_snapshot` compares it with a run. Both sides are first converted to snapshots, so that the result equals the
-difference of the files.
+`taken` makes a snapshot of the last observations of a run, `snapshot_text` writes it, `read_snapshot` reads the file,
+which anyone may have edited, and `compare_snapshot` compares it with a run. The run is first converted to a snapshot
+too, so the result agrees with a diff of the two files.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _Whole = Annotated[int, Field(ge=0, le=_MAX_INTEGER, strict=True)]
 
 
 class NodeFacts(FileModel):
-    """What was read of one node, for explaining a difference."""
+    """Facts about one node that may explain a difference."""
 
     node: str
     chain_id: Annotated[int, Field(ge=0, le=255, strict=True)]
@@ -67,7 +67,7 @@ class NodeFacts(FileModel):
 
 
 class _NodeTable(NodeFacts):
-    """A node in a file, with its calls by label."""
+    """A node in a snapshot file, with its calls by label."""
 
     view: dict[str, Any] = Field(default_factory=dict)
     simulate: dict[str, Any] = Field(default_factory=dict)
@@ -75,7 +75,7 @@ class _NodeTable(NodeFacts):
 
 
 class _File(FileModel):
-    """The content of the file of a snapshot."""
+    """The content of a snapshot file."""
 
     format: Literal[1]
     title: str = ""
@@ -83,14 +83,14 @@ class _File(FileModel):
 
 
 class _Gas(FileModel):
-    """A call in a file that is not a number of gas units: it fails, or fails after it has used gas."""
+    """A call in a snapshot file that fails, with the gas that it used before it failed, if any."""
 
     gas: _Whole | None = None
     fails: str
 
 
 class _Median(FileModel):
-    """Committed transactions in a file."""
+    """The committed transactions of a call in a snapshot file: their median gas and their number."""
 
     p50: _Whole
     count: Annotated[_Whole, Field(ge=1)]
@@ -140,7 +140,7 @@ class Snapshot:
 
 
 def taken(run: Run) -> Snapshot:
-    """Return the snapshot of a run: the last observation of each call, and the median of committed transactions.
+    """Take the snapshot of a run: the last observation of each call, and the median gas of committed transactions.
 
     Parameters
     ----------
@@ -153,7 +153,8 @@ def taken(run: Run) -> Snapshot:
     Raises
     ------
     StudyError
-        If the run is not complete, or the node did not respond to a call: a snapshot must not omit a call silently.
+        If the run is not complete, or the node did not respond to a call, since a snapshot must not omit a call
+        silently.
     """
     if not run.complete:
         raise StudyError(f"{run.path}: a snapshot requires a complete run; run the same study into the folder again")
@@ -168,7 +169,9 @@ def taken(run: Run) -> Snapshot:
 def _line(row: Mapping[str, Any]) -> Line:
     label, error = row["label"], row["error_code"]
     if is_no_answer(error):
-        raise StudyError(f"call {visible(label)!r} got no response ({error}); rerun the study, then take the snapshot")
+        raise StudyError(
+            f"call {visible(label)!r} got no response ({error}); run the study again, then retake the snapshot"
+        )
     fails = error or (row["vm_status"] or "no reason reported" if row["success"] is False else None)
     if fails is None and row["gas_used"] is None:
         raise StudyError(f"call {visible(label)!r}: the node reported no gas, which a snapshot requires")
@@ -182,7 +185,9 @@ def _committed_lines(frame: pd.DataFrame) -> Iterator[Line]:
     silent = frame[frame["error_code"].map(is_no_answer).astype(bool)]
     if len(silent):
         label = silent["label"].iloc[0]
-        raise StudyError(f"transactions of {visible(label)!r} could not be read; run the study again")
+        raise StudyError(
+            f"transactions of {visible(label)!r} could not be read; run the study again, then retake the snapshot"
+        )
     good = frame[frame["success"].fillna(value=False).astype(bool) & frame["gas_used"].notna()]
     for (node, label), gas in good.groupby(["node", "label"], sort=False)["gas_used"]:
         values = np.sort(gas.to_numpy(dtype=np.uint64))  # exact: a float would round gas beyond 2^53
@@ -197,7 +202,7 @@ def _facts(plan: NodeRun) -> NodeFacts:
 
 
 def snapshot_text(snapshot: Snapshot) -> str:
-    """Return a snapshot as the text of its file: TOML, one line per call, sorted; equal for equal snapshots.
+    """Return a snapshot as TOML, with one line per call, sorted. Equal snapshots give equal texts.
 
     Parameters
     ----------
@@ -228,7 +233,7 @@ def _line_text(line: Line) -> str:
 
 
 def read_snapshot(path: str | Path) -> Snapshot:
-    """Read the file of a snapshot, which may have been edited by anyone.
+    """Read a snapshot file, which anyone may have edited.
 
     Parameters
     ----------
@@ -256,7 +261,7 @@ def read_snapshot(path: str | Path) -> Snapshot:
                 lines.append(placed(place, _read_line, table.node, source, label, value))
     nodes = tuple(NodeFacts(**table.model_dump(exclude=set(KINDS))) for table in file.nodes)
     if len({facts.node for facts in nodes}) < len(nodes):
-        raise StudyError(f"snapshot {path}: each [[nodes]] must have a different `node`")
+        raise StudyError(f"snapshot {path}: each [[nodes]] table must have a different `node`")
     places = {line.label: number for line in lines if (number := numbers.get(toml_value(line.label)))}
     return Snapshot(file.title, nodes, tuple(sorted(lines, key=_order)), places)
 
@@ -317,8 +322,8 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     Returns
     -------
     Comparison
-        Calls are matched by label or by another name. Its warnings say what differs besides gas: the gas
-        schedule, the node, the version.
+        Calls are matched by label or by an alternative name. The warnings of the comparison say what differs besides
+        gas, such as the gas schedule, the node or the version.
 
     Raises
     ------
@@ -336,8 +341,8 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     heads = {plan.node: plan.head for plan in run.record.nodes}
     # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
     above = {
-        node: f"the before side was read at version {one.ledger_version}, above the run's head at {heads[node]}: the "
-        "run is older, or from another ledger"
+        node: f"the snapshot was taken at version {one.ledger_version}, above the run's head at {heads[node]}, so the "
+        "run is older or from another ledger"
         for node, one in facts.items()
         if node in heads and one.ledger_version > heads[node] and (node == "embedded" or not is_local(node))
     }
@@ -345,10 +350,10 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
 
 
 def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:
-    """Yield what may explain a difference: another gas schedule, or another version."""
-    where = f"the snapshot is of version {before.ledger_version}, the run of {after.ledger_version}"
+    """Yield what may explain a difference: a different gas schedule or a different version."""
+    where = f"the snapshot was taken at version {before.ledger_version}, the run ends at {after.ledger_version}"
     if before.schedule != after.schedule and before.schedule and after.schedule:
-        features = f"feature version {before.feature_version}, then {after.feature_version}"
+        features = f"feature version {before.feature_version} before, {after.feature_version} now"
         yield f"the gas schedule differs ({features}), which may explain different gas; {where}"
     elif before.ledger_version != after.ledger_version:
         yield where
@@ -374,7 +379,7 @@ def check_snapshot(
     today : date, optional
         Today's date in UTC by default.
     max_age : timedelta, optional
-        Maximum age of what the run read up to the head; by default, what it read is treated as current.
+        Maximum age of what the run read up to the head. By default, the age is not checked.
 
     Returns
     -------

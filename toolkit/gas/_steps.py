@@ -1,4 +1,4 @@
-"""Steps: changes of a call's gas, success or error between neighbouring observations; drifts and groups of them.
+"""Steps: changes of a call's gas, success or error between neighbouring observations; drifts and groups of steps.
 
 A frame of observations becomes steps (`steps_of`); steps of a drift are merged (`merge_drift`) and steps with one cause
 at one place on the ledger are grouped (`step_groups`). Reports, figures and ``run.explain()`` all show the groups.
@@ -209,7 +209,7 @@ class StepChange:
 
 @dataclass(frozen=True)
 class StepGroup:
-    """Steps at one place of the ledger that have one cause and one explanation.
+    """Steps at one place on the ledger that have the same cause and the same explanation.
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ def step_groups(steps: pd.DataFrame) -> tuple[StepGroup, ...]:
     Returns
     -------
     tuple of StepGroup
-        By version.
+        Sorted by version.
 
     Raises
     ------
@@ -358,9 +358,9 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of `steps` and ``count`` (int64, number of steps). A merged row spans its first step
-        to its last one, is not ``exact``, has the explanation of its largest step, and neither change nor
-        transaction. Calls in their order, each by version.
+        The columns of `steps` and ``count`` (int64, number of steps). A merged row spans the first to the last of its
+        steps, is not ``exact``, has the explanation of the largest step, and has no change or transaction. Calls keep
+        their order; the rows of each call are sorted by version.
 
     Raises
     ------
@@ -451,9 +451,9 @@ def coverage_of(tables: Iterable[pa.Table], committed: Mapping[tuple[str, str], 
     Parameters
     ----------
     tables : iterable of pyarrow.Table
-        Observations, with the columns `COVERAGE_COLUMNS` at least.
+        Observations with at least the columns `COVERAGE_COLUMNS`.
     committed : mapping of (str, str) to str, optional
-        Why the committed transactions of a node and label were not judged; empty text if they were. Calls that are
+        Why the committed transactions of a node and label were not judged; an empty string if they were. Calls that are
         missing here were not judged.
 
     Returns
@@ -478,7 +478,7 @@ def coverage_of(tables: Iterable[pa.Table], committed: Mapping[tuple[str, str], 
 
 
 def _counted(tables: Iterable[pa.Table]) -> dict[tuple[str, ...], tuple[Any, ...]]:
-    """Return node, label, source, smallest and largest gas, number with gas, answered and in all, of each call."""
+    """Return the key of each call, its smallest and largest gas, and its numbers of rows: with gas, answered, all."""
     parts = []
     for table in tables:
         silent = pc.is_in(table["error_code"].cast(pa.string()), pa.array(sorted(NO_ANSWER)))

@@ -1,6 +1,6 @@
 """Studies and runs: `Study` states what to observe on which nodes at which versions; `Run` holds the observations.
 
-Both are in one module because each makes the other: `Study.run` returns a `Run`, and `Run.study` is a `Study`.
+Both are in one module because each creates the other: `Study.run` returns a `Run`, and `Run.study` is a `Study`.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Study(StudyFields):
         return facts_html(self.title, facts)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether two studies observe and judge the same; logins and the `Node` object are not compared."""
+        """Return whether two studies make and judge the same observations, whatever their logins and `Node`."""
         if not isinstance(other, Study):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in Study.model_fields)
@@ -470,18 +470,18 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], d
         if login is not None:
             logins[names[-1]] = SecretStr(login)
     if len(set(names)) < len(names):
-        raise StudyError(f"`nodes`: {', '.join(names)}: each node must be named once")
+        raise StudyError(f"`nodes`: {', '.join(names)}: name each node only once")
     return tuple(names), logins
 
 
 def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waiver, ...]:
-    """Raise StudyError for a waiver of a call or source that the study does not have: it would excuse nothing."""
+    """Raise StudyError for a waiver of a call or source that is not in the study, since it would have no effect."""
     labels, sources = [call.name for call in calls], {call.source for call in calls}
     for number, waiver in enumerate(waivers, start=1):
         named = waiver.call is None or matching(waiver.call, labels) or waiver.call in other_names(calls)
         if not named or waiver.source not in {None, *sources}:
             place, known = named_place("waiver", number, waiver.name), ", ".join(labels[:_MAX_NAMED])
-            raise StudyError(f"{place}: no call of the study matches it; the labels are {known}")
+            raise StudyError(f"{place}: it matches no call of the study; the labels are {known}")
     return waivers
 
 
@@ -580,7 +580,7 @@ class Run:
 
     @property
     def age(self) -> RunAge | None:
-        """When the run was read (``read_at``), the last version read, and the calls that end at the head (``labels``).
+        """When the run was read (``read_at``), how far (``reached``), and which calls end at the head (``labels``).
 
         None if the run is not complete.
         """
@@ -707,7 +707,7 @@ class Run:
 
     @cached_property
     def growth(self) -> pd.DataFrame:
-        """Growth of committed gas as the state grows, as slopes per 1,000 versions; a slope is not a step.
+        """Gradual growth of committed gas, as slopes per 1,000 versions; a slope is not a step.
 
         One row per call, stratum, part of the gas, and stretch between steps that has a slope.
         """
@@ -726,7 +726,7 @@ class Run:
             visible(
                 f"every read of {label!r}{f' on {node}' if several else ''} failed "
                 f"({', '.join(f'{count:,} {code}' for code, count in codes.items())}); "
-                "error_message of the observations says why",
+                "see error_message in the observations",
                 _MAX_NOTE,
             )
             for (node, label), codes in failing_calls(self._store).items()

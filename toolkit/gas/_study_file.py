@@ -80,7 +80,7 @@ class VersionChoice(FileModel):
 
     @cached_property
     def parsed(self) -> VersionPlan | Sequence[int]:
-        """The range of a step search, or the plan; listed versions are not resolved."""
+        """The range of a step search, or the plan, in parsed form; a list of versions is returned as given."""
         return VersionPlan.parse(self.written) if isinstance(self.written, str) else self.written or [-1]
 
     @cached_property
@@ -92,7 +92,7 @@ class VersionChoice(FileModel):
 
     @classmethod
     def of(cls, versions: Any) -> VersionChoice:
-        """Return a choice from any form of the Python interface.
+        """Return a choice from any form that the Python interface accepts.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class VersionChoice(FileModel):
         Raises
         ------
         InputError
-            If it is none of these.
+            If `versions` has any other form.
         """
         if isinstance(versions, cls):
             return versions
@@ -120,7 +120,7 @@ class VersionChoice(FileModel):
 
 
 class StudyFields(FileModel):
-    """What a study file and a `Study` have in common."""
+    """The fields that a study file and a `Study` have in common."""
 
     title: str = "Gas study"
     """The title of reports."""
@@ -142,9 +142,11 @@ class StudyFile(StudyFields):
     nodes: Annotated[list[str], Field(min_length=1)] | None = None
     """Several nodes to use instead of `node`."""
     call: Annotated[list[CallEntry], Field(min_length=1)]
-    """The calls of the study; write [[call]] before each."""
+    """The calls of the study; write [[call]] above each one."""
     waiver: tuple[Waiver, ...] = ()
-    """Calls that are excused, or sources that need not be judged, for a time; write [[waiver]] before each."""
+    """Calls whose regressions are excused, or sources that need not be judged, for a time; write [[waiver]] above each
+    one.
+    """
 
 
 def read_toml(source: str | Path, what: str) -> dict[str, Any]:
@@ -221,8 +223,8 @@ def checked_keys(document: Any) -> None:
     for key in document:
         if key == "use_api_key":
             raise StudyError(
-                f"`{key}` is not a key of a study file, which may be someone else's; use the option --use-api-key or "
-                "Study.load(..., use_api_key=True)"
+                f"`{key}` cannot be set in a study file, which someone else may have written; use the option "
+                "--use-api-key or Study.load(..., use_api_key=True)"
             )
         if key not in known:
             raise StudyError(misspelt(key, known, "of a study file"))
@@ -267,7 +269,7 @@ def write_starter(path: str | Path) -> Path:
 
 
 def toml_value(value: Any) -> str:
-    """Return a TOML value; None, for an Option, becomes the form that nodes accept."""
+    """Return a value as TOML; None, an empty Option, becomes the form that nodes accept."""
     match value:
         case None:
             return "{ vec = [] }"
@@ -290,7 +292,7 @@ def _toml_key(name: str) -> str:
 
 
 def written_study(document: Mapping[str, Any]) -> str:
-    """Return the content of a study file as its text.
+    """Return the content of a study file as TOML text.
 
     Parameters
     ----------
@@ -319,7 +321,7 @@ def write_study(text: str, path: str | Path, *, overwrite: bool = False) -> Path
     except FileExistsError:
         raise StudyError(f"{visible(place)} already exists; choose another name, or remove it first") from None
     except (OSError, UnicodeEncodeError) as error:
-        why = getattr(error, "strerror", None) or "its text has characters that are not Unicode"
+        why = getattr(error, "strerror", None) or "its text contains characters that cannot be encoded as UTF-8"
         raise StudyError(f"{visible(place)} cannot be written: {why}") from None
     return place
 

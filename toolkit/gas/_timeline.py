@@ -35,7 +35,7 @@ def timeline(
     initial: int = DEFAULT_INITIAL,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Find every change to the gas schedule, the configuration or the code of modules that could have moved gas.
+    """Find every change to the gas schedule, the configuration or the code of modules that could have affected gas.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def timeline(
     Raises
     ------
     InputError
-        If `versions` is not a plain range or has no readable version, or `modules` has a name that is not a module or
-        function.
+        If `versions` is not a plain range or has no readable version, or `modules` contains a name that is not the id
+        of a module or function.
     NodeError, NodeUnreachable
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -130,7 +130,7 @@ _ABOUT = ("first", "last", "requests", "initial")
 
 
 def timeline_frame(timeline: Timeline) -> pd.DataFrame:
-    """Return the changes of a timeline as a frame; its other content is in the ``attrs``."""
+    """Return the changes of a timeline as a frame; the other content of the timeline is in ``attrs``."""
     rows = [
         {
             "ledger_version": change.ledger_version,
@@ -162,7 +162,7 @@ def timeline_of(frame: pd.DataFrame) -> Timeline:
     missing = [name for name in TIMELINE.names if name not in frame.columns]
     missing += [name for name in ("first", "last", "modules") if name not in about]
     if missing:
-        raise SchemaError(f"not a timeline: columns or attrs {missing} are missing")
+        raise SchemaError(f"not a timeline: missing columns or attrs: {', '.join(missing)}")
     first, last = (about.get(name) for name in ("first_time", "last_time"))
     return Timeline(
         **{name: about[name] for name in _ABOUT if name in about},

@@ -234,7 +234,7 @@ class TestCode:
     def test_a_module_of_the_same_package_is_named_as_such(self):
         """Modules of one package call each other."""
         cause = exact(written("helper"), routes=changed("helper", "0xca11"))
-        assert "0xca11::helper, of the called module's own package mine" in said(cause)
+        assert "0xca11::helper, in the called module's own package mine" in said(cause)
 
     def test_a_stranger_is_not_the_cause_where_something_else_was_written(self):
         """A module that no dependency leads to is not claimed beside state that was written."""
@@ -253,7 +253,7 @@ class TestCode:
         gone = registry("0xca11", None)
         cause = exact(written("odd", "0x9"), routes=changed("odd", "0x9") | gone)
         assert cause.cause == "code"
-        assert "possibly a dependency of 0xca11::m, which is in no registry" in said(cause)
+        assert "possibly a dependency of 0xca11::m, which no package registry lists" in said(cause)
 
     def test_the_set_up_of_a_new_module_belongs_to_its_publication(self):
         """Resources and tables that `init_module` makes are no cause of their own."""
@@ -352,7 +352,7 @@ class TestConfig:
         cause = exact(resource(self.TAG, "0x1"), *PAYMENT, routes=routes)
         assert cause.cause == "config"
         assert (
-            "switched on feature flags 65 OPERATIONS_DEFAULT_TO_FA_APT_STORE, 160 (a flag not known by name) and "
+            "switched on feature flags 65 OPERATIONS_DEFAULT_TO_FA_APT_STORE, 160 (unknown flag) and "
             "switched off feature flag 2 TREAT_FRIEND_AS_PRIVATE" in said(cause)
         )
 
@@ -617,7 +617,7 @@ class TestNode:
         ("told", "words"),
         [
             ({"build_before": "abc", "build_after": "def"}, "build of the node changed from abc to def"),
-            ({"build_before": "abc", "build_after": None}, "from abc to an unnamed one"),
+            ({"build_before": "abc", "build_after": None}, "from abc to an unnamed build"),
             ({"error_before": "version_pruned", "gas_before": None}, "version 9 has been pruned from this node"),
             ({"error_after": "api_disabled", "gas_after": None}, "rejected one of the two reads (api_disabled)"),
         ],

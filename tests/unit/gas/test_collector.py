@@ -185,6 +185,6 @@ def test_the_ledger_is_checked_at_the_end_also_without_rows(store, bar):
 
 def test_rows_do_not_wait_for_ever(store, bar):
     """At 10,000 rows that the node does not confirm the run stops, and they are dropped."""
-    with pytest.raises(NodeUnreachable, match="the check of its ledger"):
+    with pytest.raises(NodeUnreachable, match="when its ledger was checked"):
         taken(Collector(store, bar, guard=Guard(False), clock=Clock()), range(20_000))
     assert store.rows() == 0

@@ -276,7 +276,7 @@ def test_a_gap_without_transactions_at_a_change_is_a_doubt():
     frame = frame_of([30] * 50 + [60] * 50)
     frame["ledger_version"] += np.where(np.arange(100) < 50, 0, 5_000)
     [step] = analyse(frame, [at(50)]).steps
-    assert step.uncertain == ("more may have happened in the gap without transactions around it",)
+    assert step.uncertain == ("other changes may have happened in the gap between transactions",)
 
 
 def test_a_quantity_that_varies_is_not_divided_into_ways():

@@ -170,7 +170,7 @@ def test_what_is_no_side_is_refused(side):
 
 def test_another_frame_is_refused_with_what_is_missing():
     """A frame of other columns names the missing ones."""
-    with pytest.raises(InputError, match="'fingerprint'"):
+    with pytest.raises(InputError, match="missing columns: fingerprint"):
         compare(frame(row(1)), pd.DataFrame({"label": ["a"]}))
 
 
@@ -305,5 +305,5 @@ def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
 def test_a_run_that_is_not_complete_is_warned_about(run_folder):
     """Calls may be missing from it."""
     change_manifest(run_folder, complete=False)
-    with pytest.warns(UserWarning, match="the run of the after side is not complete"):
+    with pytest.warns(UserWarning, match="the run on the after side is not complete"):
         compare(frame(row(1)), run_folder)

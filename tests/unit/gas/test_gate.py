@@ -81,7 +81,7 @@ def test_no_answer_is_not_passed_over(side):
     rows[side] = [row(1, error="http_503")]
     found = gate(rows["before"], rows["after"])
     assert (found.passed, found.verdict, found.regressions) == (False, "could not judge", ())
-    assert found.not_judged[0].reason == f"no answer on the {side} side: http_503"
+    assert found.not_judged[0].reason == f"no response on the {side} side: http_503"
 
 
 def test_a_node_that_tells_no_gas_is_not_passed_over():
@@ -215,7 +215,7 @@ def test_a_run_that_is_not_complete_is_not_judged(run, tmp_path):
         warnings.simplefilter("ignore")
         found = compare(run, tmp_path / "x").gate("2%")
     assert (found.verdict, found.judged) == ("could not judge", 0)
-    assert found.not_judged[0].reason.startswith("the run of the after side is not complete")
+    assert found.not_judged[0].reason.startswith("the run on the after side is not complete")
 
 
 def test_a_ledger_that_began_again_is_judged_and_named(run, tmp_path):
@@ -291,7 +291,7 @@ def test_a_waiver_excuses_until_its_day_has_passed():
     assert held.waived[0].waiver.reason == "known"
     over = gate(before, after, waivers=[WAIVER | {"expires": "2026-05-31"}])
     assert not over.passed
-    assert over.notes == ("the waiver of 'a' expired on 2026-05-31 and no longer applies: known",)
+    assert over.notes == ("the waiver for 'a' expired on 2026-05-31 and no longer applies: known",)
 
 
 def test_a_waiver_may_be_a_pattern():
@@ -321,7 +321,7 @@ def test_a_label_with_the_characters_of_a_pattern_is_itself():
 
 def test_a_pattern_of_a_study_that_matches_no_call_is_refused():
     """Like a label that is misspelt: it would excuse nothing."""
-    with pytest.raises(StudyError, match=r"waiver 1 \('b\*'\): no call of the study matches it"):
+    with pytest.raises(StudyError, match=r"waiver 1 \('b\*'\): it matches no call of the study"):
         study_with(waivers=[WAIVER | {"call": "b*"}])
     assert study_with(waivers=[WAIVER | {"call": "?"}]).waivers[0].call == "?"
 
@@ -403,7 +403,7 @@ def test_the_text_opens_with_the_verdict(written):
     lines = comparison_text(*written).splitlines()
     assert lines[1] == "gate FAILED: 2 regressions; 4 calls judged"
     assert "regression: breaks: succeeded before and now fails: invalid_input" in lines
-    assert any(line.startswith("could not judge: lost: no answer on the after side: ") for line in lines)
+    assert any(line.startswith("could not judge: lost: no response on the after side: ") for line in lines)
     assert any(
         line.startswith("waived: dearer: from 100 to 150 gas units") and "until 2026-06-01: known" in line
         for line in lines

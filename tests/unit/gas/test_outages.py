@@ -150,7 +150,7 @@ def test_rows_that_could_not_be_confirmed_are_read_again(tmp_path):
     fake.routes["POST /view"] = lambda query, _: (
         fake.routes.update({"GET ": GONE}) or answer(["1"], gas=gas_at(at(query)), head=ledger(HEAD))
     )
-    with pytest.raises(NodeUnreachable, match=r"the check of its ledger.*run the same study into"):
+    with pytest.raises(NodeUnreachable, match=r"when its ledger was checked.*run the same study into"):
         run(tmp_path / "run", node=node)
     assert len(Run.open(tmp_path / "run").observations) == 0
     assert run(tmp_path / "run", node=made_node()[0]).digest == whole.digest

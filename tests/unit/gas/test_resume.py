@@ -240,7 +240,7 @@ def test_committed_transactions_are_read_on(tmp_path):
     own = {"paid": {"committed": "0x1::m::pay", "versions": "-100:"}}
     first = run(tmp_path / "b", calls=own, versions="0:10")
     with pytest.raises(
-        StudyError, match=r"'paid': the run has transactions 9901 to 10000, .* 19901 to 20000 .*--fresh"
+        StudyError, match=r"'paid': the run has transactions 9901 to 10000, .* 19901 to 20000, .*--fresh"
     ):
         run(tmp_path / "b", node=made_node(head=20_000)[0], calls=own, versions="0:10")
     assert Run.open(tmp_path / "b").complete

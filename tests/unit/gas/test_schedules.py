@@ -87,7 +87,7 @@ class TestDiff:
 
     def test_versions_instead_of_schedules_are_refused(self):
         """The text says what to give."""
-        with pytest.raises(InputError, match=r"node.gas_schedule\(version\) returns; got int"):
+        with pytest.raises(InputError, match=r"node.gas_schedule\(version\), got int"):
             schedule_diff(1_000, 2_000)
 
     def test_the_frame_is_what_the_figure_takes(self):

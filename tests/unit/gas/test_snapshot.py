@@ -90,7 +90,7 @@ def test_a_rise_since_the_snapshot_fails_and_is_explained(run, edited):
     text = comparison_text(comparison, gate)
     assert "cause of size: at version 3502" in text
     assert "gas schedule: transaction 3502" in text
-    assert "the snapshot is of version 3450, the run of 4999" in comparison.warnings
+    assert "the snapshot was taken at version 3450, the run ends at 4999" in comparison.warnings
 
 
 def test_the_rules_of_the_study_hold(run, edited):
@@ -129,7 +129,7 @@ def test_another_gas_schedule_is_named(run, edited):
     schedule = next(facts.schedule for facts in taken(run).nodes)
     found = read_snapshot(edited((schedule, "0" * 32), ("feature_version = 49", "feature_version = 42")))
     note = compare_snapshot(found, run).warnings[-1]
-    assert note.startswith("the gas schedule differs (feature version 42, then 49)")
+    assert note.startswith("the gas schedule differs (feature version 42 before, 49 now)")
 
 
 def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):

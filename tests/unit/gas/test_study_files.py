@@ -302,26 +302,26 @@ def test_every_study_comes_back_from_its_document(given_calls, count):
 
 def test_a_node_named_twice_is_refused():
     """Its rows could not be told apart."""
-    with pytest.raises(StudyError, match="must be named once"):
+    with pytest.raises(StudyError, match="name each node only once"):
         Study(calls=[{"view": "0x1::m::f"}], nodes=["mainnet", "mainnet"])
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        ({"view": "0x1::m::f", "versions": "0:9"}, "call 1, `versions`: only committed calls have this key"),
+        ({"view": "0x1::m::f", "versions": "0:9"}, "call 1, `versions`: only committed calls can have this key"),
         (
             {"committed": "0x1::m::f", "arguments": [1]},
-            "call 1, `arguments`: only view and simulate calls have this key",
+            "call 1, `arguments`: only view and simulate calls can have this key",
         ),
-        ({"committed": "0x1::m::f", "versions": "0:9:3"}, "call 1, `versions`: .* expected a range .*, got '0:9:3'"),
+        ({"committed": "0x1::m::f", "versions": "0:9:3"}, "call 1, `versions`: expected a range .*, got '0:9:3'"),
         ({"committed": "0x1::m::f", "versions": [3, 9]}, r"call 1, `versions`: expected text, got \[3, 9\]"),
-        ({"committed": "0x1::m::f", "fee_payer": "0x1"}, "call 1, `fee_payer`: only simulate calls have this key"),
+        ({"committed": "0x1::m::f", "fee_payer": "0x1"}, "call 1, `fee_payer`: only simulate calls can have this key"),
         ({"committed": "0x1::m::f", "sender": "alice"}, "call 1, `sender`: .*alice"),
         ({"committed": "0x1::m::f", "type_arguments": ["x"]}, "call 1, `type_arguments.1`: "),
         ({"committed": "0x1::m::f", "success": "yes!"}, "call 1, `success`: "),
         ({"view": "0x1::m::f", "sender": "0x1"}, "call 1, `sender`: only simulate and committed calls"),
-        ({"view": "0x1::m::f", "success": True}, "call 1, `success`: only committed calls have this key"),
+        ({"view": "0x1::m::f", "success": True}, "call 1, `success`: only committed calls can have this key"),
         ({"committed": "0x1::m::f", "versions": "0-9"}, "call 1, `versions`: version plan '0-9' is not understood"),
     ],
 )

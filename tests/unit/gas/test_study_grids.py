@@ -103,10 +103,10 @@ MISTAKES = [
         {"grid": {"arguments": [1, 2]}}, "`grid.arguments.1`: expected a list, got 1", id="values are no lists"
     ),
     pytest.param(
-        {"arguments": [1], "grid": {"arguments": [[1]]}}, "`arguments` is in both the call and its grid", id="twice"
+        {"arguments": [1], "grid": {"arguments": [[1]]}}, "`arguments` is set in both the call and its grid", id="twice"
     ),
     pytest.param(
-        {"grid": {"arguments": [[1], [1]]}}, "two calls of its grid have the same (label|request)", id="the same values"
+        {"grid": {"arguments": [[1], [1]]}}, "two calls in its grid have the same (label|request)", id="the same values"
     ),
     pytest.param(
         {"grid": {"sender": [ALICE]}},

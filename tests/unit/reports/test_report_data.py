@@ -63,7 +63,7 @@ def test_headline_says_which_when_how_much_and_why() -> None:
     ("changes", "cause", "why", "sentence"),
     [
         ([(4, 36)], "schedule", "459 of 512 parameters changed, every one x10", "a: x9 since 2026-05-06 (version 7), when the gas schedule rose tenfold."),
-        ([(4, 36), (10, 100)], "schedule", "3 of 9 parameters changed, every one x2.5", "2 of 5 calls: x9 to x10 since 2026-05-06 (version 7), when the gas schedule rose x2.5."),
+        ([(4, 36), (10, 100)], "schedule", "3 of 9 parameters changed, every one x2.5", "2 of 5 calls: x9 to x10 since 2026-05-06 (version 7), when the gas schedule rose (x2.5)."),
         ([(10, 5), (10, 20)], "mixed", "", "2 of 5 calls: -50 % to x2 since 2026-05-06 (version 7), for several causes."),
         ([(None, 3)], "code", "", "a: available since 2026-05-06 (version 7), when code was published."),
         ([(3, None)], "unexplained", "", "a: fails since 2026-05-06 (version 7); no cause was found."),

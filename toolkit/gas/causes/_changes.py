@@ -1,8 +1,8 @@
-"""The search for every change of gas schedule, configuration and code in a range of versions, by bisection.
+"""Search by bisection for every change to the gas schedule, configuration and code in a range of versions.
 
 Sources are resources whose state is compared at versions: the gas schedule, the configuration, and the package registry
-of each address whose code is examined. Between neighbouring versions with different states the search bisects, all
-sources at once, down to the transaction.
+of each address whose code is examined. Where the states of neighbouring versions differ, the search bisects down to the
+transaction, for all sources at once.
 """
 
 from __future__ import annotations
@@ -66,21 +66,22 @@ def find_timeline(
     oldest: int = 0,
     initial: int = DEFAULT_INITIAL,
 ) -> findings.Timeline:
-    """Find the changes of gas schedule, configuration and code between two versions.
+    """Find the changes to the gas schedule, configuration and code between two versions.
 
     Parameters
     ----------
     node : Node
     first, last : int
-        Both included: a change made by the transaction `first` is found, unless that is the oldest version.
+        First and last version, both included. A change made by transaction `first` is found, unless that is the oldest
+        version.
     functions_or_modules : iterable of str
         ``0x1::coin`` or ``0x1::coin::transfer``.
     evidence : Evidence, optional
-        Earlier reads of this node; the search adds its own.
+        Data already read from this node; the search adds to it.
     oldest : int, default 0
         Oldest version that the node can read.
     initial : int, default 17
-        Number of versions at which schedule and configuration are compared first.
+        Number of versions at which the schedule and the configuration are first compared.
 
     Returns
     -------
@@ -89,7 +90,7 @@ def find_timeline(
     Raises
     ------
     InputError
-        If a name does not belong to a module or function.
+        If a name is not the id of a module or function.
     LedgerChanged, ClosedError
         If the node serves another ledger, or is closed.
     """
@@ -113,15 +114,15 @@ class _Source:
     evidence : Evidence
     address, tag : str
     name : str
-        In words.
+        Name of the source, in words.
     ends : tuple of (int, int)
         First and last version compared.
     initial : int
-        Number of versions compared first.
+        Number of versions that are first compared.
     compared : callable
-        Reduces a state to what is compared.
+        Reduces a state to the values that are compared.
     asked, known, failed : collection of int
-        Versions asked for; versions read, ascending; versions that could not be read, with their errors.
+        Requested versions; versions read, ascending; versions that could not be read, with their errors.
     """
 
     evidence: Evidence
@@ -180,7 +181,7 @@ class _Source:
             return findings.Unread(self.name, why)
         low, high = self.ends
         ends = ((low, self.known[0] - 1), (self.known[-1] + 1, high))
-        missing = [f"at versions {a} to {b}" for a, b in ends if a <= b]
+        missing = [f"at version {a}" if a == b else f"at versions {a} to {b}" for a, b in ends if a <= b]
         missing += [f"between versions {a} and {b}, where it changed" for a, b in self.cells() if b - a > 1]
         return findings.Unread(self.name, why, " and ".join(missing)) if missing else None
 
@@ -193,7 +194,7 @@ class _Search:
     node : Node
     evidence : Evidence
     modules : sequence of ModuleId
-        Whose code is looked at.
+        Modules whose code is examined.
     ends : tuple of (int, int)
         First and last version compared.
     initial : int
@@ -221,7 +222,7 @@ class _Search:
         return [*self._configuration, *self._registries.values()]
 
     def _chosen(self, packages: Iterable[reads.Package] | None) -> dict[_PackageKey, reads.Package]:
-        """Return the packages that are looked at, by address and name."""
+        """Return the examined packages, by address and name."""
         named = {(package.address, package.name): package for package in packages or ()}
         return {key: package for key, package in named.items() if key in self._needed}
 
@@ -238,7 +239,7 @@ class _Search:
         self._needed = found
 
     def _packages(self, address: str) -> set[reads.Package]:
-        """Return all states of all packages of an address that were read so far."""
+        """Return all states read so far of all packages at an address."""
         source = self._registries.get(address)
         if source is None:
             name = f"the packages of {wire_address(address)}"
@@ -247,14 +248,14 @@ class _Search:
         return {package for version in source.known for package in source.state(version) or ()}
 
     def unread(self) -> Iterator[findings.Unread]:
-        """Yield what could not be read."""
+        """Yield the sources that could not be read at every version."""
         for source in self._sources():
             if problem := source.problem():
                 yield problem
         for module in self._modules:
             source = self._registries[module.address]
             if source.known and not any(module.name in package.modules for package in self._packages(module.address)):
-                why = "no package of its address contains it at the versions read"
+                why = "no package at its address contains it at the versions read"
                 yield findings.Unread(f"the code of {module.wire}", why)
 
     # what changed -------------------------------------------------------------------------------------------------
@@ -284,7 +285,7 @@ class _Search:
                 yield change
 
     def written(self, version: int) -> reads.Written | None:
-        """Return what the transaction of a version wrote, None if it cannot be read."""
+        """Return what the transaction at a version wrote; None if it cannot be read."""
         with suppress(*reads.UNREAD):
             return reads.Written.of(self._evidence.transaction(version))
         return None
@@ -298,7 +299,7 @@ class _Search:
         return findings.Change(after, kind, what, transaction=written.by if written else None, **more)
 
     def _parts_of_schedule(self, ends: _Ends, tags: Sequence[str]) -> frozenset[Part]:
-        """Return the parts of gas that a change of the gas schedule and of the storage gas can move."""
+        """Return the parts of gas that a change to the gas schedule and the storage gas can affect."""
         try:
             before, after = (self._evidence.schedule(version) for version in ends)
         except reads.UNREAD:
@@ -312,7 +313,7 @@ class _Search:
         return parts | {Part.IO} if used else parts
 
     def _of_code(self, ends: _Ends, packages: set[_PackageKey]) -> findings.Change | None:
-        """Return the change of some packages; None if no module changed, or no requested module needs it."""
+        """Return the change to the code of some packages; None if no module that is needed has changed."""
         places: defaultdict[ModuleId, list[tuple[int, str]]] = defaultdict(list)
         for called in self._modules:
             found = [reads.dependencies(called, partial(self._packages_at, version)) for version in ends]
@@ -341,19 +342,19 @@ class _Search:
         return self._made(ends, Cause.CODE, named, modules=modules, affects=affects)
 
     def _related(self, module: ModuleId, needed: Iterable[tuple[int, str]]) -> findings.RelatedModule:
-        """Return the relation of a module to the requested modules; `needed` has the modules that need it."""
+        """Return the relation of a module to the requested modules; `needed` lists those that depend on it."""
         if module in self._modules:
             return findings.RelatedModule(module, findings.Role.NAMED)
         names = listed(sorted({name for _, name in needed}), MAX_NAMED)
         return findings.RelatedModule(module, findings.Role.OF_NAMED, names)
 
     def _written_modules(self, ends: _Ends, packages: set[_PackageKey], needs: reads.Dependencies) -> list[ModuleId]:
-        """Return the needed modules of changed packages: only modules that the transaction wrote, if they are known."""
+        """Return the needed modules of changed packages; only those that the transaction wrote, if they are known."""
         changed = [package for package in needs.packages if (package.address, package.name) in packages]
         within = {ModuleId(package.address, name) for package in changed for name in package.modules}
         written = self.written(ends[1]) if ends[1] - ends[0] == 1 else None
         return sorted(within if written is None else within.intersection(written.modules))
 
     def _packages_at(self, version: int, address: str) -> tuple[reads.Package, ...]:
-        """Return the packages of an address at any version, judging by the versions read."""
+        """Return the packages at an address at any version, inferred from the versions read."""
         return self._registries[address].at(version) or () if address in self._registries else ()

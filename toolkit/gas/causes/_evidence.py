@@ -1,6 +1,6 @@
-"""The data behind causes and timelines: reads, each made once per node; packages; what a transaction wrote.
+"""The data behind causes and timelines: reads, each made once per node; packages; the writes of transactions.
 
-Writes are sorted by what they can mean for gas.
+Writes are classified by how they can affect gas.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _MAX_RESOURCES = 8
 
 
 class Evidence:
-    """Reads from one node the data that causes are derived from. Instances can be shared by threads.
+    """Reads the data that causes are derived from, on one node. Threads can share an instance.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Evidence:
         self._results: dict[tuple[Any, ...], Any] = {}
 
     def transaction(self, version: int) -> Any:
-        """Return the transaction of a version."""
+        """Return the transaction at a version."""
         return self._once(("transaction", version), lambda: self._node.transaction(version))
 
     def schedule(self, version: int) -> GasSchedule:
@@ -103,14 +103,14 @@ class Evidence:
         return found
 
     def resource(self, address: str, tag: str, version: int) -> Any:
-        """Return a resource at a version: its JSON, or packages, or a gas schedule; None if it does not exist."""
+        """Return a resource at a version, as JSON, packages or a gas schedule; None if it does not exist."""
         return self._once(
             ("resource", address, tag, version),
             lambda: _resource_of(address, tag, self._node.resource_json(address, tag, version)),
         )
 
     def read_resources(self, wanted: Iterable[tuple[str, str, int]]) -> None:
-        """Read resources by address, tag and version, all at once; `resource` then returns each, or raises.
+        """Read resources by address, tag and version, all at once. Then, `resource` returns each or raises its error.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class Evidence:
 
     @property
     def reads(self) -> int:
-        """Number of reads so far. Stored answers count, and a repeated request counts once."""
+        """Number of reads so far. Cached responses count, and a repeated request counts once."""
         return len(self._results)
 
     def _once(self, key: tuple[Any, ...], read: Callable[[], Any]) -> Any:
@@ -178,7 +178,7 @@ def reason(error: Exception) -> str:
 
 
 def _resource_of(address: str, tag: str, data: Any) -> Any:
-    """Return the parts of a resource that causes need: an address's packages include their sources, which are large."""
+    """Return the parts of a resource that causes need; a package registry also holds large source texts."""
     if data is None:
         return None
     if tag == REGISTRY:
@@ -239,19 +239,19 @@ class Dependencies(NamedTuple):
 
 
 def packages_of(data: Any, address: str) -> tuple[Package, ...]:
-    """Read the registry of an address.
+    """Decode the package registry of an address.
 
     Parameters
     ----------
     data : mapping
-        The resource, in Python form.
+        The resource, as Python objects.
     address : str
-        Canonical address that stores it.
+        Canonical address that stores the registry.
 
     Raises
     ------
     SchemaError
-        If it does not have the documented shape.
+        If the resource does not have the documented shape.
     """
     try:
         return tuple(
@@ -302,7 +302,7 @@ def dependencies(called: ModuleId, registry: Callable[[str], tuple[Package, ...]
 
 
 class Write(NamedTuple):
-    """One state change; the fields that do not belong to its kind are None."""
+    """One state change; fields that do not apply to its kind are None."""
 
     kind: str
     address: str | None
@@ -343,7 +343,7 @@ class Written:
 
     @classmethod
     def of(cls, transaction: Any) -> Written:
-        """Read a decoded transaction."""
+        """Return the writes of a decoded transaction."""
         rows, changes, _ = transaction_rows([transaction])
         columns = ("type", "address", "resource_type", "module", "handle", "key", "data")
         writes = tuple(Write(*row) for row in zip(*(changes[name] for name in columns), strict=True))
@@ -380,7 +380,7 @@ class Written:
 
     @cached_property
     def upkeep(self) -> tuple[Write, ...]:
-        """What every transaction or block writes: balances and sequence numbers of payers, clock, packages."""
+        """Writes of every transaction or block, such as the balances and sequence numbers of payers."""
         # Gas is paid from fungible stores, too, and changes the supply of the object of the gas coin.
         stores, objects = ([one for one in self.writes if one.resource == tag] for tag in (_STORE, _OBJECT))
         of_coin = {one.address for one in stores if _address_at(one.document, "metadata", "inner") == _METADATA}
@@ -390,7 +390,7 @@ class Written:
 
     @cached_property
     def state(self) -> tuple[Write, ...]:
-        """Everything else: resources and table items."""
+        """All other writes of resources and table items."""
         named = {*self.schedule, *self.config}
         state = [write for write in self.writes if write.module is None and write not in self.upkeep]
         return tuple(write for write in state if not (write.address == FRAMEWORK and write.resource in named))
@@ -411,7 +411,7 @@ class Written:
 
 
 def _address_at(document: Any, *names: str) -> str | None:
-    """Return the address at a path of a JSON document in canonical form; None if there is none."""
+    """Return the address at a path of a JSON document in canonical form; None if the document has no address there."""
     for name in names:
         document = document.get(name) if isinstance(document, dict) else None
     try:
@@ -421,7 +421,7 @@ def _address_at(document: Any, *names: str) -> str | None:
 
 
 class Table(NamedTuple):
-    """A table by the resource and field that contain it; `key_type` is None if no ABI declares it."""
+    """A table, named by the resource and field that contain it; `key_type` is None if no ABI declares it."""
 
     resource: str
     field: str
@@ -461,7 +461,7 @@ def tables_of(called: ModuleId, written: Written, evidence: Evidence, version: i
 
 
 def key_text(write: Write, table: Table | None, evidence: Evidence, version: int) -> str:
-    """Return the key of a written table item: decoded if its type is known, addresses short, else hexadecimal."""
+    """Return the key of a written table item: decoded, with short addresses, if its type is known, else hexadecimal."""
     key = write.key or b""
     if table is not None and table.key_type is not None:
         with suppress(*UNREAD, InputError):

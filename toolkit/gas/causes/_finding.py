@@ -1,8 +1,9 @@
 """The causes of steps. Nothing is guessed: if the necessary reads are not available, a cause is ``unknown``.
 
-An exact step is explained by its transaction. Execution is deterministic, so something that the transaction wrote made
-the step: the gas schedule, code that the call runs and configuration are stronger evidence than state, and what every
-transaction writes counts only if nothing else was written. An interval is explained by what differs between its ends.
+An exact step is explained by its transaction. Execution is deterministic, so something that the transaction wrote
+caused the step. The gas schedule, code that the call runs and configuration are stronger evidence than state, and what
+every transaction writes counts only if nothing else was written. An interval is explained by what differs between its
+ends.
 """
 
 from __future__ import annotations
@@ -46,25 +47,25 @@ def causes_of(
     Parameters
     ----------
     steps : sequence of Step
-        Of one node.
+        Steps that were read from one node.
     node : Node
-        The node that the steps were read from.
+        That node.
     functions : mapping of str to str
-        Function that the call of each step calls, by fingerprint.
+        The function that each call calls, by fingerprint of the call.
     advance : callable, optional
         Called with 1 after each step.
 
     Returns
     -------
     dict of Step to Explanation
-        One for each step: ``unknown``, with the reason, if the node does not offer the reads. If there are more
-        than 500 steps, only the causes of the largest are looked for; the others are ``unknown``.
+        One explanation per step. Its cause is ``unknown``, with a reason, if the node does not offer the necessary
+        data. Of more than 500 steps, only the 500 largest are explained; the others are ``unknown``.
 
     Notes
     -----
-    An exact step needs one transaction, and what it wrote, at its version and the version before: the gas schedule,
-    feature flags, modules and package registries. An interval needs the schedule, the flags and the registries of the
-    called package and its dependencies, at both ends. Nothing is read twice.
+    An exact step requires its transaction, and what the transaction wrote, at its version and the version before: the
+    gas schedule, feature flags, modules and package registries. An interval requires the schedule, the flags and the
+    registries of the called package and its dependencies, at both ends. Nothing is read twice.
     """
     evidence, chosen = Evidence(node), list(steps)
     if len(steps) > MAX_STEPS:
@@ -76,7 +77,7 @@ def causes_of(
         in_flight=node.max_in_flight,
         advance=advance,
     )
-    why = f"not looked for: only the {MAX_STEPS:,} largest of {len(steps):,} steps are explained"
+    why = f"not searched for: only the {MAX_STEPS:,} largest of {len(steps):,} steps are explained"
     causes = dict.fromkeys(chosen[MAX_STEPS:], findings.Explanation(Cause.UNKNOWN, why))
     return causes | {chosen[place]: explanation for place, explanation in found}
 
@@ -97,9 +98,9 @@ def _explanation(step: Step, evidence: Evidence, function: str) -> findings.Expl
 
 
 def _of_node(step: Step) -> str | None:
-    """Return what about the node makes two readings differ; None if the node is not the cause."""
+    """Return why the node, not the ledger, makes two reads differ; None if the node is not the cause."""
     if step.build_before != step.build_after:
-        builds = f"from {step.build_before or 'an unnamed one'} to {step.build_after or 'an unnamed one'}"
+        builds = f"from {step.build_before or 'an unnamed build'} to {step.build_after or 'an unnamed build'}"
         return f"the build of the node changed {builds} between the two reads, so they cannot be compared"
     if step.error_before in PRUNED:
         return f"version {step.version_before} has been pruned from this node"
@@ -127,12 +128,12 @@ class _Case(NamedTuple):
 
     @property
     def ends(self) -> _Ends:
-        """The version before the transaction and its own."""
+        """The version before the transaction, and the version of the transaction."""
         return self.step.version_before, self.step.version_after
 
 
 def _parts(case: _Case) -> dict[Cause, findings.Facts]:
-    """Return what the transaction of an exact step wrote, for each cause that it is evidence of."""
+    """Return what the transaction of an exact step wrote, grouped by the cause for which it is evidence."""
     needed, unrelated = _modules(case)
     strong = {
         Cause.SCHEDULE: schedule_facts(case.written.schedule, case.ends, case.evidence, case.step),
@@ -174,7 +175,7 @@ def schedule_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence, step: S
 
 
 def config_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence) -> findings.Facts:
-    """Return how these resources of the configuration differ between two versions."""
+    """Return how the given configuration resources differ between two versions."""
     return tuple(fact for tag in tags if (fact := _resource_change(tag, ends, evidence)) is not None)
 
 
@@ -205,7 +206,7 @@ _FAR = 1_000
 
 
 def _role(module: ModuleId, called: ModuleId, needs: reads.Dependencies | None) -> tuple[int, findings.RelatedModule]:
-    """Return how far a module is from the called module, as declared by the packages, and its relation to it."""
+    """Return the distance of a module from the called module, counted in dependencies, and its relation to it."""
     if module == called:
         return 0, findings.RelatedModule(module, findings.Role.CALLED)
     if needs is None:
@@ -222,7 +223,7 @@ def _role(module: ModuleId, called: ModuleId, needs: reads.Dependencies | None) 
 def _modules(case: _Case) -> tuple[findings.Facts, findings.Facts]:
     """Return the changed modules that the call runs or may run, and the changed modules that it does not depend on.
 
-    The modules nearest to the called one are compared; the others, of a whole framework for example, are counted.
+    The modules nearest to the called one are compared; the others, such as those of a whole framework, are counted.
     """
     needs = _dependencies(case) if case.written.modules else None
     near = sorted(_role(module, case.called, needs) for module in case.written.modules)
@@ -261,7 +262,7 @@ def _dependencies(case: _Case) -> reads.Dependencies | None:
 
 
 def _state(case: _Case) -> tuple[findings.Facts, findings.Facts]:
-    """Return which state was written: that of the called module, and other state."""
+    """Return the written state of the called module, and all other written state."""
     tables: dict[str, reads.Table] = {}
     if any(write.handle for write in case.written.state):
         tables = reads.tables_of(case.called, case.written, case.evidence, case.step.version_after)
@@ -274,7 +275,7 @@ def _state(case: _Case) -> tuple[findings.Facts, findings.Facts]:
 
 
 def _is_setup(resource: str, case: _Case) -> bool:
-    """Return whether a resource is written by the initialization of a new module: that belongs to its code."""
+    """Return whether a resource was written by the initialization of a new module, and so belongs to its code."""
     module = next((one for one in case.written.modules if resource.startswith(f"{one}::")), None)
     if module is not None:
         with suppress(*reads.UNREAD):
@@ -313,7 +314,7 @@ def _written(case: _Case, group: Sequence[reads.Write], tables: Mapping[str, rea
 def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findings.Explanation:
     """Explain an interval by the differences between its ends in schedule, feature flags and packages.
 
-    The explanation does not name a version. The cause is never ``state``, since changes of state are not compared, and
+    The explanation does not name a version. The cause is never ``state``, since state is not compared, and
     not ``schedule`` if parameters were only added or removed. It is ``unknown`` if something could not be read and
     nothing that could be read differs.
     """

@@ -1,1 +1,1 @@
-"""Committed series: what moved the gas of one function's committed transactions, by stratum and part."""
+"""Committed series: what changed the gas of one function's committed transactions, by stratum and part."""

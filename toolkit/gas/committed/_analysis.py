@@ -65,14 +65,14 @@ class SeriesStep(levels.Levels):
     stratum : str
         Name of the stratum.
     version_before, version_after : int
-        The observations on both sides of the step: next to its causes or, without a cause, next to all places that
-        explain the observations about as well as the best one.
+        Versions of the observations on both sides of the step. They are next to its causes or, without a cause, next to
+        the range of places that explain the observations about as well as the best one.
     causes : tuple of Change
         The change, or all changes that cannot be distinguished; empty if no change explains the step.
     uncertain : tuple of str
         Reasons for caution; empty if there are none.
     weak : bool
-        Without a cause: whether rounding of gradual growth looks the same.
+        For a step without a cause, whether rounding of gradual growth looks the same.
     """
 
     part: Part
@@ -88,9 +88,9 @@ class SeriesStep(levels.Levels):
 class Growth:
     """Growth of one part of one stratum from one observation to another, with no step between them.
 
-    The slope is in gas units, or octas, per 1,000 ledger versions; `low` and `high` are its bounds, 95 %. `level` is
-    the mean of the observations, `count` their number. `with_state` is whether the observations follow the line
-    closely, so that nothing but state is left to explain it.
+    The slope is in gas units, or octas, per 1,000 ledger versions; `low` and `high` are its 95 % bounds. `level` is the
+    mean of the observations, `count` their number. `with_state` is true if the observations follow the line so closely
+    that only growing state explains it.
     """
 
     part: Part
@@ -107,7 +107,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What is found in the committed transactions of one function.
+    """The findings in the committed transactions of one function.
 
     Attributes
     ----------
@@ -116,11 +116,11 @@ class Analysis:
     unexplained : tuple of SeriesStep
         Shifts that no change explains, including weak ones.
     growth : tuple of Growth
-        None spans a change of the code or the schedule.
+        Slopes, none of which spans a change to the code or the schedule.
     mix : tuple of MixShift
-        Where the shares of the strata change. These are not steps.
+        Places where the shares of the strata change. These are not steps.
     strata : tuple of Stratum
-        The strata of the transactions, one for each way that they take.
+        The strata of the transactions, one for each way through the code.
     not_compared : tuple of (str, Part, Change)
         Stratum, part and change with too few observations next to the change. Strata of fewer than 8 observations are
         not compared at all and not listed.
@@ -136,10 +136,10 @@ class Analysis:
 
 @dataclass(slots=True)
 class _Line:
-    """One part of one way.
+    """One part of the gas of one stratum.
 
-    `groups` has the places of the changes that can move it, with the changes; those with fewer than 8 observations
-    between are one group. `edges` are the places of all changes of code and of the schedule.
+    `groups` holds the changes that can affect the part, with their places; changes with fewer than 8 observations
+    between them form one group. `edges` are the places of all changes to the code and the schedule.
     """
 
     part: Part
@@ -154,7 +154,7 @@ class _Line:
 
 @dataclass(slots=True)
 class _Test:
-    """A comparison made, before it is known whether it counts."""
+    """A comparison that has yet to be tested for significance."""
 
     line: _Line
     changes: tuple[Change, ...]
@@ -229,7 +229,7 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
 
 
 def _lines(observations: Observations, stratum: Stratum, timeline: Sequence[Change]) -> Iterator[_Line]:
-    """Yield a line for each part of the gas that a way pays; they have versions and clock in common."""
+    """Yield a line for each part of the gas that a stratum pays; the lines share versions and clock."""
     rows = stratum.rows
     if len(rows) < levels.MIN_SIDE or stratum.is_other:
         return
@@ -251,7 +251,7 @@ def _lines(observations: Observations, stratum: Stratum, timeline: Sequence[Chan
 def _fitted(
     series: levels.Series, versions: NDArray[np.int64], able: Sequence[Change], edges: list[int]
 ) -> tuple[list[tuple[tuple[int, ...], tuple[Change, ...]]], list[int], list[int], levels.Model]:
-    """Return the groups of changes that can move a series, the edges, its other shifts, and its model."""
+    """Return the groups of changes that can affect a series, the edges, its other shifts, and its model."""
     places = np.searchsorted(versions, [change.ledger_version for change in able]).tolist()
     groups: list[tuple[tuple[int, ...], tuple[Change, ...]]] = []
     for place, change in zip(places, able, strict=True):
@@ -302,7 +302,7 @@ def _test(line: _Line, number: int) -> _Test | None:
 def _joins(
     observations: Observations, strata: Sequence[Stratum], lines: Sequence[_Line], timeline: Sequence[Change]
 ) -> Iterator[tuple[_Test, Stratum]]:
-    """Yield what ways that end or begin at a change cost on the other side: what another way costs, and which."""
+    """Yield the steps of ways that end or begin at a change, each with the way that replaces it on the other side."""
     for line in lines:
         others = [one for one in strata if one is not line.stratum and _is_of_kind(one, line.stratum)]
         if line.part is not Part.EXECUTION or not others:
@@ -328,7 +328,7 @@ def _joins(
 
 
 def _is_of_kind(one: Stratum, two: Stratum) -> bool:
-    """Return whether two strata are ways of one kind."""
+    """Return whether two strata are ways of the same kind."""
     slots = [[stratum.value(name) for name in SLOTS] for stratum in (one, two)]
     return one.kind == two.kind and slots[0] == slots[1] and not (one.is_other or two.is_other)
 
@@ -342,7 +342,7 @@ def _joined(
     *,
     ends: bool,
 ) -> tuple[_Test, Stratum] | None:
-    """Return the step of a way to the level of the way whose share grows where it ends, if one grows as much."""
+    """Return the step from a way that ends to the way whose share grows there, if one grows by enough."""
     here, there = (np.abs(side) for side in sides)
     counts = [(int(np.isin(here, one.rows).sum()), int(np.isin(there, one.rows).sum())) for one in others]
     gained = [two / len(there) - one / len(here) for one, two in counts]
@@ -372,7 +372,7 @@ def _joined(
 
 
 def _holm(tests: list[_Test]) -> list[_Test]:
-    """Return the comparisons that are steps by Holm's correction over all of them."""
+    """Return the comparisons that are significant after Holm's correction over all of them."""
     ordered = sorted(tests, key=lambda test: test.found.chance)
     failed = (n for n, test in enumerate(ordered) if test.found.chance > ALPHA / (len(ordered) - n))
     return ordered[: next(failed, len(ordered))]
@@ -387,7 +387,7 @@ def _is_large(test: _Test) -> bool:
 def _border_guard(large: Iterable[_Test], *, searched: bool = False) -> list[_Test]:
     """Remove one-unit steps that rounding of gradual growth can make, unless strata agree.
 
-    With `searched` growth need not be seen elsewhere: the place was looked for, and is at the change by chance.
+    With `searched`, growth need not be seen elsewhere, since a place found by a search may be at a change by chance.
     """
     kept, accepted = [], list(large)
     for test in accepted:
@@ -430,12 +430,12 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
         doubts = {
             f"it may be any of {len(causes)} changes": len(causes) > 1,
             "another change is fewer than 8 observations away": test.crowded and len(causes) == 1,
-            "a side has fewer than 8 observations": min(found.count_before, found.count_after) < levels.MIN_SIDE,
+            "one side has fewer than 8 observations": min(found.count_before, found.count_after) < levels.MIN_SIDE,
             "rounding can make a change of one gas unit": test.border,
             "neighbouring observations are correlated": _is_alike(line.model, found),
             "another kind of transaction has the same gas on one side; this kind may have stopped instead": test.joined,
             "the mix of transactions changes there too": mixed,
-            "more may have happened in the gap without transactions around it": _is_long_gap(line.versions, *between),
+            "other changes may have happened in the gap between transactions": _is_long_gap(line.versions, *between),
         }
         uncertain = tuple(text for text, applies in doubts.items() if applies)
         steps.append(replace(_step(line, found, between), causes=causes, uncertain=uncertain))
@@ -456,13 +456,13 @@ _LEVELS = [entry.name for entry in fields(levels.Levels)]
 
 
 def _is_alike(model: levels.Model, found: levels.Difference) -> bool:
-    """Return whether neighbours are so alike, and the difference so small, that its bounds may be too narrow."""
+    """Return whether neighbours are so similar, and the difference so small, that its bounds may be too narrow."""
     noise = model.deviation * found.level
     return model.correlation > CORRELATED and not found.steady and abs(found.change) < CLEAR * noise
 
 
 def _is_long_gap(versions: NDArray[np.int64], before: int, after: int) -> bool:
-    """Return whether the transactions next to a step are far apart for the number of transactions around them."""
+    """Return whether the transactions next to a step are unusually far apart, given their density around it."""
     first, last = max(0, before - levels.MIN_SIDE_OF_SHIFT), min(len(versions) - 1, after + levels.MIN_SIDE_OF_SHIFT)
     gap = versions[after] - versions[before]
     usual = (versions[last] - versions[first] - gap) / max(1, last - first - (after - before))
@@ -484,7 +484,7 @@ def _mix_changed(line: _Line, found: levels.Difference, place: int, member: NDAr
 
 
 def _left_over(lines: list[_Line], accepted: list[_Test]) -> tuple[list[_Test], list[SeriesStep]]:
-    """Look for shifts between the steps; those at a change are steps as well, no change explains the others."""
+    """Look for shifts between the steps. Shifts at a change are steps as well; no change explains the others."""
     steps: list[_Test] = []
     shifts: list[SeriesStep] = []
     for line in lines:

@@ -92,25 +92,25 @@ class Series:
 
     @property
     def grain(self) -> float:
-        """The rounding width, or a hundredth of a gas unit if there is none."""
+        """The rounding width, or a hundredth of a gas unit if values are not rounded."""
         return max(self.width, 0.01 * self.unit)
 
     def rows(self, rows: NDArray[np.int64] | slice) -> Series:
-        """Return some of the observations."""
+        """Return the series of the selected observations only."""
         sizes = None if self.sizes is None else self.sizes[rows]
         return Series(self.clock[rows], self.values[rows], sizes, self.width, self.unit)
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What the segments of a series have in common.
+    """Properties shared by the segments of a series.
 
     Attributes
     ----------
     edges : ndarray of int64
         First observation of each segment, and the number of observations.
     growth, growth_variance : ndarray of float64
-        Relative slope per 1,000 versions of each segment, shrunk towards the slope of all, and its variance.
+        Relative slope per 1,000 versions of each segment, shrunk towards the common slope, and its variance.
     common_growth, common_error : float
         Relative slope per 1,000 versions of all segments, and its standard error.
     deviation : float
@@ -237,13 +237,13 @@ class Levels:
     Attributes
     ----------
     before, after : float
-        The levels at the place, for the payload size of both sides: gas units, or octas of storage and refund.
+        The levels at the place, at the same payload size on both sides: gas units, or octas for storage and refund.
     low, high : float
         95 % bounds of the difference, including rounding.
     count_before, count_after : int
         Observations compared.
     chance : float
-        Chance of a difference as large if the level is the same, before the correction for all comparisons.
+        Probability of a difference this large if the level does not change, before correction for all comparisons.
     """
 
     before: float
@@ -273,10 +273,10 @@ class Difference(Levels):
     first, last : int
         Window of the observations compared.
     splits : tuple of (int, float)
-        Each place, and the best split, with how much worse it is than the best one, in log likelihood of independent
-        values.
+        Each place and the best split, with how much lower its log likelihood is than that of the best split, treating
+        values as independent.
     earliest, latest : int
-        The splits that are nearly as good as the best one lie from `earliest` to `latest`.
+        First and last of the splits that are nearly as good as the best one.
     """
 
     error: float
@@ -349,17 +349,17 @@ def compare(series: Series, model: Model, first: int, places: Sequence[int], las
     ----------
     series : Series
     model : Model
-        Of the whole series.
+        Model of the whole series.
     first, last : int
         The observations that may be used: from `first` up to, not including, `last`.
     places : sequence of int
-        Observations before each place, ascending. The observations between them only help to choose a place.
+        Number of observations before each place, ascending. Those between places only help to choose a place.
 
     Returns
     -------
     Difference or None
-        None if a side has no observation; and, unless both sides are steady, if a side has fewer than 8, or if the
-        level shifts not at a place but so close to it that fewer than 8 are left.
+        None if a side has no observation. Unless both sides are steady, also None if a side has fewer than 8
+        observations, or if the level shifts so close to a place, but not at it, that fewer than 8 are left.
     """
     for _ in range(MAX_CUTS):
         found = _compare_once(series, model, first, places, last)
@@ -483,14 +483,14 @@ def find_shift(series: Series, model: Model, first: int, last: int) -> int | Non
     ----------
     series : Series
     model : Model
-        Its growth is subtracted before a shift is searched for.
+        Model whose growth is subtracted before the search.
     first, last : int
-        The segment.
+        The segment, from `first` up to, not including, `last`.
 
     Returns
     -------
     int or None
-        Observations before the shift, with at least 8 on each side; None if no shift stands out.
+        Number of observations before the shift, with at least 8 on each side; None if no shift stands out.
     """
     size = last - first
     values, time = series.values[first:last], series.clock[first:last]
@@ -534,7 +534,7 @@ def find_shift(series: Series, model: Model, first: int, last: int) -> int | Non
 
 
 def student_tail(score: float, freedom: float) -> float:
-    """Return the probability that Student's t is at least as far from 0."""
+    """Return the probability that a variable with Student's t distribution is at least this far from 0."""
     from scipy import stats
 
     return max(_TINY, 2 * float(stats.t.sf(abs(score), freedom)))

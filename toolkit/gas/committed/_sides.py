@@ -1,4 +1,4 @@
-"""Committed transactions of one call on two sides, such as before and after an upgrade: their mean, and each way."""
+"""Compares the committed transactions of a call on two sides, such as before and after an upgrade."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from toolkit._present.text import plural
 from toolkit.gas._findings import Change
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas._steps import ALL_TRANSACTIONS
@@ -44,15 +45,15 @@ SURE_OF_FAILURES = 1e-4
 
 @dataclass(frozen=True)
 class WaySide:
-    """Transactions of one way on one side, or of all ways.
+    """Transactions of one stratum, or of all strata, on one side.
 
     Attributes
     ----------
     rows : DataFrame
-        Observations by version.
+        Observations, sorted by version.
     mean : float
-        Gas units. For all ways together, the after side is weighted by the shares of the before side, unless the shares
-        have changed.
+        Mean gas in gas units. For all strata together, the after mean is weighted by the shares of the before side,
+        unless both the shares and the code have changed.
     success : bool or None
     """
 
@@ -63,21 +64,21 @@ class WaySide:
 
 @dataclass(frozen=True, slots=True)
 class WayDifference:
-    """The difference of one way, or of all, on two sides.
+    """The difference of one stratum, or of all strata, between two sides.
 
     Attributes
     ----------
     stratum : str
-        The way in words.
+        The stratum in words.
     before, after : WaySide or None
     changed : bool
         Whether the gas differs by more than chance and rounding can explain.
     low, high : float or None
         95 % bounds of the difference, including rounding.
     failing : tuple of (float, float) or None
-        The share of transactions that fail on each side, if more do on the after side.
+        The share of transactions that fail on each side, if more of them fail on the after side.
     not_judged : str
-        Why the way cannot be compared; empty if it can be, or is on one side only.
+        Why the stratum cannot be compared; empty if it can be, or is on one side only.
     """
 
     stratum: str
@@ -96,7 +97,7 @@ def compare_sides(before: pd.DataFrame, after: pd.DataFrame, *, same_code: bool 
     Parameters
     ----------
     before, after : DataFrame
-        As `series_frame` returns it. No transaction is on both sides.
+        Frames from `series_frame`. No transaction is on both sides.
     same_code : bool, default False
         Whether nothing that determines gas changed between the sides. Shares that differ are then due to usage
         and excluded from the difference in means; after an upgrade, the code may be the cause.
@@ -104,9 +105,9 @@ def compare_sides(before: pd.DataFrame, after: pd.DataFrame, *, same_code: bool 
     Returns
     -------
     list of WayDifference
-        If several ways succeed, first all of them together, as what people pay; then each way, those with the most
-        transactions first. Rare ways without enough transactions on a side are ignored, including in the mean: the
-        first transaction of an account can cost as much as a hundred others.
+        If several strata succeed, first all of them together; then each stratum, those with the most transactions
+        first. Rare strata without enough transactions on a side are ignored, also in the mean, because the first
+        transaction of an account can cost as much as a hundred others.
     """
     every = pd.concat([before, after], ignore_index=True)
     # The sides may be of two ledgers, so that their versions say nothing; their order does.
@@ -131,7 +132,7 @@ def _fails(stratum: Stratum) -> bool:
 
 
 def _is_rare(pair: tuple[WaySide | None, WaySide | None], totals: tuple[int, int]) -> bool:
-    """Return whether a way has too few transactions to be compared, and too few to matter."""
+    """Return whether a stratum has too few transactions to be compared, and too few to matter."""
     counts = [0 if side is None else len(side.rows) for side in pair]
     if min(counts) >= MIN_SIDE:
         return False
@@ -149,7 +150,7 @@ def _gas(rows: pd.DataFrame) -> Floats:
 
 
 def _of_way(words: str, pair: tuple[WaySide | None, WaySide | None]) -> WayDifference:
-    """Compare a way with itself: it changed if its gas, or a part of it, did."""
+    """Compare a stratum between the sides; it has changed if its gas, or a part of its gas, has."""
     one, two = pair
     if one is None or two is None:
         return WayDifference(words, one, two)
@@ -166,11 +167,11 @@ def _of_way(words: str, pair: tuple[WaySide | None, WaySide | None]) -> WayDiffe
 def _too_few(one: pd.DataFrame, two: pd.DataFrame) -> str:
     if min(len(one), len(two)) >= MIN_SIDE:
         return ""
-    return f"{len(one):,} transactions before and {len(two):,} after, but {MIN_SIDE} are needed"
+    return f"{plural(len(one), 'transaction')} before and {len(two):,} after, but {MIN_SIDE} are needed"
 
 
 def _mean_of(pairs: Sequence[tuple[WaySide | None, WaySide | None]], *, same_code: bool) -> list[WayDifference]:
-    """Return the difference of what people pay in the mean."""
+    """Return the difference in mean gas over all strata that succeed."""
     whole = [[side for pair in pairs if (side := pair[place]) is not None] for place in (0, 1)]
     if not all(whole):
         return []
@@ -204,7 +205,7 @@ def _mean_of(pairs: Sequence[tuple[WaySide | None, WaySide | None]], *, same_cod
 def _failing(
     paid: Sequence[tuple[WaySide | None, WaySide | None]], failed: Sequence[tuple[WaySide | None, WaySide | None]]
 ) -> list[WayDifference]:
-    """Return that more transactions fail on the after side, if they do."""
+    """Return the difference in failures, if a larger share of transactions fails on the after side."""
     there = [[[way.rows for pair in pairs if (way := pair[n]) is not None] for pairs in (failed, paid)] for n in (0, 1)]
     counts = np.array([[sum(map(len, frames)) for frames in side] for side in there])
     shares = counts[:, 0] / np.maximum(counts.sum(axis=1), 1)
@@ -224,12 +225,12 @@ def _difference(one: Floats, two: Floats, width: float) -> tuple[bool, float, fl
 
 
 def _least(error: float, means: Sequence[float], width: float = 1.0) -> float:
-    """Return the smallest difference of means that is not chance; without noise, a quarter of a unit."""
+    """Return the smallest difference in means that chance does not explain; without noise, a quarter of a unit."""
     return max(SURE * error, MIN_RELATIVE_STEP * max(means) if error else 0.0, MIN_STEP_UNITS * width)
 
 
 def _variance_of_mean(values: Floats) -> float:
-    """Return the variance of a mean, for values that may grow and whose neighbours may be alike."""
+    """Return the variance of a mean, for values that may grow and whose neighbours may be correlated."""
     residual, place = values - values.mean(), np.arange(len(values)) - (len(values) - 1) / 2
     if len(values) > MIN_SIDE:
         residual = residual - float(place @ residual) / float(place @ place) * place

@@ -71,7 +71,7 @@ class StoragePrices:
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """A stratum with too few transactions next to a change to be compared."""
+    """Strata that have too few transactions next to a change to be compared."""
 
     version: int
     strata: tuple[str, ...]
@@ -103,7 +103,7 @@ class CommittedCall:
     not_judged : str
         Why the steps of the call are not known; empty if it was judged.
     read_failed : bool
-        Whether that is because something could not be read; another attempt may succeed.
+        Whether a failed read is the reason that the call was not judged; another attempt may succeed.
     versions, versions_read : int
         Number of ledger versions of the call's range, and how many of them were read.
     missing : int
@@ -139,7 +139,7 @@ class CommittedCall:
 
     @property
     def judged(self) -> bool:
-        """Whether the call was searched for steps."""
+        """Whether the analysis looked for steps of the call."""
         return not self.not_judged
 
     @property
@@ -155,7 +155,7 @@ def _small(column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices: StoragePrices | None) -> pd.DataFrame:
-    """Return the committed transactions of one call as the frame that `analyse` reads, and ``gas_used``.
+    """Return the committed transactions of one call as the frame that `analyse` reads, with the column ``gas_used``.
 
     Parameters
     ----------
@@ -163,12 +163,12 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
         Parts of a run with the columns `COLUMNS_READ`.
     node, fingerprint : str
     prices : StoragePrices or None
-        Without it the slots that each transaction created are not known.
+        If None, the slots that each transaction created are not known.
 
     Returns
     -------
     DataFrame
-        By version. Transactions whose gas is not split into parts are ignored.
+        Sorted by version. Transactions whose gas is not split into parts are ignored.
     """
     # Each part is converted as it is read: Arrow does not give back the memory of a million rows at once.
     pieces: dict[str, list[Any]] = {}
@@ -213,7 +213,7 @@ def stratum_words(stratum: Stratum, strata: Sequence[Stratum]) -> str:
     ----------
     stratum : Stratum
     strata : sequence of Stratum
-        All of the call.
+        All strata of the call.
 
     Returns
     -------
@@ -234,12 +234,12 @@ def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     Parameters
     ----------
     frame : DataFrame
-        Observations of transactions with a split of their gas.
+        Observations of transactions whose gas is split into parts.
 
     Returns
     -------
     list of (str, DataFrame)
-        The stratum in words, empty if there is only one, and its transactions by version.
+        The stratum in words (empty if there is only one) and its transactions, sorted by version.
     """
     observations = Observations(frame)
     strata, rows = observations.strata(), observations.frame
@@ -282,7 +282,7 @@ def judge_call(
     frame : DataFrame
         As `series_frame` returns it.
     call : CommittedCall
-        With node, label and fingerprint, and `not_judged` if something needed is not there.
+        The call with its node, label and fingerprint, and with `not_judged` if necessary data is missing.
     timeline : Timeline or None
         None if it could not be found.
     function : str
@@ -290,7 +290,8 @@ def judge_call(
     Returns
     -------
     tuple of (CommittedCall, list of (tuple of Change, dict))
-        The notes; then each step as its causes and its row of `STEPS`, without the explanation that these make.
+        The call with the results of the analysis; and for each step, its causes and its row of `STEPS`, without an
+        explanation.
     """
     call = replace(call, transactions=len(frame))
     if call.not_judged or timeline is None:
@@ -330,7 +331,7 @@ def judge_call(
 
 
 class _Found:
-    """The analysis of a call as rows: the words of its kinds, gas in whole units, and the transactions behind."""
+    """Converts the analysis of a call to rows, with strata in words and gas in whole units."""
 
     def __init__(self, frame: pd.DataFrame, analysis: Analysis) -> None:
         self.steps = (*analysis.steps, *(shift for shift in analysis.unexplained if not shift.weak))
@@ -367,7 +368,7 @@ class _Found:
         } | _place(step)
 
     def _totals(self, step: SeriesStep) -> tuple[float, float]:
-        """Return the mean gas before and after a step, moved to its place by as much as the parts that step there."""
+        """Return the mean gas before and after a step, moved to the place of the step."""
         together = [step]
         if step.causes:
             together = [one for one in self.steps if (one.stratum, one.causes) == (step.stratum, step.causes)]
@@ -394,7 +395,7 @@ class _Found:
         return float(self._frame[column].to_numpy()[rows].mean())
 
     def not_compared(self, changes: Sequence[Change]) -> tuple[NotCompared, ...]:
-        """Return the kinds with too few transactions on a side of a change to know whether it moved them."""
+        """Return the strata with too few transactions on a side of a change to know whether it affected them."""
         strata = self._analysis.strata
         found: dict[int, dict[str, None]] = {}
         for missed, _, change in self._analysis.not_compared:
@@ -447,7 +448,7 @@ class _Found:
         return {"stratum": self.words[growth.stratum], "part": growth.part.value} | slopes | rest
 
     def mix(self, shift: MixShift) -> list[dict[str, Any]]:
-        """Return the rows of a shift of the mix."""
+        """Return the rows of a shift in the mix."""
         place = {"version_before": shift.version_before, "version_after": shift.version_after}
         return [
             place | {"stratum": self.words[name], "share_before": before, "share_after": after}
@@ -456,7 +457,7 @@ class _Found:
 
 
 def _place(step: SeriesStep) -> dict[str, Any]:
-    """Return between which versions a step is, and the transaction that made it if that is known."""
+    """Return the versions between which a step is, and the transaction that caused it, if known."""
     if not step.causes:
         before, after = step.version_before, step.version_after
         return {"version_before": before, "version_after": after, "exact": after == before + 1}

@@ -43,7 +43,8 @@ def slots_created(storage_fee_octas: NDArray[Any], octas_per_slot: NDArray[Any])
     Returns
     -------
     ndarray of int64
-        The whole slots in each fee; too high if bytes pay for a slot: from 1,000 new bytes at the usual prices.
+        The whole number of slots that each fee pays for. It is too high if the fee for bytes reaches the price of a
+        slot, as it does from 1,000 new bytes at the usual prices.
     """
     return np.asarray(storage_fee_octas, np.int64) // np.maximum(np.asarray(octas_per_slot, np.int64), 1)
 
@@ -78,7 +79,7 @@ class Stratum:
 
     @property
     def is_other(self) -> bool:
-        """Whether these are outliers, which are not compared."""
+        """Whether the stratum consists of outliers, which are not compared."""
         return bool(self.value("way") == OTHER)
 
     @property
@@ -87,7 +88,7 @@ class Stratum:
         return tuple(item for item in self.key if item[0] not in {*SLOTS, "way"})
 
     def value(self, column: str) -> Any:
-        """Return the value of a key column, None if it is not one."""
+        """Return the value of a column of the key; None if the key does not have the column."""
         return dict(self.key).get(column)
 
 
@@ -136,11 +137,11 @@ class Observations:
         return len(self.versions)
 
     def of(self, values: NDArray[_Number], rows: NDArray[np.int64]) -> NDArray[_Number]:
-        """Return the values at some positions, ascending; nothing is copied if these are all positions."""
+        """Return the values at ascending positions, without a copy if these are all positions."""
         return values if len(rows) == len(self) else values[rows]
 
     def clock(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the versions of observations in thousands, from the first version on."""
+        """Return the versions of observations in thousands, counted from the first version."""
         return np.asarray((self.of(self.versions, rows) - self.versions[0]) / 1000)
 
     def members(self, strata: Sequence[Stratum]) -> NDArray[np.int64]:

@@ -93,7 +93,7 @@ class _Pieces:
     levels, spreads : ndarray of float64
         Mean and standard deviation in each part, without growth, one row for each piece.
     grains : ndarray of float64
-        How exact the values of each part are.
+        The resolution of the values of each part.
     """
 
     rows: list[Rows]
@@ -115,9 +115,9 @@ def find_ways(observations: Observations, timeline: Sequence[Change]) -> list[St
     Returns
     -------
     list of Stratum
-        A way has the columns of its kind in its key; ``slots_created`` and ``slots_deleted`` as a pair if it creates or
-        deletes a different number since a change; and ``way``, a letter by level at first, if several ways share the
-        rest. Outliers are strata whose ``way`` is ``other``.
+        The key of a way contains the columns of its kind; ``slots_created`` and ``slots_deleted`` are pairs of
+        values if they differ before and after a change. If several ways share all of these, ``way`` is a
+        letter, in the order of their first levels. Outliers are strata whose ``way`` is ``other``.
     """
     keyed: list[tuple[Key, Rows]] = []
     versions = [change.ledger_version for change in timeline]
@@ -192,7 +192,7 @@ def _divided(observations: Observations, rows: Rows, places: Rows) -> tuple[_Pie
 
 
 def _without_gaps(rows: Rows) -> list[Rows]:
-    """Divide the rows of a level where it is absent for long: meanwhile the way may have had another level."""
+    """Divide the rows of a level where it is absent for a long time and the way may have had another level."""
     gaps = np.diff(rows)
     place = int(gaps.argmax()) + 1 if len(gaps) else 0
     if min(place, len(rows) - place) < MIN_OF_LEVEL:
@@ -226,7 +226,7 @@ def _levels_in(
 
 
 def _divided_in_part(flat: Floats, levels: Rows, groups: Rows, segment: Rows, written: Rows) -> bool:
-    """Return whether a segment has one level where a neighbouring one has several: then noise hides some of them."""
+    """Return whether a segment has one level but its neighbour has several, some of which noise hides."""
     there: dict[tuple[int, int], list[Floats]] = {}
     for number in np.unique((pairs := groups * (MAX_LEVELS + 1) + levels)[levels >= 0]):
         rows = np.flatnonzero((pairs == number) & (levels >= 0))
@@ -241,7 +241,7 @@ def _divided_in_part(flat: Floats, levels: Rows, groups: Rows, segment: Rows, wr
 
 
 def _drift(values: Floats, clock: Floats, groups: Rows, grain: float) -> float:
-    """Return the relative growth between near observations of about the same value, before levels are known."""
+    """Return the relative growth between nearby observations of about the same value, before levels are known."""
     logs, up, time = np.log(values), 0.0, 0.0
     for lag in (lag for lag in LAGS if lag < len(values)):
         moved = logs[lag:] - logs[:-lag]
@@ -293,7 +293,7 @@ def _levels(values: Floats, grain: float) -> Rows:
 
 
 def _clearness(low: Floats, high: Floats, grain: float) -> float:
-    """Return how clearly neighbouring clusters are apart: the gap in standard deviations, 0 if it is too small."""
+    """Return how clearly neighbouring clusters are separated: the gap in standard deviations, 0 if it is too small."""
     gap = float(high[0] - low[-1])
     if max(len(low), len(high)) >= MIN_OF_LEVEL and max(np.ptp(low), np.ptp(high)) <= STEADY_BAND * grain:
         return np.inf  # two constants
@@ -306,7 +306,7 @@ def _clearness(low: Floats, high: Floats, grain: float) -> float:
 
 
 def _chains(pieces: _Pieces, code: Rows) -> list[list[int]]:
-    """Return the pieces of each way, by time: the links of levels that cost least together.
+    """Return the pieces of each way in order of time, linking levels at the lowest total cost.
 
     Parameters
     ----------

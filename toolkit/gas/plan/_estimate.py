@@ -75,7 +75,7 @@ class NodeEstimate:
     model : bool
         True for the embedded node, whose gas is a model.
     chain_id, head, oldest : int
-        The chain; the newest and the oldest version of the node.
+        Chain id, and newest and oldest ledger version of the node.
     latency_s : float
         Measured time of one ``GET /v1`` in seconds.
     in_flight : int
@@ -89,7 +89,7 @@ class NodeEstimate:
         Minimum and maximum number of pages of committed transactions, which all committed calls share.
     calls : tuple of CallEstimate
     notes : tuple of str
-        What is pruned, or does not exist yet.
+        The versions that are pruned or do not exist yet.
     """
 
     node: str
@@ -126,7 +126,7 @@ class NodeEstimate:
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """Minimum and maximum number of seconds."""
+        """Minimum and maximum duration in seconds."""
         least, most = (count / self.per_second for count in self.requests)
         return least, most + self.rounds * self.latency_s
 
@@ -165,7 +165,7 @@ class Plan:
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """Minimum and maximum number of seconds; nodes are read one after another."""
+        """Minimum and maximum duration in seconds; nodes are read one after another."""
         both = [node.seconds for node in self.nodes]
         return sum(least for least, _ in both), sum(most for _, most in both)
 
@@ -246,7 +246,7 @@ def _page_counts(plan: NodePlan, calls: Sequence[Call]) -> tuple[int, int]:
 
 
 def _latency_s(node: Node) -> float:
-    """Measure the time of one answer; a node with a pace is asked once, since further times would include the pace."""
+    """Measure the time of one response. A node with a rate limit is asked once: later times would include the limit."""
     times = []
     for _ in range(1 if node.requests_per_second else 3):
         began = perf_counter()
@@ -289,12 +289,12 @@ def _reading_text(call: CallEstimate) -> str:
 
 
 def _notes(node: NodeEstimate) -> Iterator[str]:
-    """Yield what is pruned, then the time and what it does not include."""
+    """Yield notes on what is pruned, then the time and what it does not include."""
     yield from (f"note: {visible(note, 400)}" for note in node.notes)
     if node.rounds:
         yield f"a step search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step"
     if node.pages < node.pages_most:
-        yield "a sample has evenly spaced pages, and pages around each change of schedule, code or configuration"
+        yield "a sample has evenly spaced pages, and pages around each change to the schedule, code or configuration"
     if node.further_requests:
         yield (
             f"locating steps between these versions takes at most {node.further_requests:,} more requests, which are "
@@ -314,6 +314,6 @@ def _range(least: int, most: int) -> str:
 
 
 def _in_time(seconds: float) -> str:
-    """Return a time in the largest unit that it reaches; less than a second counts as one."""
+    """Return a duration in the largest unit that it reaches; less than a second counts as one second."""
     unit, size = next(((unit, size) for unit, size in _UNITS_OF_TIME if seconds >= size), _UNITS_OF_TIME[-1])
     return f"{max(1.0, seconds / size):.3g} {unit}"

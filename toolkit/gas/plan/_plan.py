@@ -106,7 +106,7 @@ class StudySpec:
     calls : tuple of Call
     versions : VersionChoice
     node : Node or None
-        The one node to read, if the study was given an object.
+        The only node to read, if the study was given a `Node` object.
     connections : tuple of mapping
         The arguments of `connect` for each named node; they contain secrets.
     """
@@ -139,14 +139,14 @@ class StudySpec:
         return [call for call in self.calls if call.source == source]
 
     def labelled_as(self, document: Mapping[str, Any]) -> StudySpec:
-        """Return a copy with the labels that an earlier run stored, since its rows have them."""
+        """Return a copy with the labels that an earlier run stored, because its rows contain them."""
         labels = [{"label": call["label"]} for call in document["call"]]
         calls = tuple(call.model_copy(update=label) for call, label in zip(self.calls, labels, strict=True))
         contents = [{**call, **label} for call, label in zip(self.document["call"], labels, strict=True)]
         return replace(self, calls=calls, document={**self.document, "call": contents})
 
     def connect(self, stack: ExitStack) -> list[Node]:
-        """Return the nodes of the study; connections to named nodes are closed with the stack."""
+        """Return the nodes of the study; closing the stack closes the connections to named nodes."""
         if self.node is not None:
             return [self.node]
         if any(settings["target"] == OWN_LEDGER for settings in self.connections):
@@ -165,7 +165,7 @@ class Anchor(msgspec.Struct, frozen=True):
 
 
 class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A study resolved on one node: what is read there. It stays the same when the run is resumed.
+    """A study resolved on one node: what is read there. The plan stays the same when the run is resumed.
 
     Attributes
     ----------
@@ -174,24 +174,25 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model : bool
         True for the embedded node, whose gas is a model.
     chain_id, head, oldest : int
-        The chain; the newest and the oldest version of the node.
+        Chain id, and newest and oldest ledger version of the node.
     oldest_claimed : int or None
         The oldest version that the node reports; a probe may have found a later one.
     first, last : int
-        The first and the last version of views.
+        First and last version at which views are read.
     versions : tuple of int or None
-        The versions of views if the study lists them. Otherwise they are a range with a `step`, or a step search.
+        The versions at which views are read, if the study lists them. Otherwise, a range with a `step` or a step search
+        determines them.
     step : int or None
     searches : tuple of (int, int)
         The ranges of an extended step search, one for each extension.
     committed : dict of str to (int, int)
         The ranges of committed calls that have their own, by fingerprint.
     committed_sample : dict of str to int
-        The number of pages of calls of which a sample is read, by fingerprint.
+        The number of pages of each call of which a sample is read, by fingerprint.
     committed_span : (int, int) or None
-        The first and the last version of all these ranges; None in runs of earlier versions.
+        The first and the last version of all these ranges; None in runs of earlier toolkit versions.
     notes : tuple of str
-        What was clipped, and what cannot be read.
+        Which versions were clipped, and which cannot be read.
     anchor : Anchor or None
         None if the transaction could not be read.
     extended_from : int or None

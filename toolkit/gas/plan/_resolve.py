@@ -64,7 +64,7 @@ def resolve(spec: StudySpec, node: Node) -> NodePlan:
         pruned, beyond = sum(at < oldest for at in versions), sum(at > head for at in versions)
         for count, why in ((pruned, f"pruned, the oldest is {oldest}"), (beyond, f"above the head {head}")):
             if count:
-                notes.append(f"{count} of {len(versions)} listed versions: {why}; their rows have an error")
+                notes.append(f"{count} of {len(versions)} listed versions: {why}; each becomes a row with an error")
     committed, sample = {}, {}
     for call in spec.calls:
         if (given := call.own_range) is not None:
@@ -109,7 +109,7 @@ def _check_calls(spec: StudySpec, node: Node, plan: NodePlan) -> None:
 
 
 def _versions_of(call: Call, spec: StudySpec, plan: NodePlan) -> Sequence[int]:
-    """Return the versions of whose code a call is part: of a search, and of committed transactions, a whole range."""
+    """Return the versions at which a call may fit the code: a whole range for searches and committed transactions."""
     if call.source == Source.SIMULATE:
         return [plan.head]
     if call.source == Source.COMMITTED:
@@ -158,14 +158,14 @@ def _ends_at_head(wanted: VersionPlan | Sequence[int], last: int, head: int) -> 
 def extended(spec: StudySpec, node: Node, plan: P) -> P:
     """Extend the plan of a complete run with what is new on the node; returns the same plan if nothing is new.
 
-    Versions that were read stay in the plan. New versions come from resolving the study again, above the last version
-    of the run. A step search has one range for each time. Simulations are made again, at the new head.
+    Versions that were read stay in the plan. The study is resolved again, and the versions above the last version of
+    the run are added. A step search gets a further range each time. Simulations are made again, at the new head.
 
     Raises
     ------
     InputError, StudyError
-        As `resolve`; and if committed transactions between the run and today would be skipped, or the first of them
-        have been pruned.
+        As in `resolve`; also if committed transactions between the run and the new range would be skipped, or
+        transactions in the range of the run have been pruned.
     """
     moving = calls_at_head(spec, plan)
     if not moving or node.info().ledger.version <= plan.head:
@@ -187,13 +187,13 @@ def extended(spec: StudySpec, node: Node, plan: P) -> P:
 
 
 def _further_range(call: Call, plan: NodePlan, now: NodePlan) -> Range:
-    """Return the range of a committed call in a run and beyond it."""
+    """Return the range of a committed call, from its start in the run to its new end."""
     (first, last), (start, end) = plan.range_of(call), now.range_of(call)
     if start > last + 1 or now.oldest > max(first, plan.oldest):
         raise StudyError(
-            f"call {call.name!r}: the run has transactions {first} to {last}, and the node now has {start} to {end} of "
-            "its versions: they cannot be judged together. Read them from the start with --fresh (fresh=True in "
-            "Python), or choose another folder"
+            f"call {call.name!r}: the run has transactions {first} to {last}, but the node now offers {start} to "
+            f"{end}, and the two cannot be judged together. Start over with --fresh (fresh=True in Python), or choose "
+            "another folder"
         )
     return first, end
 

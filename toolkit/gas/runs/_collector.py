@@ -40,7 +40,7 @@ Row = dict[str, Any]
 
 
 def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
-    """Yield observations; those without a response wait for one with a response, or for the node's description.
+    """Yield observations. Those without a response are held back until the node responds to a later request.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
     Yields
     ------
     dict
-        The same rows. Single calls without a response are rows with an error.
+        The same rows. Isolated calls without a response are rows with an error.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def raise_unconfirmed(node: Reads, error: Exception) -> NoReturn:
         In any other case.
     """
     _stop_if_told_to_wait(error, node)
-    raise _silent(node, "the check of its ledger", error) from error
+    raise _silent(node, "when its ledger was checked", error) from error
 
 
 def _silent(node: Reads, why: str, error: Exception) -> NodeUnreachable:
@@ -151,8 +151,8 @@ class Collector:
     """Collects observations and writes them to a run: 1,000 at a time, or after 2 seconds.
 
     Before each write, the node's ledger is compared with the run's, so that no row of another ledger is written; while
-    the node does not respond, rows wait. When the block ends, the rest is written. If it ends with an error, the
-    waiting rows are dropped, and the next attempt reads them again.
+    the node does not respond, rows wait. When the ``with`` block ends, the remaining rows are written. If it ends with
+    an error, the waiting rows are dropped, and the next attempt reads them again.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class Collector:
         NodeUnreachable
             If the node does not respond when its ledger is checked; nothing is written.
         RunStopped
-            If the node asks for a long wait instead, likewise; or if rows cannot be written.
+            If the node asks for a long wait when its ledger is checked, or if the rows cannot be written.
         """
         if self._guard is not None:
             try:

@@ -52,7 +52,7 @@ _PAGES = 50
 
 
 def _among(versions: NDArray[np.uint64], first: int, last: int) -> NDArray[np.uint64]:
-    """Return the versions from first to last, of a sorted array."""
+    """Return the versions in a sorted array that lie between `first` and `last`, both included."""
     low, high = np.searchsorted(versions, [first, last + 1])
     return versions[low:high]
 
@@ -133,7 +133,7 @@ def _storage_prices(evidence: Evidence, timeline: Timeline) -> StoragePrices | s
 
 
 def has_timeline(store: RunStore, manifest: Manifest) -> bool:
-    """Return whether a run has the timelines of all nodes, with the prices of state, and nothing in them is unread."""
+    """Return whether a run has complete timelines for all nodes, with the prices of state."""
     known = all(plan.timeline and not plan.timeline.unread and plan.known_prices for plan in manifest.nodes)
     return known and store.timeline() is not None
 
@@ -163,7 +163,7 @@ def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, An
     Returns
     -------
     NodeRun
-        The plan with what else was found.
+        The plan, with the other results of the analysis added.
     list of dict
         Rows of the step frame.
     """
@@ -242,7 +242,7 @@ class CommittedReader:
     Parameters
     ----------
     reading : Reading
-        Of a study with at least one call of committed transactions.
+        The reading of a study with at least one committed call.
     known : mapping of str to array
         The sorted versions that earlier attempts have read, by fingerprint.
     """

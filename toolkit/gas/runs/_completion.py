@@ -94,8 +94,7 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
 def _located_steps(job: Job, manifest: Manifest) -> tuple[Manifest, list[Step]]:
     """Return the steps between observations; steps of a version plan are bisected first, on the nodes.
 
-    Otherwise a step would have one cause if its transaction happens to be read, and another if it is one of many
-    between two readings.
+    Otherwise the cause of a step would depend on whether its transaction happens to be one of the versions read.
     """
     observed = turning_points(job.store)
     steps = steps_of(observed)
@@ -128,7 +127,7 @@ def prove_whole(job: Job, manifest: Manifest) -> None:
         read = versions_read(store, plan.node)
         if strange := sorted(read.keys() - names.keys()):
             listing = strange[:_MAX_NAMED]
-            raise StudyError(f"{store.path} has observations of calls that are not in its study: {listing}")
+            raise StudyError(f"{store.path} has observations of calls that are not in its study: {', '.join(listing)}")
         for mark, versions in read.items():
             _refuse(store, names[mark], "duplicated", versions[1:][versions[1:] == versions[:-1]])
         for call, what, found in unread(job, plan, read):
@@ -140,8 +139,9 @@ def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDA
         shown = ", ".join(str(int(version)) for version in versions[:_MAX_NAMED])
         more = ", ..." if len(versions) > _MAX_NAMED else ""
         raise StudyError(
-            f"{store.path} is not a complete run: {plural(len(versions), 'observation')} of {name!r} {what} "
-            f"(versions {shown}{more})"
+            f"{store.path} is not a complete run: {plural(len(versions), 'observation')} of {name!r} "
+            f"{'is' if len(versions) == 1 else 'are'} {what} "
+            f"({'version' if len(versions) == 1 else 'versions'} {shown}{more})"
         )
 
 

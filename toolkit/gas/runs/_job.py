@@ -1,4 +1,4 @@
-"""Records that a run passes from start to end: what it reads, from which node, and into which folder."""
+"""Records that describe a run in progress: what it reads, from which node, and into which folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Job:
     nodes : tuple of Node
         One per node of the study.
     executor : Executor or None
-        None reads views in this process.
+        If None, views are read in this process.
     max_tasks : int
         Maximum number of ranges in flight on the executor.
     progress : bool or callable
@@ -42,7 +42,7 @@ class Job:
     progress: bool | ProgressHook = False
 
     def plans_of(self, manifest: Manifest) -> Iterator[tuple[Node, NodeRun]]:
-        """Return each node with what is read on it."""
+        """Return each node with its plan."""
         return zip(self.nodes, manifest.nodes, strict=True)
 
 

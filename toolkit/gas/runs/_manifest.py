@@ -1,4 +1,4 @@
-"""The manifest of a run, ``run.json``: one record, written and read here, and how old the run is.
+"""The manifest of a run, which is stored in ``run.json``, and the age of a run.
 
 A change to a manifest creates a new record from the old one. Entries that an earlier version of the toolkit did not
 write have defaults; `_upgraded` translates entries that it wrote in another form.
@@ -28,7 +28,7 @@ FORMAT = 1
 class CommittedRead(msgspec.Struct, frozen=True, omit_defaults=True):
     """The committed transactions that a run has read on a node.
 
-    It is stored, since a page of transactions may hold none of the study's functions.
+    The ranges are stored because a page may contain no transaction of the study, and so leave no row.
 
     Attributes
     ----------
@@ -255,7 +255,7 @@ class RunAge:
         return cls(read_at, reached, tuple(call.name for call in spec.calls if call.name in moving))
 
     def since(self) -> timedelta:
-        """Return the time since then."""
+        """Return the time since the run was read."""
         return datetime.now(UTC) - self.read_at
 
 

@@ -295,15 +295,15 @@ def unread(
 def further_observations(
     spec: StudySpec, node: Node, plan: NodeRun, observed: pd.DataFrame, *, bar: Progress
 ) -> pd.DataFrame:
-    """Read views between neighbouring observations that differ, down to the transactions that made the steps.
+    """Read views between neighbouring observations that differ, down to the transactions that caused the steps.
 
-    They are not observations of the run: its rows always follow the version plan, so that means and quantiles over them
-    are not weighted by the steps.
+    The results are not observations of the run, whose rows always follow the version plan. Means and quantiles over the
+    rows are therefore not biased towards steps.
 
     Parameters
     ----------
     spec : StudySpec
-        With a version plan; a step search has read what its limit allows.
+        A study with a version plan. (A step search has already read what its limit allows.)
     node : Node
     plan : NodeRun
     observed : DataFrame
@@ -359,9 +359,9 @@ def further_versions(outcomes: Mapping[int, Outcome | None], planned: Sequence[i
     Notes
     -----
     A narrower interval explains no more than a wide one, so a pair of versions is halved only if the budget allows
-    halving down to adjacent versions. The narrowest pair between two versions of the plan comes first, so that what was
-    begun is finished; among these, the largest changes come first. The remaining budget goes to the other pairs, of
-    calls that change more than once between two versions of the plan.
+    halving down to adjacent versions. The narrowest pair between two versions of the plan comes first, so that a
+    bisection that has begun is finished; among these, the largest changes come first. The remaining budget goes to the
+    other pairs, if a call changes more than once between two versions of the plan.
     """
     waiting: dict[int, list[tuple[int, float, int]]] = {}
     for (low, high), middle in open_pairs(outcomes):

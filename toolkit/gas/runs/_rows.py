@@ -24,7 +24,7 @@ KEY = ("node", "fingerprint", "ledger_version")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Nodes and calls in the order of a study; sorts rows by node, call, then version.
+    """The order of nodes and calls in a study, which sorts rows by node, call, then version.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """Runs a study from start to end: opens the run, reads what is missing, then completes it.
 
-A run is a new one, the one in the folder, or that one extended to the current head.
+The run is new, is continued from the folder, or is a complete run that is extended to the current head.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from toolkit import __version__
+from toolkit._present.text import plural
 from toolkit.client._executors import max_ranges, opened_executor
 from toolkit.client._progress import ProgressHook, progress_bar
 from toolkit.errors import InputError, LedgerChanged, RunStopped, StudyError
@@ -80,10 +81,10 @@ def run_study(
                 complete(job, journal.manifest)
             except LedgerChanged as error:
                 raise RunStopped(
-                    f"the run was stopped: {error}. {store.rows():,} observations of the run's ledger are stored in "
-                    f"{path}; those read since the ledger was last checked are dropped. To continue, run the same "
-                    "study into the same folder when the node serves the run's ledger again; for the other ledger, "
-                    "choose another folder"
+                    f"the run was stopped: {error}. {path} contains {plural(store.rows(), 'observation')} of the run's "
+                    "ledger; those read since the ledger was last checked are dropped. To continue, run the same study "
+                    "into the same folder when the node serves the run's ledger again; for the other ledger, choose "
+                    "another folder"
                 ) from None
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(_stopped(store, named=out is not None)) from None
@@ -102,16 +103,17 @@ def _stopped(store: RunStore, *, named: bool) -> str:
     """Return the message of an interrupted run: what is stored, and how to continue."""
     again = "the same call or command" if named else f"the same call with out={str(store.path)!r}"
     try:
-        count = f"{store.rows():,} observations are stored in {store.path}"
+        rows = store.rows()
+        count = f"{plural(rows, 'observation')} {'is' if rows == 1 else 'are'} stored in {store.path}"
     except StudyError as error:  # the folder was removed, or a part is damaged
         return f"stopped; {error}"
     return f"stopped; {count}; {again} continues the run"
 
 
 def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
-    """Return the manifest of a new run, of the one in the folder, or of that one extended to the current head.
+    """Return the manifest of a new run, of the run in the folder, or of that run extended to the current head.
 
-    The job is returned too, with the labels of the run.
+    Also return the job, with the labels of the run, and the earlier run if it was complete.
 
     Raises
     ------
@@ -198,7 +200,7 @@ def _continued(job: Job, manifest: Manifest) -> tuple[Manifest, EarlierRun | Non
 
 
 def _needs_nothing(job: Job, manifest: Manifest) -> bool:
-    """Return whether a complete run has its rows with a response in each, the cause of every step, and the analysis."""
+    """Return whether every row of a complete run has a response and every step a cause, and the analysis is stored."""
     spec, store = job.spec, job.store
     steps = store.steps()
     if steps is None or (spec.committed and not has_timeline(store, manifest)):
@@ -221,7 +223,7 @@ def executor_name(executor: Executor | None, max_tasks: int) -> str:
 
 
 def begun(job: Job, manifest: Manifest) -> Manifest:
-    """Write the manifest of an attempt, after the rows that it must read again were dropped."""
+    """Drop the rows that an attempt must read again, then write its manifest."""
     store, there = job.store, job.store.exists()
     if there:
         store.drop_unanswered()

@@ -96,7 +96,7 @@ def failing_calls(store: RunStore) -> dict[tuple[str, str], dict[str | None, int
 
 
 def turning_points(store: RunStore) -> pd.DataFrame:
-    """Return the views on both sides of every step: enough to find all steps, but a small part of a long run.
+    """Return the view observations next to every step: enough to find all steps, but a small part of a long run.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""The folder of a run: Parquet parts, ``run.json``, ``steps.parquet`` and ``timeline.parquet``, each written whole.
+"""The folder of a run: Parquet parts, ``run.json``, ``steps.parquet`` and ``timeline.parquet``, all written atomically.
 
 The last part is rewritten, longer, until it has 10,000 rows; then a new part is started. At any moment, each stored row
-is therefore in exactly one part, even if the process is killed. Parquet's checksums show pages that changed on the
-disk.
+is therefore in exactly one part, even if the process is killed. Parquet's checksums reveal pages that were corrupted on
+the disk.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RunStore:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder's lock while the block runs: nothing is written if the folder is moved or removed.
+        """Hold the folder's lock while the block runs. Nothing is written if the folder is moved or removed.
 
         Raises
         ------
@@ -135,7 +135,8 @@ class RunStore:
         Raises
         ------
         StudyError
-            If it is missing, damaged or of another program. The message says what can be recovered.
+            If the file is missing, is damaged or was written by another program. The message says what can be
+            recovered.
         """
         try:
             place = checked_path(self.path) / _MANIFEST
@@ -149,7 +150,7 @@ class RunStore:
             raise StudyError(f"{place} {error}{self._kept()}") from None
 
     def _kept(self) -> str:
-        """Return what a message says about the observations of a run without a usable ``run.json``."""
+        """Return the part of a message about the observations of a run without a usable ``run.json``."""
         if not self.part_files():
             return ""
         return (
@@ -177,7 +178,7 @@ class RunStore:
         return sorted(place for place in self._parts.glob("part-*.parquet") if _PART.fullmatch(place.name))
 
     def mend(self) -> None:
-        """Prepare an existing folder for writing: remove files of a killed writer, and rename damaged parts.
+        """Prepare an existing folder for writing: remove files left by a killed process, and rename damaged parts.
 
         Warns
         -----
@@ -220,7 +221,8 @@ class RunStore:
         Raises
         ------
         RunStopped
-            If they cannot be written, such as on a full disk. Rows that were written before are not affected.
+            If the observations cannot be written, such as on a full disk. Rows that were written before are not
+            affected.
         """
         if not table.num_rows:
             return
@@ -264,7 +266,7 @@ class RunStore:
         columns : sequence of str, optional
             Columns to read; all by default.
         coded : sequence of str
-            Text columns to return as dictionaries: each text once, and a code per row.
+            Text columns to return dictionary-encoded, with each text once and a code per row.
 
         Yields
         ------
@@ -319,7 +321,7 @@ class RunStore:
             # A run of an earlier version has fewer columns; missing columns are null.
             if {column.name for column in schema if column.required} <= set(frame.columns) < set(schema.names):
                 return rows_frame(schema, plain_columns(frame, list(frame.columns)))
-            why = f"its columns differ from the columns of the {schema.name}"
+            why = f"its columns are not those of the {schema.name}"
         except (ToolkitError, OSError, ValueError) as error:
             why = str(error)
         raise StudyError(
@@ -381,7 +383,7 @@ class Journal:
     Attributes
     ----------
     manifest : Manifest
-        As it was last written.
+        The manifest as last written.
     """
 
     def __init__(self, store: RunStore, manifest: Manifest) -> None:
@@ -395,7 +397,7 @@ class Journal:
 
 
 def _set_aside(place: Path, damage: str, result: str) -> None:
-    """Rename a damaged file, so that its name is free and its content is kept; warn of it, and of what follows."""
+    """Rename a damaged file, so that its name is free and its content is kept; warn about it and say what follows."""
     aside = place.with_name(f"{place.stem}.damaged-{place.lstat().st_mtime_ns}")
     try:
         place.replace(aside)
@@ -405,7 +407,7 @@ def _set_aside(place: Path, damage: str, result: str) -> None:
 
 
 def _unlocked() -> None:
-    """Do nothing: the check of a folder that is only read, or belongs to this process alone."""
+    """Do nothing; used for a folder that is only read or belongs to this process alone."""
 
 
 def _mark(place: Path) -> _Mark:
