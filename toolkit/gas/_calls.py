@@ -291,7 +291,7 @@ class Grid(FileModel):
     type_arguments: tuple[tuple[str, ...], ...] | None = None
     """A list of type argument lists, such as [["0x1::aptos_coin::AptosCoin"]]."""
     sender: tuple[str, ...] | None = None
-    """A list of accounts, each of which sends the transaction."""
+    """A list of accounts from which the transaction is sent."""
 
     @model_validator(mode="after")
     def _not_empty_and_bounded(self) -> Grid:
@@ -409,7 +409,7 @@ def read_calls(calls: Any) -> tuple[Call, ...]:
 
 
 def other_names(calls: Sequence[Call]) -> dict[str, str]:
-    """Map functions that only one call uses to the label of that call.
+    """Map each function that only one call uses to the label of that call.
 
     A waiver, a limit or a snapshot may name a call by its function, as earlier versions of the toolkit did. A function
     that is also the label of a call is left out.

@@ -210,7 +210,7 @@ def not_seen_text(initial: int) -> str:
 
 
 def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
-    """Describe the difference of two gas schedules, such as ``459 of 512 parameters changed, every one x10``."""
+    """Describe the difference between two schedules, such as ``459 of 512 parameters changed, every one x10``."""
     common = before.entries.keys() & after.entries.keys()
     parts = []
     if ratios := changed_ratios(before, after):

@@ -480,7 +480,7 @@ def _way_columns(one: WayDifference) -> dict[str, Any]:
 
 
 def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
-    """Return the causes of the steps of a changed call between its two versions, as the runs found them."""
+    """Return the causes that the runs found for the steps of a changed call between its two versions."""
     first, last = row["version_before"], row["version_after"]
     runs = [side.run for side in sides if side.run is not None]
     if row["kind"] != Kind.CHANGED or first is None or last is None or not runs:

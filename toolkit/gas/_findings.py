@@ -259,7 +259,7 @@ class Change:
 
     @property
     def exact(self) -> bool:
-        """Whether the change was made exactly at `ledger_version`, or somewhere after `version_before`."""
+        """Whether the transaction at `ledger_version` is known to have made the change."""
         return self.start == self.ledger_version - 1
 
     @property
@@ -319,7 +319,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The changes of gas schedule, configuration and code between two versions.
+    """The changes to the gas schedule, configuration and code between two versions.
 
     Attributes
     ----------

@@ -62,9 +62,9 @@ def run_lines(steps: pd.DataFrame, coverage: Coverage, committed: Sequence[Commi
     Parameters
     ----------
     steps : DataFrame
-        As `Run.steps`.
+        Steps as in `Run.steps`.
     coverage : Coverage
-        As `Run.coverage`.
+        Coverage as in `Run.coverage`.
     committed : sequence of CommittedCall
         What the analysis of committed transactions found besides steps.
 
@@ -84,8 +84,8 @@ def not_located_sentences(steps: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     steps : DataFrame
-        As `Run.steps`. A step that the node caused, rather than the ledger, has no transaction; only located steps have
-        the cause ``state``.
+        Steps as in `Run.steps`. A step that the node caused, rather than the ledger, has no transaction; only located
+        steps have the cause ``state``.
     """
     located = steps["exact"].astype(bool) | steps["cause"].isin([Cause.NODE, Cause.STATE])
     inexact = ~located & (steps["source"] == Source.VIEW)
@@ -198,7 +198,7 @@ def step_lines(steps: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     steps : DataFrame
-        As `Run.steps`.
+        Steps as in `Run.steps`.
 
     Returns
     -------

@@ -119,7 +119,7 @@ def steps_of(observations: pd.DataFrame) -> list[Step]:
     Returns
     -------
     list of Step
-        By call in the order of the frame, then by version.
+        Sorted by call, in the order of the frame, then by version.
     """
     views = observations[observations["source"] == Source.VIEW]
     steps = []
@@ -252,7 +252,7 @@ def step_groups(steps: pd.DataFrame) -> tuple[StepGroup, ...]:
     Parameters
     ----------
     steps : DataFrame
-        As `Run.steps`.
+        Steps as in `Run.steps`.
 
     Returns
     -------
@@ -333,7 +333,7 @@ def is_drift(steps: pd.DataFrame) -> pd.Series:
     Returns
     -------
     Series of bool
-        With the index of `steps`.
+        True for steps of a drift, with the index of `steps`.
     """
     if steps.empty:
         return pd.Series(data=False, index=steps.index, dtype=bool)
@@ -353,7 +353,7 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     steps : DataFrame
-        As `Run.steps`; not changed.
+        Steps as in `Run.steps`; the frame is not modified.
 
     Returns
     -------
@@ -432,7 +432,7 @@ class Coverage:
     Attributes
     ----------
     judged : int
-        Number of calls, per node, whose steps are looked for: views answered at two ledger versions or more, and
+        Number of calls, per node, whose steps are looked for: views with results at two or more ledger versions, and
         committed transactions whose timeline was read.
     unjudged : tuple of Unjudged
         The other calls, in the order of the observations.

@@ -297,7 +297,7 @@ def written_study(document: Mapping[str, Any]) -> str:
     Parameters
     ----------
     document : mapping
-        As `Study.document` returns it; keys with default values may be omitted.
+        The document as returned by `Study.document`; keys with default values may be omitted.
     """
     given = {name: value for name, value in document.items() if value is not None}
     parts = ["\n".join(f"{name} = {toml_value(given[name])}" for name in OF_THE_FILE if name in given)]

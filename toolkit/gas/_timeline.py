@@ -1,4 +1,4 @@
-"""Timelines: every change of gas schedule, configuration and code in a range of versions, as a frame."""
+"""Timelines: every change to the gas schedule, configuration and code in a range of versions, as a frame."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Causes of steps: the reads, what transactions wrote, and what follows from it."""
+"""Causes of steps: what is read, what transactions wrote, and what follows from both."""

@@ -187,7 +187,7 @@ class _Source:
 
 
 class _Search:
-    """The search for the changes of all sources.
+    """A search for the changes of all sources.
 
     Parameters
     ----------

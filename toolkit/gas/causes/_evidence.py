@@ -443,7 +443,7 @@ def tables_of(called: ModuleId, written: Written, evidence: Evidence, version: i
     Returns
     -------
     dict of str to Table
-        By canonical handle; resources that cannot be read are omitted.
+        Tables by canonical handle; resources that cannot be read are omitted.
     """
     found: dict[str, Table] = {}
     for write in written.writes:

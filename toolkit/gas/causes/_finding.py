@@ -49,7 +49,7 @@ def causes_of(
     steps : sequence of Step
         Steps that were read from one node.
     node : Node
-        That node.
+        The node that they were read from.
     functions : mapping of str to str
         The function that each call calls, by fingerprint of the call.
     advance : callable, optional

@@ -120,7 +120,7 @@ class Analysis:
     mix : tuple of MixShift
         Places where the shares of the strata change. These are not steps.
     strata : tuple of Stratum
-        The strata of the transactions, one for each way through the code.
+        The strata of the transactions, one for each path through the code.
     not_compared : tuple of (str, Part, Change)
         Stratum, part and change with too few observations next to the change. Strata of fewer than 8 observations are
         not compared at all and not listed.
@@ -302,7 +302,7 @@ def _test(line: _Line, number: int) -> _Test | None:
 def _joins(
     observations: Observations, strata: Sequence[Stratum], lines: Sequence[_Line], timeline: Sequence[Change]
 ) -> Iterator[tuple[_Test, Stratum]]:
-    """Yield the steps of ways that end or begin at a change, each with the way that replaces it on the other side."""
+    """Yield the steps of strata that end or begin at a change, each with the stratum that replaces it there."""
     for line in lines:
         others = [one for one in strata if one is not line.stratum and _is_of_kind(one, line.stratum)]
         if line.part is not Part.EXECUTION or not others:
@@ -328,7 +328,7 @@ def _joins(
 
 
 def _is_of_kind(one: Stratum, two: Stratum) -> bool:
-    """Return whether two strata are ways of the same kind."""
+    """Return whether two strata differ only in their path through the code."""
     slots = [[stratum.value(name) for name in SLOTS] for stratum in (one, two)]
     return one.kind == two.kind and slots[0] == slots[1] and not (one.is_other or two.is_other)
 
@@ -342,7 +342,7 @@ def _joined(
     *,
     ends: bool,
 ) -> tuple[_Test, Stratum] | None:
-    """Return the step from a way that ends to the way whose share grows there, if one grows by enough."""
+    """Return the step from a stratum that ends to the stratum whose share grows there, if one grows by enough."""
     here, there = (np.abs(side) for side in sides)
     counts = [(int(np.isin(here, one.rows).sum()), int(np.isin(there, one.rows).sum())) for one in others]
     gained = [two / len(there) - one / len(here) for one, two in counts]

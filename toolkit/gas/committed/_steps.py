@@ -58,7 +58,7 @@ class StoragePrices:
 
     @classmethod
     def of(cls, parameters: Mapping[int, Mapping[str, int]]) -> StoragePrices | None:
-        """Return the prices in gas schedules by version; None if a schedule has no price for a state slot."""
+        """Return the slot prices from gas schedules, by version; None if a schedule has no price for a state slot."""
         versions = sorted(parameters)
         prices = [parameters[version].get(SLOT_PRICE, 0) for version in versions]
         return cls(tuple(versions), tuple(map(int, prices))) if prices and all(prices) else None
@@ -280,11 +280,11 @@ def judge_call(
     Parameters
     ----------
     frame : DataFrame
-        As `series_frame` returns it.
+        Frame from `series_frame`.
     call : CommittedCall
         The call with its node, label and fingerprint, and with `not_judged` if necessary data is missing.
     timeline : Timeline or None
-        None if it could not be found.
+        None if no timeline could be found.
     function : str
 
     Returns

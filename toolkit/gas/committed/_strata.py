@@ -213,7 +213,7 @@ def mix_shifts(observations: Observations, strata: Sequence[Stratum], changes: S
     Returns
     -------
     list of MixShift
-        By version; at most 4 besides those at changes. A drifting mix appears as one or more places.
+        Sorted by version; at most 4 besides those at changes. A drifting mix appears as one or more places.
     """
     known_ways = [stratum for stratum in strata if not stratum.is_other]
     count = min(len(known_ways), MAX_STRATA_OF_MIX + 1)

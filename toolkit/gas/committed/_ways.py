@@ -2,7 +2,7 @@
 
 A function branches on an argument or on the state of its caller, and each branch has its own cost. Transactions that
 are equal in all columns of the key are divided into levels between one change in the timeline and the next, and the
-levels before and after are linked: a way keeps its level, or moves from one to another.
+levels before and after are linked: a path keeps its level, or moves from one to another.
 """
 
 from __future__ import annotations
@@ -104,19 +104,19 @@ class _Pieces:
 
 
 def find_ways(observations: Observations, timeline: Sequence[Change]) -> list[Stratum]:
-    """Return the ways that the transactions of a function take, those with the most transactions first.
+    """Return the paths that the transactions of a function take, those with the most transactions first.
 
     Parameters
     ----------
     observations : Observations
     timeline : sequence of Change
-        By version.
+        Changes, sorted by version.
 
     Returns
     -------
     list of Stratum
-        The key of a way contains the columns of its kind; ``slots_created`` and ``slots_deleted`` are pairs of
-        values if they differ before and after a change. If several ways share all of these, ``way`` is a
+        The key of a path contains the columns of its kind; ``slots_created`` and ``slots_deleted`` are pairs of
+        values if they differ before and after a change. If several paths share all of these, ``way`` is a
         letter, in the order of their first levels. Outliers are strata whose ``way`` is ``other``.
     """
     keyed: list[tuple[Key, Rows]] = []
@@ -192,7 +192,7 @@ def _divided(observations: Observations, rows: Rows, places: Rows) -> tuple[_Pie
 
 
 def _without_gaps(rows: Rows) -> list[Rows]:
-    """Divide the rows of a level where it is absent for a long time and the way may have had another level."""
+    """Divide the rows of a level where it is absent for a long time and the path may have had another level."""
     gaps = np.diff(rows)
     place = int(gaps.argmax()) + 1 if len(gaps) else 0
     if min(place, len(rows) - place) < MIN_OF_LEVEL:
@@ -306,7 +306,7 @@ def _clearness(low: Floats, high: Floats, grain: float) -> float:
 
 
 def _chains(pieces: _Pieces, code: Rows) -> list[list[int]]:
-    """Return the pieces of each way in order of time, linking levels at the lowest total cost.
+    """Return the pieces of each path in order of time, linking levels at the lowest total cost.
 
     Parameters
     ----------

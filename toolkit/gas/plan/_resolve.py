@@ -39,7 +39,7 @@ def resolve(spec: StudySpec, node: Node) -> NodePlan:
     Returns
     -------
     NodePlan
-        Without an anchor.
+        The plan, without an anchor.
 
     Raises
     ------

@@ -88,7 +88,7 @@ def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
     why : str
         Why the node is checked, for the message.
     admitted : bool, default False
-        Also raise an error if the node refuses access.
+        Whether to also raise an error if the node refuses access.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def raise_unconfirmed(node: Reads, error: Exception) -> NoReturn:
     ----------
     node : Node
     error : Exception
-        Raised by the check.
+        The error that the check raised.
 
     Raises
     ------

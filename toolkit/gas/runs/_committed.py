@@ -220,7 +220,7 @@ def wanted_ranges(store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> list
 
 
 def missing_transactions(job: Job, plan: NodeRun) -> Iterator[tuple[Call, list[int]]]:
-    """Yield the first versions of ranges that are neither read nor covered by a row with the error of the range."""
+    """Yield the first versions of ranges that were not read and have no row that reports the failed read."""
     calls = job.spec.committed
     good, failed = (versions_read(job.store, plan.node, failed=failed) for failed in (False, True))
     read = noted(plan, calls, good)

@@ -180,7 +180,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         Raises
         ------
         ValueError
-            If it is not a manifest of this format.
+            If the content is not a manifest of this format.
         """
         try:
             if document["format"] == FORMAT:
@@ -198,7 +198,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         Raises
         ------
         ValueError
-            If it is not JSON, or not a manifest of this format.
+            If the text is not JSON, or not a manifest of this format.
         """
         try:
             content = json.loads(text)

@@ -60,7 +60,7 @@ Task = tuple["Call", int]
 
 
 def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator[Row]:
-    """Run view calls at their versions over the bulk engine.
+    """Run view calls at their versions with the bulk engine.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ def read_again(table: pa.Table) -> pa.ChunkedArray:
     Parameters
     ----------
     table : pyarrow.Table
-        With the columns `AGAIN`.
+        Table with the columns `AGAIN`.
     """
     errors = table["error_code"]
     return pc.or_(unanswered(errors), pc.and_(pc.equal(table["source"], Source.COMMITTED), errors.is_valid()))

@@ -216,7 +216,7 @@ class RunStore:
         Parameters
         ----------
         table : pyarrow.Table
-            With the schema of observations.
+            Rows with the schema of the observation frame.
 
         Raises
         ------
