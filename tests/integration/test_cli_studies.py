@@ -97,7 +97,7 @@ def test_a_dead_call_is_a_note_after_the_run(command, tmp_path):
     (tmp_path / "study.toml").write_text(f'[versions]\nplan = "0:-1/5"\n{call}')
     done = command("study", "run", "study.toml", "--out", "run", "--quiet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "note: every read of 'size' failed (5 invalid_input); error_message of the observ" in done.stdout
+    assert "note: every read of 'size' failed (5 invalid_input); see error_message in the observ" in done.stdout
     again = command("study", "run", "study.toml", "--out", "run", "--quiet", "--json", cwd=tmp_path)
     (note,) = json.loads(again.stdout)["notes"]
     assert note.startswith("every read of 'size' failed")

@@ -244,7 +244,7 @@ def test_what_has_no_gas_says_so(bench):
         ({"instr.add": -1}, "expected a whole number, or a factor"),
         ({"instr.add": "x-2"}, "expected a whole number, or a factor"),
         ({"instr.add": True}, "expected a whole number, or a factor"),
-        ({3: 4}, "expected parameters by name"),
+        ({3: 4}, "expected the name of a parameter"),
         (5, "expected a GasSchedule"),
         ("instr.*=x10", "expected a GasSchedule"),
     ],

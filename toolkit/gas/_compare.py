@@ -200,7 +200,7 @@ class Comparison:
 
         Committed calls are judged by stratum. A change of one gas unit that rounding can cause is noted and does not
         fail the gate. A rise above a limit that could be due to chance cannot be judged. A stratum that occurs on one
-        side only is noted, since the mix may change; it cannot be judged if the other side also has one of its own.
+        side only is noted, since the mix may change; it cannot be judged if each side has one of its own.
 
         Parameters
         ----------

@@ -651,7 +651,7 @@ def test_of_very_many_steps_the_largest_are_looked_into(monkeypatch):
     steps.append(step(9, 10, gas_after=None, error_after="invalid_input"))
     found = causes_of(steps, Node(URL, transport=FakeNode(QUIET)), {"f": FUNCTION})
     assert len(found) == 9
-    left = [one for one in steps if "not looked for" in said(found[one])]
+    left = [one for one in steps if "not searched for" in said(found[one])]
     assert left == steps[:6]
     assert {found[one].cause for one in left} == {"unknown"}
 

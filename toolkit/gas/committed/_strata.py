@@ -84,7 +84,7 @@ class Stratum:
 
     @property
     def kind(self) -> Key:
-        """The key without slots and way."""
+        """The key without the slots and the path."""
         return tuple(item for item in self.key if item[0] not in {*SLOTS, "way"})
 
     def value(self, column: str) -> Any:

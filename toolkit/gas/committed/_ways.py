@@ -1,4 +1,4 @@
-"""Ways: paths through one function's code that no column distinguishes, recognised by their levels of gas.
+"""Paths through one function's code that no column distinguishes, recognised by their levels of gas.
 
 A function branches on an argument or on the state of its caller, and each branch has its own cost. Transactions that
 are equal in all columns of the key are divided into levels between one change in the timeline and the next, and the
@@ -140,7 +140,7 @@ def find_ways(observations: Observations, timeline: Sequence[Change]) -> list[St
 
 
 def _key(kind: Stratum, names: Sequence[str], first: NDArray[np.int64], last: NDArray[np.int64]) -> Key:
-    """Return the key of a way: that of its kind, with its slots, before and after if these differ."""
+    """Return the key of a path: the key of its kind, with its slots as pairs if they change."""
     pairs = zip(names, first.tolist(), last.tolist(), strict=False)
     return (*kind.key, *((name, one if one == two else (one, two)) for name, one, two in pairs))
 
