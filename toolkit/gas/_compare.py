@@ -1,4 +1,4 @@
-"""Compare two sides: the observations of each call on both sides, what people pay, and the steps in between.
+"""Compare two sides: the observations of each call, the gas of committed transactions, and the steps in between.
 
 A side is a run, a run at a version, or a frame of observations. The result, a `Comparison`, can be judged by a gate.
 """

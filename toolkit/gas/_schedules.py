@@ -64,6 +64,6 @@ def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
 
 
 def changed_ratios(before: GasSchedule, after: GasSchedule) -> dict[str, Fraction | None]:
-    """Return the ratio of each parameter that both schedules have with different values; None if it was 0."""
+    """Return the ratio of each parameter that both schedules have with different values; None if it was 0 before."""
     sides = {name: (old, after.entries.get(name, old)) for name, old in sorted(before.entries.items())}
     return {name: Fraction(new, old) if old else None for name, (old, new) in sides.items() if new != old}

@@ -335,7 +335,7 @@ def place_text(group: StepGroup) -> str:
 
 
 def _place_text(after: int, before: int | None, time: datetime | None, *, exact: bool) -> str:
-    """Return a version with its date, if known and of a real ledger, or else the interval that contains it."""
+    """Return a version, with its date if the ledger is a real one, or the interval that contains it."""
     if not exact:
         return f"between versions {before} and {after}"
     date = date_text(time)

@@ -207,7 +207,7 @@ def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
 
 
 def label_lines(path: str | Path) -> dict[str, int]:
-    """Return the line of each label in a study file; calls of grids, and those without a label, have none."""
+    """Return the line number of each label in a study file, except for calls of grids and calls without a label."""
     found: dict[str, int] = {}
     for number, line in enumerate(text_of(path, "study").split("\n"), start=1):
         # As a document of its own, whatever its quotes and comments are; other lines that are not TOML have no label.

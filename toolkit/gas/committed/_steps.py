@@ -48,7 +48,7 @@ class StoragePrices:
     Attributes
     ----------
     since : tuple of int
-        Ledger versions, ascending; the first price also applies before them.
+        Ledger versions, ascending. The first price also applies before the first version.
     slot : tuple of int
         One price for each version of `since`.
     """

@@ -96,7 +96,7 @@ def observe_elsewhere(
     max_tasks: int,
     take: Callable[[pa.Table], Any],
 ) -> None:
-    """Run view calls over an executor, in ranges of 100 to 1,000.
+    """Run view calls on an executor, in ranges of 100 to 1,000 calls.
 
     Each range runs its own bulk engine over a copy of `node` with its share of the rate and of the requests in flight.
     It returns a table, so workers need no disk and no shared folder.
