@@ -153,7 +153,7 @@ class ContractError(InputError):
     ...     Ledger().publish(Shop)
     ... except ContractError as error:
     ...     print(error)  # doctest: +ELLIPSIS
-    Shop.total: u64 * u8: both operands must have the same type: write u64(...) to cast (line ...)
+    Shop.total: u64 * u8: both operands must have the same type; cast with u64(...) (line ...)
     """
 
 

@@ -2,11 +2,11 @@
 
 `Ledger` stores transactions and state in memory; `serve` and `start` serve its REST API on loopback. Contracts are
 subclasses of `Module`. Everything needed to write them can be imported from here: the decorators `entry`, `view`,
-`public`, `friend` and `private`, the base classes `Struct`, `Resource`, `Event` and `Enum`, the Move types of
-annotations (also in `toolkit.embedded.types`), abort codes, and the framework modules that contracts call most often.
-Resources are read and written with methods of `Module`: `exists`, `borrow`, `borrow_mut`, `move_to`, `move_from`.
+`public`, `friend` and `private`; the base classes `Struct`, `Resource`, `Event` and `Enum`; the Move types for
+annotations (also in `toolkit.embedded.types`); abort codes; and the framework modules that contracts call most often.
+The methods of `Module` read and write resources: `exists`, `borrow`, `borrow_mut`, `move_to`, `move_from`.
 
-Names are imported on first use, so that a ledger without a node does not import a web server.
+Names are imported on first use. A program that uses a ledger without a node therefore never imports a web server.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Versions, blocks, epochs and time over versioned state, and the pruning window.
+"""The chain behind a ledger: versions, blocks, epochs, time and the pruning window.
 
-`toolkit.embedded.Ledger` is the public class; `Chain` stores what it commits.
+`toolkit.embedded.Ledger` is the public class; `Chain` stores what a ledger commits.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ class Settings(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     Parameters
     ----------
     chain_id : int
-        u8.
+        A u8.
     seed : bytes
-        Part of every hash, 16 bytes.
+        16 bytes that are part of the input of every hash.
     genesis_time_us, epoch_us : int
-        Time of genesis and length of an epoch, microseconds.
+        Time of genesis and length of an epoch, in microseconds.
     window : int, optional
-        Number of latest versions that are kept; all by default.
+        Number of most recent versions to keep; by default, all versions are kept.
     decoded_tables : bool
-        Whether changes to table items are shown with decoded keys and values.
+        Whether changes to table items contain decoded keys and values.
     enum_variants : bool
         Whether ABIs list the variants of enums.
     """
@@ -83,7 +83,7 @@ class MilestoneKind(StrEnum):
     CONFIG = "config"
     STATE = "state"
     MIXED = "mixed"
-    """Several of them in one transaction."""
+    """Several of these changes in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ class Milestone:
     version : int
         Ledger version of the transaction.
     kind : MilestoneKind
-        What changed. Compares equal to its text, such as ``"code"``.
+        What changed. Each kind equals its text, such as ``"code"``.
     text : str
-        Description, one sentence.
+        A one-sentence description.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Milestone:
 
 
 class Chain:
-    """Versions, blocks and state; empty until `begin_at_genesis`, or until a saved ledger is loaded."""
+    """Versions, blocks and state; empty until `begin_at_genesis` is called or a saved ledger is loaded."""
 
     def __init__(self, settings: Settings, next_time_us: int, block_us: int) -> None:
         self.settings = settings
@@ -144,7 +144,7 @@ class Chain:
         return self.oldest_version + len(self.transactions) - 1
 
     def ledger_state(self) -> LedgerState:
-        """Return the state of the head, as headers report it."""
+        """Return the ledger state that response headers report for the head."""
         block, oldest = self.blocks[-1], self.blocks[0]
         time = timestamp_from_us(block.timestamp_us)
         if time is None:
@@ -153,11 +153,11 @@ class Chain:
         return LedgerState(self.chain_id, *versions, time, block.epoch, block.height, oldest.height)
 
     def transaction(self, version: int) -> CommittedTransaction:
-        """Return the transaction of a version, which must not be pruned."""
+        """Return the transaction at a version that has not been pruned."""
         return self.transactions[version - self.oldest_version]
 
     def block_of(self, version: int) -> LedgerBlock:
-        """Return the block of a version, which must not be pruned."""
+        """Return the block that contains a version that has not been pruned."""
         index = bisect_right(self.blocks, version, key=lambda block: block.first_version) - 1
         return self.blocks[index]
 
@@ -166,7 +166,7 @@ class Chain:
         return self.codes[bisect_right(self.code_versions, version) - 1]
 
     def schedule_at(self, version: int) -> Schedule:
-        """Return the gas schedule on chain at a version."""
+        """Return the on-chain gas schedule at a version."""
         kind = self.codes[0].struct(GasSchedule.GasScheduleV2, ())
         stamp, value = self.state.read_stamped(resource_key("0x1", kind.tag), version)
         schedule = self._schedules.get(stamp)
@@ -176,7 +176,7 @@ class Chain:
         return schedule
 
     def snapshot(self, version: int) -> LedgerSnapshot:
-        """Return a snapshot of the ledger at a version, for an execution."""
+        """Return the snapshot of the ledger that an execution at a version reads."""
         code, schedule = self.code_at(version), self.schedule_at(version)
         time_us = self.transaction(version).timestamp_us
         return LedgerSnapshot(self.state, version, code, schedule, time_us, self.chain_id, self.execution_timeout_s)
@@ -198,7 +198,7 @@ class Chain:
         request: Transaction | None = None,
         published: tuple[Definition, ...] = (),
     ) -> CommittedTransaction:
-        """Commit an output as the next version; the hash of a transaction without a request depends on `label`."""
+        """Commit an output as the next version; without a request, the transaction's hash depends on `label`."""
         with self.lock:
             version, code = self.head + 1, self.codes[-1]
             if published:
@@ -219,13 +219,13 @@ class Chain:
         return committed
 
     def add(self, committed: CommittedTransaction) -> None:
-        """Add a transaction and what it writes; its block and its modules have been added."""
+        """Add a transaction and its writes; its block and its modules must already have been added."""
         self.state.write(committed.version, committed.output.writes)
         self.by_hash[committed.hash] = committed.version
         self.transactions.append(committed)
 
     def add_code(self, version: int, code: CodeSet) -> None:
-        """Replace the published modules from a version on."""
+        """Replace the published modules, starting at a version."""
         self.codes.append(code)
         self.code_versions.append(version)
 
@@ -258,13 +258,13 @@ class Chain:
             self.append(TransactionKind.BLOCK_METADATA, output, label="metadata")
 
     def end_block(self, kind: TransactionKind) -> None:
-        """Close the block with a checkpoint or epilogue transaction, then prune what is outside the window."""
+        """Close the block with a checkpoint or epilogue transaction, then prune blocks outside the window."""
         with self.lock:
             self.append(kind, _NOTHING, label="checkpoint")
             self.prune()
 
     def prune(self) -> None:
-        """Drop blocks outside the window; the latest block always remains."""
+        """Drop the blocks outside the window, but never the latest block."""
         window = self.settings.window
         if window is None:
             return
@@ -282,7 +282,7 @@ class Chain:
     def begin_at_genesis(
         self, schedule: Schedule, features: Collection[int], accounts: Sequence[tuple[str, int]]
     ) -> None:
-        """Commit version 0: the framework's code and first resources.
+        """Commit version 0, with the framework's code and its first resources.
 
         Parameters
         ----------

@@ -1,9 +1,9 @@
-"""The modules published at a ledger version: layouts, struct types, functions, abilities, resource groups, upgrades.
+"""The modules published at a ledger version, with their layouts, struct types, functions, abilities and upgrades.
 
 A `CodeSet` is immutable: publishing creates a new one, so its caches are never invalidated.
 
-A struct has the abilities that it declares and that its type arguments have too; phantom parameters do not count.
-Contracts do not mark phantom parameters: a parameter is phantom if no field holds a value of its type.
+A struct has an ability if it declares the ability and its type arguments have it too; phantom parameters do not count.
+Contracts do not mark phantom parameters. A parameter is phantom if no field holds a value of its type.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from toolkit._present.text import plural
 from toolkit.embedded._state import group_key, resource_key, struct_tag_bytes
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.types import (
@@ -59,7 +60,7 @@ _IN_TABLES = (("copy", "drop"), ("store",))
 
 
 class DeclaredStructs:
-    """Structs and those that their fields name, used to determine abilities before modules are published.
+    """Structs, including the structs in their fields, used to determine abilities before modules are published.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class DeclaredStructs:
     Attributes
     ----------
     recursive : (type of Struct, str) or None
-        A struct that contains itself, and the field that contains it.
+        A struct that contains itself, and the field that contains it; None if no struct does.
     """
 
     def __init__(self, structs: Iterable[type[Struct]]) -> None:
@@ -78,15 +79,15 @@ class DeclaredStructs:
             self.add(struct)
 
     def struct_class(self, tag: StructTag) -> type[Struct] | None:
-        """Return the class of a struct, or None if it is not known."""
+        """Return the class of a struct, or None if the struct was not added."""
         return self._found.get(tag.base)
 
     def add(self, annotation: Any) -> None:
-        """Add the structs of an annotation."""
+        """Add the structs that an annotation names, and the structs in their fields."""
         self._add(annotation, {})
 
     def _add(self, annotation: Any, inside: dict[type[Struct], str]) -> None:
-        """Add the structs of an annotation; `inside` has the structs around it with the field that was followed."""
+        """Add the structs of an annotation; `inside` maps each struct around it to the field that leads there."""
         for argument in typing.get_args(annotation):
             self._add(argument, inside)
         origin = typing.get_origin(annotation) or annotation
@@ -147,7 +148,7 @@ def _lacks(
 
 
 def wrong_field(code: CodeSet | DeclaredStructs, struct: type[Struct]) -> tuple[str, str] | None:
-    """Return the first field of a struct whose type lacks an ability, with the problem and its remedy; or None."""
+    """Return the first field whose type lacks an ability, with a text that names problem and remedy, or None."""
     name, had = struct.__name__, struct.move_abilities
     for field, tag in _fields(struct):
         allowed = [one for one in had if _lacks(code, [_needed_inside(one)], tag) is None]
@@ -170,7 +171,9 @@ def wrong_field(code: CodeSet | DeclaredStructs, struct: type[Struct]) -> tuple[
 
 
 def crossing_type(kind: Any, *, by: str, checked: bool = True) -> MoveType:
-    """Return the Move type of a value that callers pass or receive; messages start with `by`: ``a view cannot return``.
+    """Return the Move type of a value that callers pass or receive.
+
+    Messages start with `by`, such as ``a view cannot return``.
 
     Raises
     ------
@@ -191,7 +194,7 @@ def crossing_type(kind: Any, *, by: str, checked: bool = True) -> MoveType:
 
 
 def _inside(annotation: Any) -> Iterator[Any]:
-    """Yield an annotation and the annotations of the values inside it; an object counts as an address."""
+    """Yield an annotation and the annotations inside it; an object counts as an address."""
     yield annotation
     origin = typing.get_origin(annotation) or annotation
     if isinstance(origin, type) and issubclass(origin, Struct):
@@ -213,7 +216,10 @@ def struct_constraints(struct: type[Struct]) -> tuple[tuple[str, ...], ...]:
 
 
 def wrong_argument(code: CodeSet | DeclaredStructs, tag: TypeTag, constraints: Sequence[Sequence[str]]) -> str | None:
-    """Return which type argument inside a type lacks an ability; ``T0`` and ``T1`` are what their constraints say."""
+    """Describe the first type argument inside a type that lacks an ability, or return None.
+
+    ``T0`` and ``T1`` have the abilities that their constraints require.
+    """
     if isinstance(tag, Vector):
         return wrong_argument(code, tag.element, constraints)
     if not isinstance(tag, StructTag):
@@ -240,7 +246,7 @@ def _element(tag: TypeTag) -> TypeTag | None:
 
 
 def _needed_inside(ability: str) -> str:
-    """Return the ability that the parts of a value must have, so that the value has `ability`."""
+    """Return the ability that the values inside a value must have for the outer value to have `ability`."""
     return "store" if ability == "key" else ability
 
 
@@ -291,7 +297,7 @@ _STRUCT = b"\x07"
 
 
 class StructType(NamedTuple):
-    """A struct with its type arguments: canonical tag, conversions, layout, abilities, resource group if any."""
+    """A struct with its type arguments: canonical tag, conversions, layout, abilities, and resource group or None."""
 
     tag: str
     kind: MoveType
@@ -317,7 +323,7 @@ class CodeSet:
     Parameters
     ----------
     modules : dict of (canonical address, name) to Definition
-        Must not be changed afterwards.
+        The published modules; the dict must not be changed afterwards.
     enum_variants : bool, default False
         Whether ABIs list the variants of enums.
     """
@@ -339,7 +345,7 @@ class CodeSet:
         self.function: Callable[[str, str, str, tuple[TypeTag, ...]], BoundFunction] = cached(self._function)
 
     def with_modules(self, definitions: Iterable[Definition]) -> CodeSet:
-        """Return a new set that includes `definitions`."""
+        """Return a new set in which `definitions` are added or replaced."""
         added = {(item.address, item.name): item for item in definitions}
         return CodeSet(self.modules | added, enum_variants=self._enum_variants)
 
@@ -349,17 +355,20 @@ class CodeSet:
         return CodeSet(kept, enum_variants=self._enum_variants)
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
-        """Return a module's ABI, or None if it is not published; makes the set an `AbiSource` for layouts."""
+        """Return a module's ABI, or None if the module is not published; layouts use the set as an `AbiSource`."""
         definition = self.modules.get((address, name))
         return None if definition is None else definition.abi
 
     def struct_class(self, tag: StructTag) -> type[Struct] | None:
-        """Return the class of a struct, or None if it is not published."""
+        """Return the class of a struct, or None if the struct is not published."""
         definition = self.modules.get((tag.address, tag.module))
         return None if definition is None else definition.structs.get(tag.name)
 
     def abi_json(self, definition: Definition) -> dict[str, Any]:
-        """Return the ABI of a module as a node prints it: abilities in a fixed order, variants of enums if chosen."""
+        """Return the ABI of a module as a node prints it.
+
+        Abilities are in a fixed order. The variants of enums are included if the set has `enum_variants`.
+        """
         structs = []
         for declared in definition.abi_json["structs"]:
             struct = declared | {"abilities": [one for one in ABILITIES if one in declared["abilities"]]}
@@ -372,7 +381,8 @@ class CodeSet:
         """Return a struct with its type arguments."""
         constraints = struct_constraints(struct)
         if len(constraints) != len(arguments):
-            raise InputError(f"{struct.__name__}: expected {len(constraints)} type arguments, got {len(arguments)}")
+            expected = plural(len(constraints), "type argument")
+            raise InputError(f"{struct.__name__}: expected {expected}, got {len(arguments)}")
         self._check_constraints(constraints, arguments)
         kind = struct.move_type(tuple(map(self._kind, arguments)))
         try:
@@ -388,7 +398,7 @@ class CodeSet:
         Raises
         ------
         VmError
-            If the module or function is not published, the number of type arguments is wrong, or one of them is a
+            If the module or function is not published, the number of type arguments is wrong, or a type argument is a
             struct that does not exist or lacks an ability that the function requires.
         """
         definition = self.modules.get((address, module))
@@ -407,7 +417,7 @@ class CodeSet:
         Raises
         ------
         VmError
-            If the number of type arguments is wrong, or one of them does not exist or lacks an ability.
+            If the number of type arguments is wrong, or a type argument does not exist or lacks an ability.
         """
         self._check_arguments(function, arguments)
         return self.substituted(None, function, arguments)
@@ -415,7 +425,7 @@ class CodeSet:
     def substituted(
         self, definition: Definition | None, function: Function, arguments: tuple[TypeTag, ...]
     ) -> BoundFunction:
-        """Return a function with its type arguments, which are not checked."""
+        """Return a function with its type arguments, without checking them."""
         checked = definition is None or not is_framework(definition.contract)
         parameters = tuple(self._substituted(kind, arguments, checked=checked) for kind in function.parameters)
         returns = tuple(self._substituted(kind, arguments, checked=checked) for kind in function.returns)
@@ -423,7 +433,7 @@ class CodeSet:
         return BoundFunction(definition, function, tuple(layouts), tuple(return_layouts), parameters, returns)
 
     def _kind(self, tag: TypeTag) -> MoveType:
-        """Return a type argument as a Move type: values of a contract's struct are instances of its class."""
+        """Return a type argument as a Move type; values of a contract's struct are instances of its class."""
         if isinstance(tag, Vector):
             return vector_of(self._kind(tag.element))
         if isinstance(tag, StructTag):
@@ -435,7 +445,7 @@ class CodeSet:
         return argument_type_of(wire_type(tag))
 
     def _substituted(self, kind: MoveType, arguments: tuple[TypeTag, ...], *, checked: bool) -> MoveType:
-        """Return a parameter or result of a function with its type arguments."""
+        """Return the type of a parameter or result with the function's type arguments filled in."""
         if not arguments:
             return kind
         declared = parse_type_tag(kind.text, abi=True)
@@ -446,11 +456,11 @@ class CodeSet:
         return self._kind(tag)
 
     def _check_arguments(self, function: Function, arguments: tuple[TypeTag, ...]) -> None:
-        """Raise the VM's error if type arguments do not fit a function."""
+        """Raise the VM's error if a function does not accept the type arguments."""
         if len(arguments) != function.type_parameters:
             raise VmError(
                 "NUMBER_OF_TYPE_ARGUMENTS_MISMATCH",
-                f"expected {function.type_parameters} type arguments, got {len(arguments)}",
+                f"expected {plural(function.type_parameters, 'type argument')}, got {len(arguments)}",
             )
         for argument in arguments:
             self._check_exists(argument)
@@ -465,7 +475,7 @@ class CodeSet:
                 raise VmError("CONSTRAINT_NOT_SATISFIED", text)
 
     def _check_exists(self, tag: TypeTag) -> None:
-        """Raise the VM's error if the struct of a type argument is not published."""
+        """Raise the VM's error if a struct that a type argument names is not published."""
         if isinstance(tag, Vector):
             self._check_exists(tag.element)
         elif isinstance(tag, StructTag):
@@ -484,7 +494,7 @@ def _not_linked(address: str, module: str) -> VmError:
 
 
 def _signature(function: Function) -> str:
-    """Return the visibility, the marks and the signature of a function."""
+    """Return a function's visibility, marks and signature as text."""
     abi = function.to_abi()
     marks = [abi["visibility"], *(word for word in ("entry", "view") if abi[f"is_{word}"])]
     constraints = [" + ".join(one["constraints"]) for one in abi["generic_type_params"]]
@@ -500,8 +510,8 @@ def check_upgrade(before: Definition, after: Definition) -> None:
     Raises
     ------
     InputError
-        If a public or entry function or a struct is removed, or its signature or fields differ. An enum may gain
-        variants.
+        If a public or entry function is missing or has a different signature, or a struct is missing or has different
+        fields. An enum may gain variants.
     """
     for name, function in before.functions.items():
         if function.mark.visibility != "public" and not function.mark.is_entry:
@@ -510,10 +520,10 @@ def check_upgrade(before: Definition, after: Definition) -> None:
         if found is None or found.to_abi() != function.to_abi():
             problem = "is missing"
             if found is not None:
-                problem = f"has a different signature: published: {_signature(function)}; now: {_signature(found)}"
+                problem = f"has a different signature (published: {_signature(function)}; now: {_signature(found)})"
             raise InputError(
-                f"{before.wire_id} cannot be upgraded: function {name} {problem}. Keep it as published, because its "
-                "callers rely on it, and add a function with another name; or publish the contract under another name"
+                f"{before.wire_id} cannot be upgraded: function {name} {problem}. Its callers rely on it: keep it as "
+                "published and add a function with another name, or publish the contract under another name"
             )
     new_structs = {struct["name"]: struct for struct in after.abi_json["structs"]}
     for struct in before.abi_json["structs"]:
@@ -531,7 +541,7 @@ def check_upgrade(before: Definition, after: Definition) -> None:
 
 
 def read_resource(state: VersionedState, code: CodeSet, address: str, tag: StructTag, version: int) -> bytes | None:
-    """Return a resource's bytes at a version, or None; the resource may be stored alone or in a group."""
+    """Return a resource's bytes at a version, or None; the resource may be stored separately or in a group."""
     struct = code.struct_class(tag)
     if struct is None or struct.move_group is None:
         value = state.read(resource_key(address, str(tag)), version)
@@ -541,7 +551,7 @@ def read_resource(state: VersionedState, code: CodeSet, address: str, tag: Struc
 
 
 def decode_group(data: bytes | None) -> dict[str, bytes]:
-    """Return the members of a resource group: bytes by canonical struct tag.
+    """Return the members of a resource group as a dict of canonical struct tag to bytes.
 
     A group is stored under its own tag as a BCS map from struct tag to bytes.
     """

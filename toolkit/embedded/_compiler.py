@@ -1,17 +1,17 @@
-"""The compilation of contract classes when they are published: Python that behaves like Move.
+"""Compile contract classes when they are published, so that their Python code behaves like Move.
 
 The source of each method is checked and rewritten. The check rejects what Move's compiler rejects. It follows the types
-that annotations state for parameters, fields and results, and for the names to which these are assigned. Values of
+that annotations state for parameters, fields and results, and the names to which their values are assigned. Values of
 unknown type are checked when the contract runs. The source is rewritten so that
 
-- each turn of a loop and each call is charged,
+- each loop iteration and each call is charged,
 - a number in the source takes the width of the integer that it is used with,
 - a name to which a part of another value is assigned holds a copy,
-- a list is a vector, ``len`` of a text counts bytes, and ``assert`` aborts.
+- a list is a vector, ``len`` of a string counts bytes, and ``assert`` aborts.
 
-Integers with a width check themselves, as do borrowed, copied and moved values (`_values`). Code whose source is not
-known, such as the input of ``python -``, is therefore checked when it runs; its ``while`` loops are not charged. The
-framework and the contracts of the seeded history belong to the node and are not rewritten.
+The values in `_values` check each operation: integers with a width, and borrowed, copied and moved values. Code without
+an available source, such as the input of ``python -``, is therefore still checked when it runs, but its loops are not
+charged. The framework and the contracts of the seeded history belong to the node and are not rewritten.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import did_you_mean, place
+from toolkit._present.text import plural
 from toolkit.embedded._values import U64, Integer, Value, Vector, named_copy
 from toolkit.embedded._vm_status import AbortCode, VmError
 from toolkit.embedded.types import (
@@ -63,13 +64,13 @@ ALLOWED_BUILTINS = frozenset(
     | {"sorted", "str", "sum", "super", "tuple", "zip", "None", "True", "False"}
 )
 
-_NO_STATE = "a contract has no state of its own: store it in a Resource"
+_NO_STATE = "a contract has no state of its own; store the value in a Resource"
 _READ_ONLY = "cannot be changed: borrow returns a copy; use borrow_mut to change it"
 _NO_FRACTIONS = "use integers of a smaller unit, such as octas"
 
 
 def _by_word(texts: dict[str, str]) -> dict[str, str]:
-    """Return the text for each word of the keys, which are separated by spaces."""
+    """Return a dict that maps each word of the keys to the key's text."""
     return {word: text for words, text in texts.items() for word in words.split()}
 
 
@@ -77,10 +78,10 @@ def _by_word(texts: dict[str, str]) -> dict[str, str]:
 _INSTEAD = _by_word(
     {
         "print": "emit an event to report something",
-        "open input": "a contract has no files and no input: store data in a Resource, take it as an argument",
+        "open input": "a contract has no files and no input: store data in a Resource, or take it as an argument",
         "dict set": "use a Table, or a vector",
         "float round": _NO_FRACTIONS,
-        "int": "write u64(...) or another type of integers",
+        "int": "write u64(...) or another integer type",
         "abs": "write x if x >= 0 else -x",
         "pow divmod": "multiply, or write // and %",
         "getattr setattr type id hash eval exec": "name the field or the type: Move has no reflection",
@@ -91,19 +92,19 @@ _INSTEAD = _by_word(
 # Why nodes of a syntax tree are refused, by the names of their classes.
 _REFUSED = _by_word(
     {
-        "Import ImportFrom": "a contract cannot import: import modules above the class, and list the contracts that it "
-        "calls in uses=[...]",
+        "Import ImportFrom": "a contract cannot import modules: import them above the class, and list the contracts "
+        "that it calls in uses=[...]",
         "Try TryStar": "an abort cannot be caught in Move: check the condition beforehand, with contains or exists",
         "Raise": "write self.abort(E_CODE): Move has no exceptions",
         "Global Nonlocal": _NO_STATE,
         "FunctionDef": "Move has no functions inside functions: write a method without a decorator",
         "AsyncFunctionDef Await": "Move has no async functions",
-        "ClassDef": "declare structs in the class of the contract",
+        "ClassDef": "declare structs in the contract's class, outside its methods",
         "Yield YieldFrom": "Move has no generators: return a vector",
-        "Delete": "use pop for an element, remove for an item of a table, and move_from for a resource",
+        "Delete": "del removes names only: use pop for an element, remove for a table item, move_from for a resource",
         "Dict DictComp": "Move has no dicts: use a Table, or a vector of structs",
         "Set SetComp": "Move has no sets: use a Table, or a vector",
-        "Starred": "Move has no unpacking of arguments: pass each value",
+        "Starred": "Move has no unpacking with *: write each value",
     }
 )
 
@@ -118,27 +119,27 @@ _VECTOR_WRITES = frozenset({"append", "assign", "clear", "extend", "insert", "po
 
 @dataclass(frozen=True)
 class FunctionSource:
-    """A function of a contract, and its syntax tree; None if the source is not known."""
+    """A function of a contract, and its syntax tree, which is None if the source is not available."""
 
     function: Any
     tree: ast.FunctionDef | None
 
     def hints(self, cls: Any) -> dict[str, Any]:
-        """Return the annotations by name; none if a helper has an annotation that is not a Move type."""
+        """Return the annotations by name, or an empty dict if a helper has an annotation that is not a Move type."""
         try:
             return resolve_annotations(self.function, cls, self.function.__qualname__)
         except (AttributeError, InputError):
             return {}
 
     def evaluate(self, annotation: ast.expr, cls: Any) -> Any:
-        """Return the type that an annotation inside the function names, or None if it is not known."""
+        """Return the type that an annotation inside the function names, or None if it is not a Move type."""
         named = types.FunctionType((lambda: None).__code__, self.function.__globals__)
         named.__annotations__ = {"value": ast.unparse(annotation)}
         named.__module__, named.__qualname__ = self.function.__module__, self.function.__qualname__
         return FunctionSource(named, None).hints(cls).get("value")
 
     def scope(self) -> dict[str, Any]:
-        """Return the names outside the function with their values."""
+        """Return the global and enclosing names that the function can read, with their values."""
         found = dict(self.function.__globals__)
         for name, cell in zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True):
             try:
@@ -154,7 +155,7 @@ def check_contract(cls: Any, sources: Mapping[str, FunctionSource]) -> None:
     Raises
     ------
     ContractError
-        With everything that Move's compiler would refuse, one line for each problem.
+        If Move's compiler would reject the contract; the message has one line for each problem.
     """
     messages: list[tuple[int, str]] = []
     found = {name: _Checker(source, cls) for name, source in sources.items() if source.tree is not None}
@@ -168,13 +169,13 @@ def check_contract(cls: Any, sources: Mapping[str, FunctionSource]) -> None:
 
 
 def _located(source: FunctionSource, name: str, problems: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield line and message of problems."""
+    """Yield the line number and the message of each problem."""
     file = source.function.__code__.co_filename
     return ((line, f"{name}: {problem}{place(file, line)}") for line, problem in problems)
 
 
 def _writes_of(name: str, found: Mapping[str, _Checker], seen: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a function that write, or that call a method that does."""
+    """Yield each line of a function that writes to the ledger, directly or through another method, with a text."""
     if name in seen or name not in found:
         return
     yield from found[name].writes
@@ -188,14 +189,14 @@ _NUMBER = "a number without a width"
 
 
 class _Checker:
-    """Follows the types through a function, statement by statement.
+    """Checks a function, following the types statement by statement.
 
     Attributes
     ----------
     problems, writes : list of (int, str)
-        What Move's compiler would refuse, and what writes to the ledger, with the lines.
+        Line numbers with what Move's compiler would reject, and line numbers with what writes to the ledger.
     calls : dict of str to int
-        Methods of `self` that the function calls, with the line of the first call.
+        Methods of `self` that the function calls, with the line number of the first call.
     """
 
     def __init__(self, source: FunctionSource, cls: Any) -> None:
@@ -226,7 +227,7 @@ class _Checker:
         self.problems.append((getattr(node, "lineno", self.tree.lineno), text))
 
     def _missing(self, node: ast.AST, what: str, name: str, known: Iterable[str], otherwise: str) -> None:
-        """Report a name that does not exist, and suggest a similar name."""
+        """Report a name that does not exist; suggest a similar name, or else give the advice in `otherwise`."""
         self._problem(node, f"{what}; {did_you_mean(name, [*known]) or otherwise}")
 
     # -- statements ----------------------------------------------------------------------------------------
@@ -323,7 +324,7 @@ class _Checker:
         match node:
             case ast.Constant(value=value):
                 if isinstance(value, float | complex):
-                    self._problem(node, f"Move has no fractions, got {value}: {_NO_FRACTIONS}")
+                    self._problem(node, f"Move has no fractions, got {value}; {_NO_FRACTIONS}")
                 return _type_of(value)
             case ast.Name(id=name):
                 self._check_name(node)
@@ -390,7 +391,7 @@ class _Checker:
                 problem = f"{name} is not part of the contract: write it as a method without a decorator"
             else:
                 kind = type(value).__name__
-                problem = f"{name} is a {kind}: a contract can read only constants; store it in a Resource"
+                problem = f"{name} is of type {kind}, but a contract can read only constants: store it in a Resource"
             self._problem(node, problem)
 
     def _attribute(self, node: ast.Attribute) -> Any:  # noqa: C901 - one per kind of owner
@@ -418,14 +419,14 @@ class _Checker:
         if is_struct(kind) and kind.move_declared() is kind and not issubclass(kind, Enum):
             fields = kind.move_fields()
             if name not in fields and not hasattr(kind, name):
-                otherwise = f"its fields are {', '.join(fields) or 'none'}"
+                otherwise = f"its fields are {', '.join(fields)}" if fields else "it has no fields"
                 self._missing(node, f"{kind.__name__} has no field {name}", name, fields, otherwise)
             return fields.get(name, _UNKNOWN)
         if typing.get_origin(kind) is Table and not hasattr(Table, name):
-            self._missing(node, f"a table has no {name}", name, dir(Table), "use contains and borrow")
+            self._missing(node, f"a table has no method {name}", name, dir(Table), "use contains and borrow")
         elif alias is not None and alias.text in {"signer", "address"} and not hasattr(str, name):
             value = ast.unparse(node.value)
-            self._problem(node, f"{value} has no {name}: use the {alias.text} itself as an address: write {value}")
+            self._problem(node, f"{value} has no {name}; the {alias.text} itself is an address: write {value}")
         return _UNKNOWN
 
     def _call(self, node: ast.Call) -> Any:
@@ -445,7 +446,7 @@ class _Checker:
         if not isinstance(function, ast.Attribute):
             return _UNKNOWN
         if function.attr == "borrow_mut" and node not in self._opened:
-            self._problem(node, f"write: with {ast.unparse(node)} as value: and change it inside the block")
+            self._problem(node, f"borrow_mut needs a with block: with {ast.unparse(node)} as value: ...")
         if self._is_self(function.value):
             return self._method(node, function.attr, given)
         return self._method_of(node, function)
@@ -459,18 +460,18 @@ class _Checker:
             if one.arg in expected:
                 self._check_same(one.value, expected[one.arg], self._quiet(one.value), f"{name}.{one.arg} must be")
             else:
-                otherwise = f"its fields are {', '.join(expected) or 'none'}"
+                otherwise = f"its fields are {', '.join(expected)}" if expected else "it has no fields"
                 self._missing(one.value, f"{name} has no field {one.arg}", str(one.arg), expected, otherwise)
         missing = [one for one in expected if one not in {given.arg for given in node.keywords}]
         if node.args:
             fields = ", ".join(f"{one}=..." for one in expected)
-            self._problem(node, f"fields are passed by name: {name}({fields})")
+            self._problem(node, f"fields must be passed by name: write {name}({fields})")
         elif missing:
             self._problem(node, f"{name}(...) is missing {', '.join(missing)}")
         return declared
 
     def _method(self, node: ast.Call, name: str, given: list[Any]) -> Any:
-        """Return the type of a call of a method of `self`."""
+        """Check a call of a method of `self` and return the type of its result."""
         if name in _WRITES:
             self.writes.append((node.lineno, f"self.{name} writes"))
         match name:
@@ -498,9 +499,9 @@ class _Checker:
         parameters = list(inspect.signature(function).parameters)[1:]
         hints = FunctionSource(function, None).hints(self._cls)
         if node.keywords:
-            self._problem(node, f"{what}: pass arguments by position, as in Move")
+            self._problem(node, f"{what}: arguments must be passed by position, as in Move")
         elif len(given) != len(parameters):
-            self._problem(node, f"{what} takes {len(parameters)} arguments, got {len(given)}")
+            self._problem(node, f"{what} takes {plural(len(parameters), 'argument')}, got {len(given)}")
         for one, name, kind in zip(node.args, parameters, given, strict=False):
             expected = _known(hints.get(name))
             self._check_same(one, expected, kind, f"{name} of {what} must be")
@@ -515,7 +516,7 @@ class _Checker:
             self._problem(node, f"self.{method}: {name} lacks the ability {lacks[0]}: write class {name}({base})")
 
     def _method_of(self, node: ast.Call, function: ast.Attribute) -> Any:
-        """Return the type of a call of a method of a value: a table, a vector, another module."""
+        """Check a call of a method of a table, a vector or another module, and return the type of its result."""
         kind, name = self._quiet(function.value), function.attr
         if typing.get_origin(kind) is Table:
             # Its items are stored separately, so a table can be changed even if it was borrowed read-only.
@@ -541,7 +542,7 @@ class _Checker:
             return _UNKNOWN
         kind = self._type(value)
         if typing.get_origin(kind) is Table:
-            self._problem(node, "a table is not indexed: use contains, borrow, add, upsert and remove with a key")
+            self._problem(node, "a table cannot be indexed: use contains, borrow, add, upsert and remove with a key")
         self._type(index)
         if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
             of = ast.unparse(value)
@@ -555,9 +556,9 @@ class _Checker:
             self._problem(node, "Move has integer division only: write // instead of /")
             return _UNKNOWN
         if isinstance(node.op, ast.Pow) and not constants:
-            self._problem(node, "Move has no power operator: multiply")
+            self._problem(node, "Move has no power operator: write a product")
         if bool in {left, right}:
-            self._problem(node, f"a bool is not a number: {ast.unparse(node)}")
+            self._problem(node, f"a bool is not a number, got {ast.unparse(node)}")
             return _UNKNOWN
         if isinstance(node.op, ast.LShift | ast.RShift):
             return left
@@ -579,7 +580,7 @@ class _Checker:
         if one is not None and other is not None and one is not other:
             wider = one if one.bits >= other.bits else other
             what = f"{one.move_name} {ast.unparse(operation).split()[1]} {other.move_name}"
-            self._problem(node, f"{what}: both operands must have the same type: write {wider.move_name}(...) to cast")
+            self._problem(node, f"{what}: both operands must have the same type; cast with {wider.move_name}(...)")
 
     def _condition(self, node: ast.expr) -> None:
         self._check_condition(node, self._type(node))
@@ -597,12 +598,12 @@ class _Checker:
             self._problem(node, f"a condition must be a bool: write {instead.format(ast.unparse(node))}")
 
     def _check_same(self, node: ast.AST, expected: Any, kind: Any, what: str) -> None:
-        """Report a value of another integer type, or a bool for a number; other types are checked when it runs."""
+        """Report a different integer type, or a bool in place of a number; other types are checked at run time."""
         wanted, got, number = integer_class(expected), integer_class(kind), _number(node)
         if wanted is not None and number is not None and not wanted.low <= number <= wanted.high:
             self._problem(node, f"{what} {wanted.move_name} ({wanted.low} to {wanted.high}), got {number}")
         if wanted is not None and (kind is bool or (got is not None and got is not wanted)):
-            cast = "" if kind is bool else f": write {wanted.move_name}(...) to cast it"
+            cast = "" if kind is bool else f"; cast it with {wanted.move_name}(...)"
             self._problem(node, f"{what} {wanted.move_name}, got {shown(kind)}{cast}")
         elif expected is bool and (got is not None or kind is _NUMBER):
             self._problem(node, f"{what} bool, got {'a number' if kind is _NUMBER else shown(kind)}: write != 0")
@@ -610,7 +611,7 @@ class _Checker:
     # -- places --------------------------------------------------------------------------------------------
 
     def _quiet(self, node: ast.expr) -> Any:
-        """Return the type of an expression that has been checked."""
+        """Return the type of an expression without reporting its problems again."""
         before = len(self.problems), len(self.writes)
         kind = self._type(node)
         del self.problems[before[0] :], self.writes[before[1] :]
@@ -632,7 +633,7 @@ class _Checker:
         return False
 
     def _static(self, node: ast.expr) -> Any:
-        """Return the class, contract or constant that an expression names, or None for a value of the execution."""
+        """Return the class, contract or constant that an expression names, or None for a run-time value."""
         match node:
             case ast.Name(id=name) if name not in self._locals:
                 return self._scope.get(name)
@@ -651,13 +652,13 @@ _NAME = ast.Name("x", ast.Load())
 
 
 def _known(annotation: Any) -> Any:
-    """Return an annotation if it is a Move type, otherwise `_UNKNOWN`; helpers may have other annotations."""
+    """Return an annotation if it is a Move type, otherwise `_UNKNOWN`; helper methods may have other annotations."""
     is_move = annotation in (bool, bytes) or is_struct(annotation) or alias_kind(annotation) is not None
     return annotation if is_move or typing.get_origin(annotation) is Table else _UNKNOWN
 
 
 def _function_of(contract: Any, name: str) -> Any:
-    """Return a member of a contract without its wrapper, or None if the contract lacks it."""
+    """Return a contract's member without its wrapper, or None if the contract has no such member."""
     member: Any = getattr(contract, name, None)
     return inspect.unwrap(member) if inspect.isfunction(member) else member
 
@@ -677,18 +678,18 @@ def _number(node: ast.AST) -> int | None:
 
 
 def _element(kind: Any) -> Any:
-    """Return the type of the elements of a vector."""
+    """Return the element type of a vector, or `_UNKNOWN` for any other type."""
     found = alias_kind(kind)
     return typing.get_args(kind.__origin__)[0] if found is not None and found.text == "vector" else _UNKNOWN
 
 
 def _type_of(value: Any) -> Any:
-    """Return the type of a constant."""
+    """Return the type of a constant, as far as the check distinguishes it."""
     return bool if isinstance(value, bool) else _NUMBER if isinstance(value, int) else _UNKNOWN
 
 
 def _is_allowed(value: Any) -> bool:
-    """Return whether a contract may use a value from outside: constants, types, contracts, and copy."""
+    """Return True if a contract may use a value from outside: a constant, a type, a contract, or a copy function."""
     if isinstance(value, tuple):
         return all(map(_is_allowed, value))
     if isinstance(value, types.ModuleType):
@@ -756,11 +757,11 @@ class _Rewriter(ast.NodeTransformer):
     Parameters
     ----------
     run : str
-        Name of the parameter that is the execution: ``self``.
+        Name of the first parameter, usually ``self``.
     typed : callable
-        Returns what checks a value of an annotation, None if it is not a Move type.
+        Returns the function that checks a value of an annotation, or None if the annotation is not a Move type.
     scope : dict
-        Global names of the function, to which the helpers are added.
+        The function's globals, to which the helpers are added.
     """
 
     def __init__(self, run: str, typed: Callable[[ast.expr], Any], scope: dict[str, Any]) -> None:
@@ -780,7 +781,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Call(method, arguments, []), at)
 
     def _charged(self, iterated: ast.expr) -> ast.expr:
-        """Charge the turns of a loop, unless they are charged already."""
+        """Charge the iterations of a loop, unless they are already charged."""
         if isinstance(iterated, ast.GeneratorExp) or any(
             isinstance(one, ast.Attribute) and one.attr == "each" for one in ast.walk(iterated)
         ):
@@ -855,7 +856,7 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _rewritten(source: FunctionSource, typed: Callable[[ast.expr], Any]) -> Any:
-    """Return the function of a source, rewritten; if the source is not known, only the builtins are replaced."""
+    """Return a rewritten function; if its source is not available, only the builtins are replaced."""
     function = source.function
     code = function.__code__
     scope = dict(function.__globals__)
@@ -886,12 +887,12 @@ def _rewritten(source: FunctionSource, typed: Callable[[ast.expr], Any]) -> Any:
 
 
 def compiled(contract: Any) -> Any:
-    """Return a contract class after checking and rewriting its methods, which is done once.
+    """Return a contract class; check and rewrite its methods on the first call.
 
     Raises
     ------
     ContractError
-        If Move's compiler would reject the contract; the message lists all lines.
+        If Move's compiler would reject the contract; the message lists every problem with its line.
     """
     if "move_compiled" not in vars(contract):  # asked at each link of a module, so looked up first
         for cls in reversed(contract.__mro__):  # the classes that it extends, too
@@ -908,7 +909,7 @@ def compiled(contract: Any) -> Any:
 
 
 def compiled_script(function: Any) -> Any:
-    """Return the function of a script, checked as a contract is and rewritten."""
+    """Return the function of a script after checking and rewriting it like a contract's method."""
     source = _source(function)
     problems = [] if source.tree is None else _Checker(source, None).problems
     if problems:
@@ -918,7 +919,7 @@ def compiled_script(function: Any) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def _declarations(source: str) -> dict[tuple[str, int], ast.FunctionDef]:
-    """Return the functions of a source by name and first line; none if it is not Python."""
+    """Return the functions in a source by name and first line, or an empty dict if the source is not Python."""
     try:
         tree = ast.parse(source)
     except SyntaxError:
@@ -946,7 +947,7 @@ def _take(kind: Any, *, by_reference: bool) -> Callable[[Any], Any] | None:
         return take
 
     def shared(value: Any) -> Any:
-        """Check a value; functions of the same module receive a reference."""
+        """Check a value; functions of the same module receive references to structs, vectors and tables."""
         if isinstance(value, Value | Vector | Table):
             return value
         return take(value)
@@ -976,7 +977,7 @@ def _method(cls: Any, name: str, source: FunctionSource) -> Any:
             meter.charge("instr.call.base")
             meter.charge("instr.call.per_arg", len(arguments))
         if len(arguments) != len(takes):
-            raise ContractError(f"{name} takes {len(takes)} arguments, got {len(arguments)}")
+            raise ContractError(f"{name} takes {plural(len(takes), 'argument')}, got {len(arguments)}")
         given = [one if take is None else take(one) for take, one in zip(takes, arguments, strict=True)]
         try:
             result = function(self, *given)
@@ -986,7 +987,7 @@ def _method(cls: Any, name: str, source: FunctionSource) -> Any:
             raise
         if several is not None:
             if not isinstance(result, tuple | list) or len(result) != len(results):
-                raise ContractError(f"{name} returns {len(results)} values, got {result!r:.80}")
+                raise ContractError(f"{name} must return {plural(len(results), 'value')}, got {result!r:.80}")
             return tuple(one if take is None else take(one) for take, one in zip(results, result, strict=True))
         return result if results[0] is None else results[0](result)
 
@@ -1007,16 +1008,16 @@ def code_digest(contract: type) -> bytes:
     """Return a digest of the Python code of a contract class.
 
     The digest covers the methods and constants of the class and of the contracts that it extends, and the constants
-    that they use from the file or notebook. Comments, docstrings and layout do not count. The digest is the same on
-    every Python version if the source is known, as it is in files and in notebooks. The framework is not covered: like
-    the meter, it belongs to the release.
+    that they use from the file or notebook. Comments, docstrings and layout do not count. If the source is available,
+    as in files and notebooks, the digest is the same on every Python version. The framework is not covered, because
+    like the meter it belongs to the release.
     """
     owners = [one for one in contract.__mro__ if "definition" in vars(one) and not is_framework(one)]
     return hashlib.sha256(repr(list(map(_class_code, owners))).encode()).digest()
 
 
 def _class_code(cls: type) -> list[Any]:
-    """Return the functions, constants and nested classes of a class, by name."""
+    """Return the name and the code or value of each function, constant and nested class of a class."""
     found: list[Any] = []
     for name, member in sorted(vars(cls).items()):
         value = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
@@ -1041,7 +1042,7 @@ def _is_constant(value: object) -> bool:
 
 
 def _plain_tree(node: Any) -> Any:
-    """Return a syntax tree without positions and docstrings, the same on every Python version."""
+    """Return a syntax tree without positions and docstrings; it is the same on every Python version."""
     if isinstance(node, list):
         return [_plain_tree(one) for one in node]
     if not isinstance(node, ast.AST):
@@ -1054,7 +1055,7 @@ def _plain_tree(node: Any) -> Any:
 
 
 def _plain_code(code: types.CodeType) -> Any:
-    """Return the compiled code of a function whose source is not known."""
+    """Return the compiled code of a function whose source is not available, as comparable values."""
     constants = [_plain_code(one) if isinstance(one, types.CodeType) else repr(one) for one in code.co_consts]
     return [sys.version_info[:2], code.co_code.hex(), code.co_names, constants]
 
@@ -1063,7 +1064,7 @@ def _plain_code(code: types.CodeType) -> Any:
 
 
 class FrameworkModule:
-    """A module of the framework as a contract calls it: numbers and results are converted, signers checked."""
+    """A framework module as contracts call it: arguments and results are converted, and signers are checked."""
 
     __slots__ = ("_module",)
 

@@ -1,4 +1,4 @@
-"""Contracts as Python classes: modules, entry and view functions, and the ABI read from them.
+"""Contracts as Python classes: modules, entry and view functions, and the ABI derived from them.
 
 A contract declares its types in annotations and accesses the ledger through the methods of `Module`. Every access is
 charged. Everything that a contract stores is encoded to bytes, so no Python object outlives the call.
@@ -67,14 +67,14 @@ _SCRIPT_BYTES = 240
 _SCRIPTS: dict[bytes, StandInScript] = {}
 
 UNSPECIFIED_ABORT_CODE = 0xCA26CBD9BE0B0000
-"""Code of Move's ``assert!`` without one: ``make_abort_code(0)`` of the compiler's ``well_known.rs``."""
+"""Abort code of a Move ``assert!`` without a code: ``make_abort_code(0)`` in the compiler's ``well_known.rs``."""
 
 next_revision: ContextVar[Callable[[str, str], int] | None] = ContextVar("next_revision", default=None)
-"""Returns the revision of a class that declares none, by address and name of its module; for cells that run again."""
+"""Returns the revision for a class line without one, from the module's address and name; set by ``%%contract``."""
 
 
 def _marked(function: _F, **changes: Any) -> _F:
-    """Mark a method, and charge a call each time it runs; further marks change the first one."""
+    """Mark a method and charge each call of it; further decorators update the first mark."""
     mark: FunctionMark | None = getattr(function, "move_mark", None)
     if mark is not None:
         function.move_mark = replace(mark, **changes)  # type: ignore[attr-defined]  # read by `_define`
@@ -93,7 +93,7 @@ def _marked(function: _F, **changes: Any) -> _F:
 
 
 def _without_brackets(decorator: _F) -> _F:
-    """Return a decorator that refuses to be written with parentheses, such as ``@view()``."""
+    """Return a decorator that raises InputError if it is written with parentheses, as in ``@view()``."""
 
     @functools.wraps(decorator)
     def checked(*arguments: Any, **options: Any) -> Any:
@@ -197,10 +197,10 @@ def private(function: _F) -> _F:
 
 
 class Code:
-    """Base of modules and scripts: an execution, and the methods that abort and charge."""
+    """Base class of modules and scripts, with the methods that abort and charge."""
 
     _location: typing.ClassVar[str] = ""
-    """Module of an abort; empty for a script."""
+    """Module that aborts name; empty for a script."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -233,7 +233,7 @@ class Code:
             self.abort(code)
 
     def check_assertion(self, condition: object, message: AbortCode | str | int | None = None) -> None:
-        """Abort unless an ``assert`` holds, with the code after the comma or else the code of Move's ``assert!``."""
+        """Abort unless `condition` is true; `message` is the code or text after the comma of an ``assert``."""
         code = message if isinstance(message, AbortCode | int) else AbortCode(UNSPECIFIED_ABORT_CODE, message or "")
         self.require(condition, code)
 
@@ -244,7 +244,7 @@ class Code:
     def each(self, elements: Iterable[_E]) -> Iterator[_E]:
         """Yield the elements of a vector and charge each iteration, as a plain ``for`` loop does.
 
-        A plain ``for`` is not charged if the source of the code is not available, such as with ``python -``.
+        A plain ``for`` is not charged if the source of the code is not available, as with ``python -``.
         """
         reads = not isinstance(elements, range | ContractRange)  # a range has no elements that are read
         for element in elements:
@@ -252,11 +252,11 @@ class Code:
             yield element
 
     def charge(self, parameter: str, times: int = 1) -> None:
-        """Charge a parameter of the gas schedule `times` times, for work of a VM that the Python code does not show."""
+        """Charge a gas schedule parameter `times` times, for VM work that the Python code does not show."""
         self.session.meter.charge(parameter, int(times))
 
     def type_name(self, argument: TypeArgument) -> str:
-        """Return the text of a type argument, as the REST API prints it."""
+        """Return a type argument as text, as the REST API prints it."""
         self.session.meter.charge("aptos_framework.type_info.type_name.base")
         return wire_type(argument)
 
@@ -271,11 +271,11 @@ class Module(Code):
     Parameters
     ----------
     address : str
-        Address at which the module is published. This and the following are keywords of the class line.
+        Address at which the module is published. All parameters are keywords in the class line.
     name : str, optional
         Name of the module; the class name in snake case by default.
     revision : int, default 1
-        Part of the bytecode digest. Increase it if the code changes but the ABI does not.
+        Part of the bytecode digest. Increase it for an upgrade that changes the code but not the ABI.
     code_bytes : int, optional
         Size of the bytecode in bytes; by default, a size modelled from the ABI.
     uses : sequence of Module classes, optional
@@ -287,8 +287,8 @@ class Module(Code):
     Raises
     ------
     InputError
-        When the class is defined, if it has no address, an annotation is not a Move type, or a friend is not the name
-        of another module.
+        If the class has no address, an annotation is not a Move type, or a friend is not the name of another module.
+        The error is raised when the class is defined.
 
     Examples
     --------
@@ -317,9 +317,9 @@ class Module(Code):
 
     definition: Definition
     replaced: typing.ClassVar[tuple[type[Module], ...]] = ()
-    """Classes that this class replaced when ledgers of this process were upgraded."""
+    """Classes that this class replaced in upgrades of ledgers of this process."""
     blocks: typing.ClassVar[int]
-    """Basic blocks of Move code charged with each operation."""
+    """Number of basic blocks of Move code that each operation is charged."""
 
     def __init_subclass__(
         cls,
@@ -355,7 +355,8 @@ class Module(Code):
 
     def __setattr__(self, name: str, _: object) -> None:
         raise InputError(
-            f"self.{name} cannot be set: a contract has no state of its own; store it in a Resource{running_at()}"
+            f"self.{name} cannot be set: a contract has no state of its own; store the value in a Resource"
+            f"{running_at()}"
         )
 
     # -- resources -----------------------------------------------------------------------------------------
@@ -394,27 +395,27 @@ class Module(Code):
         return Table(self.session.new_address())
 
     def new_event_handle(self, account: signer) -> Any:
-        """Return a new `EventHandle` of an account to store in a field of a resource.
+        """Return a new `EventHandle` for an account, to store in a field of a resource.
 
-        The handle receives the account's next creation number. For a handle of an object, call
-        ``self.use(ObjectModule).new_event_handle(object)``. `EventHandle` has an example.
+        The handle receives the account's next creation number. To create a handle for an object, call
+        ``self.use(ObjectModule).new_event_handle(object)``. See `EventHandle` for an example.
         """
         return self.session.new_event_handle(account if self.definition.is_system else check_signer(account))
 
     def own_signer(self) -> signer:
-        """Return the signer of the account that the module is published at, like a stored ``SignerCapability``."""
+        """Return the signer of the account that published the module, as a stored ``SignerCapability`` would."""
         return signer_of(self.definition.address)
 
     # -- everything else -----------------------------------------------------------------------------------
 
     def emit(self, event: Event, *type_arguments: TypeArgument) -> None:
-        """Emit an event."""
+        """Emit a module event, which has no handle."""
         _check_value(event)
         self.session.meter.charge_code(2 * self.blocks)
         self.session.emit(event, type_arguments)
 
     def emit_event(self, handle: Any, event: Struct, *type_arguments: TypeArgument) -> None:
-        """Emit an event to a handle, which counts its events; each has a key and a sequence number.
+        """Emit an event to a handle, which gives the event a key and a sequence number.
 
         Parameters
         ----------
@@ -428,7 +429,7 @@ class Module(Code):
         Raises
         ------
         InputError
-            If the handle is a copy, such as one from `borrow`, because its counter would not be stored.
+            If the handle is a copy, such as a handle from `borrow`, because its counter would not be stored.
         """
         _check_value(event)
         self.session.meter.charge_code(3 * self.blocks)
@@ -442,8 +443,8 @@ class Module(Code):
         Raises
         ------
         InputError
-            If the module is not declared; on a call, if the function is private, or is a friend function and this
-            module is not a friend. Framework methods without a mark can be called.
+            If the module is not declared. Calls raise it if the function is private, or if it is a friend function and
+            this module is not a friend. Framework methods without a decorator can be called.
         """
         used, own = module.definition, self.definition
         if not (used.is_system or used.address == own.address or (used.address, used.name) in own.uses):
@@ -459,7 +460,7 @@ class Module(Code):
         return typing.cast("_M", _Used(found, own))  # has the methods of the module that may be called
 
     def _own(self, resource: type[_R]) -> type[_R]:
-        """Return `resource`, or raise InputError if another module defines it, which alone may access it."""
+        """Return `resource`, or raise InputError if another module defines it: only that module may access it."""
         if not is_struct(resource):
             raise InputError(f"expected a resource class, got {resource!r:.80}{running_at()}")
         if resource.move_module != self.definition.wire_id:
@@ -471,14 +472,14 @@ class Module(Code):
 
 
 def _check_value(value: object) -> None:
-    """Raise InputError unless a value is a struct with its fields."""
+    """Raise InputError unless a value is an instance of a struct."""
     if not isinstance(value, Struct):
         hint = f"; write {value.__name__}(...) with its fields" if isinstance(value, type) else ""
         raise InputError(f"expected a struct value, got {value!r:.80}{hint}{running_at()}")
 
 
 class _Used:
-    """A module as another module sees it: friend functions are for friends, private functions cannot be called."""
+    """A module as other code calls it: only friends can call friend functions, nobody can call private functions."""
 
     __slots__ = ("_caller", "_module")
 
@@ -498,7 +499,7 @@ class _Used:
                 who = "a script" if caller is None else caller.wire_id
                 raise InputError(
                     f"{who} cannot call {definition.wire_id}::{name}, which is {mark.visibility}: "
-                    "mark it with @public, or with @friend and name the caller in friends=[...] of the class line"
+                    "mark it with @public, or with @friend and list the caller in friends=[...] in the class line"
                 )
         return value
 
@@ -525,7 +526,7 @@ class StandInScript:
     body : callable
         The Python function.
     bytecode : bytes
-        Digest of name and signature that takes the place of compiled code.
+        A digest of the name and the signature, used in place of compiled code.
 
     Examples
     --------
@@ -593,7 +594,7 @@ def script(function: Callable[..., Any]) -> StandInScript:
 
 
 def find_script(bytecode: bytes) -> StandInScript | None:
-    """Return the script that was declared with a bytecode, the latest if it was declared again."""
+    """Return the script most recently declared with a bytecode, or None if the bytecode is unknown."""
     return _SCRIPTS.get(bytecode)
 
 
@@ -610,7 +611,7 @@ def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
     before: Definition | None = getattr(cls, "definition", None)
     if address is None and before is None:
         raise InputError(
-            f"class {cls.__name__}(Module): pass the address of the module: "
+            f"class {cls.__name__}(Module) has no address: write "
             f"class {cls.__name__}(Module, address='0xcafe'){declared_at(cls.__name__)}"
         )
     _check_methods(cls)
@@ -637,7 +638,9 @@ def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
     if friends is None:
         friends = () if before is None else before.friends
     if module_name in map(check_identifier, friends):
-        raise InputError(f"friends must be other modules, got {module_name} itself")
+        raise InputError(
+            f"class {cls.__name__}(Module): friends must be other modules, got the module's own name {module_name}"
+        )
     used = frozenset() if before is None else before.uses
     if uses is not None:
         used = frozenset((one.definition.address, one.definition.name) for one in uses)
@@ -667,7 +670,7 @@ def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
 
 
 def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], dict[int, AbortCode]]:
-    """Return the structs of a class by name, and its error constants by reason; the structs now belong to the class."""
+    """Return the structs of a class by name and its error constants by reason; make the class own its structs."""
     structs: dict[str, type[Struct]] = {}
     errors: dict[int, AbortCode] = {}
     for owner in reversed(cls.__mro__):
@@ -683,22 +686,25 @@ def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], 
 
 
 def _reason(code: int) -> int:
-    """Return the reason of an abort code, by which it is declared, without its category."""
+    """Return the reason of an abort code, without the category; error constants are declared by reason."""
     return code & ((1 << _REASON_BITS) - 1) if code < 1 << _CATEGORY_BITS else code
 
 
 def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
-    """Yield the codes of ``errors = {...}``: sentences by the name of a constant, or by its number."""
+    """Yield the abort codes in ``errors = {...}``, whose keys are names or numbers and whose values are sentences."""
     declared = getattr(cls, "errors", {})
     if not isinstance(declared, dict):
-        raise InputError(f"{cls.__name__}.errors must be a dict of names or numbers to sentences, got {declared!r:.80}")
+        raise InputError(
+            f"{cls.__name__}.errors must be a dict from names or numbers of constants to sentences; "
+            f"got {declared!r:.80}"
+        )
     names = {value: name for name, value in inspect.getmembers(cls, lambda one: type(one) is int)}
     for key, text in declared.items():
         code = getattr(cls, key, None) if isinstance(key, str) else key
         if not isinstance(code, int) or not isinstance(text, str):
             raise InputError(
-                f"{cls.__name__}.errors: {key!r:.80}: expected the name or the number of a constant of the class, such "
-                f"as E_SMALL = 1, and a sentence{declared_at(cls.__name__)}"
+                f"{cls.__name__}.errors[{key!r:.80}]: expected the name or number of a constant of the class, such as "
+                f"E_SMALL = 1, with a sentence; got {text!r:.80}{declared_at(cls.__name__)}"
             )
         yield AbortCode(code, text, key if isinstance(key, str) else names.get(code, f"E{code}"))
 
@@ -706,7 +712,7 @@ def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
 def check_abilities(
     name: str, structs: Iterable[type[Struct]], functions: Iterable[Function], declared: DeclaredStructs
 ) -> None:
-    """Raise InputError if a field lacks an ability that its struct needs, or a type argument a required ability."""
+    """Raise InputError if a field or a type argument lacks an ability that it must have."""
     for struct in structs:
         problem = wrong_field(declared, struct)
         if problem is not None:
@@ -741,19 +747,19 @@ def _check_methods(cls: type[Module]) -> None:
         elif name in _TAKEN:
             problem = f"every contract has an attribute {name}, which this function would replace: choose another name"
         elif name == "init_module" and mark is not PRIVATE:
-            problem = "it runs once, when the module is first published, and cannot be called: remove its decorator"
+            problem = "init_module runs only when the module is first published: remove its decorator"
         elif name == "init_module" and len(inspect.signature(function).parameters) != 2:  # noqa: PLR2004 - self and the signer
-            problem = "it takes the signer of the publishing account: def init_module(self, account: signer) -> None"
+            problem = "init_module takes one signer: write def init_module(self, account: signer) -> None"
         elif mark.is_view and returned in {None, "None"}:
-            problem = "a view function returns a value: write its type, such as -> u64"
+            problem = "a view function must return a value: write its type, such as -> u64"
         elif mark.is_entry and returned not in {None, "None"}:
-            problem = "an entry function returns nothing: write -> None, and return the value from a view function"
+            problem = "an entry function must not return a value: write -> None, and return the value from a view"
         if problem:
             raise _Source(cls.__name__, name).error(problem)
 
 
 class _Source(NamedTuple):
-    """A method or a script, which has no class, as messages name it."""
+    """A method or a script as messages name it; for a script, `cls` is empty."""
 
     cls: str
     name: str
@@ -767,7 +773,7 @@ class _Source(NamedTuple):
         return InputError(f"{self}: {problem}{declared_at(*path)}")
 
     def convert(self, name: str, convert: Callable[[Any], _T], kind: Any) -> _T:
-        """Return what `convert` returns for an annotation; its errors name the parameter and the line."""
+        """Return the result of `convert` for an annotation; add the parameter and the line to its errors."""
         try:
             return convert(kind)
         except InputError as error:
@@ -799,9 +805,9 @@ def _function(
             declared.add(kind)
         elif parameters:
             first = next(iter(parameters))
-            raise method.error(f"signer parameters must come before the others: move {one} in front of {first}", one)
+            raise method.error(f"signer parameters must come before the others: move {one} before {first}", one)
         elif mark.is_view:
-            raise method.error(f"a view is called without a signer: write {one}: address", one)
+            raise method.error(f"a view function cannot take a signer: write {one}: address", one)
         else:
             signers += 1
     several = typing.get_args(returned) if typing.get_origin(returned) is tuple else (returned,)
@@ -821,7 +827,7 @@ def _check_parameters(method: _Source, function: Callable[..., Any], annotations
     for one in parameters[1:]:
         name, problem = one.name, ""
         if one.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
-            problem = f"parameter {one}: Move parameters are positional: write one name for each"
+            problem = f"parameter {one}: Move has positional parameters only; write a name for each"
         elif name not in annotations:
             problem = f"parameter {name} has no type: write {name}: u64, or another Move type"
         elif one.default is not inspect.Parameter.empty:
@@ -863,6 +869,6 @@ def _fields_abi(struct: type[Struct]) -> list[dict[str, str]]:
 
 
 def _field_error(struct: type[Struct], field: str, problem: object) -> InputError:
-    """Return the error for a field, with its line."""
+    """Return the error for a field, with the line of the field."""
     path = struct.__qualname__.rpartition("<locals>.")[2].split(".")
     return InputError(f"{'.'.join(path)}, field {field}: {problem}{declared_at(*path, field)}")

@@ -1,4 +1,4 @@
-"""Published modules and functions: the records made from contracts, and their bytecode."""
+"""Records of published modules and functions, made from contract classes, and their bytecode."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MIN_DIGEST_BYTES = 32
 def modelled_bytecode(
     abi: dict[str, Any], revision: int, code_bytes: int | None, errors: Mapping[int, AbortCode]
 ) -> bytes:
-    """Return the metadata and a digest of ABI and revision, extended to the modelled size of the code."""
+    """Return the metadata and a digest of the ABI and the revision, extended to the modelled size of the code."""
     text = json.dumps([abi, revision], sort_keys=True, separators=(",", ":"))
     structs = abi["structs"]
     size = code_bytes or (
@@ -42,9 +42,9 @@ def modelled_bytecode(
 
 
 def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
-    """Return the header and the only table of compiled code, whose metadata names error constants by their values.
+    """Return a bytecode header and one table: the metadata, which names the error constants.
 
-    The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors, and empty maps of attributes.
+    The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors by reason, and empty maps of attributes.
     """
     value, table, start = Writer(), Writer(), Writer()
     value.uleb128(len(errors))
@@ -61,7 +61,7 @@ def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
 
 
 class Contract(Protocol):
-    """The class of a contract, as executions and ledgers use it."""
+    """A contract class, as executions and ledgers use it."""
 
     definition: Definition
 
@@ -73,11 +73,11 @@ class FunctionMark:
     Parameters
     ----------
     visibility : {"public", "friend", "private"}, default "public"
-        Modules that may call it: all modules, the friends of its module, or its own module only.
+        Which modules may call the method: all modules, the friends of its module, or only its own module.
     is_entry : bool, default False
-        Whether transactions may call it.
+        Whether transactions may call the method.
     is_view : bool, default False
-        Whether it is a view function.
+        Whether the method is a view function.
     """
 
     visibility: Literal["public", "friend", "private"] = "public"
@@ -102,7 +102,7 @@ class Function:
     name : str
         Name of the function.
     mark : FunctionMark
-        Visibility, entry, view.
+        Visibility, and whether the function is an entry or a view function.
     constraints : tuple of tuples of str
         Abilities that each type argument must have.
     signers : int
@@ -157,13 +157,13 @@ class Definition:
     abi_json : dict
         The whole ABI as JSON; `CodeSet.abi_json` returns what a node prints.
     bytecode : bytes
-        Metadata and a digest of ABI and revision, in place of compiled code.
+        Metadata and a digest of the ABI and the revision, in place of compiled code.
     uses : frozenset of (canonical address, module name)
         Modules outside the framework that the module calls.
     friends : tuple of str
         Names of the modules at the same address that may call friend functions.
     errors : dict of int to AbortCode
-        Declared abort codes by their reason.
+        Declared abort codes by reason.
     """
 
     contract: type[Any]
@@ -181,10 +181,10 @@ class Definition:
 
     @property
     def is_system(self) -> bool:
-        """Whether the module is at an address from 0x0 to 0xf, whose modules are always loaded."""
+        """Whether the module is at an address from 0x0 to 0xf; the modules there are always loaded."""
         return len(self.address) <= len("0x0")
 
     @property
     def wire_id(self) -> str:
-        """``0xcafe::registry``, as the REST API prints it."""
+        """Module id as the REST API prints it, such as ``0xcafe::registry``."""
         return f"{self.abi_json['address']}::{self.name}"

@@ -1,4 +1,4 @@
-"""Running a view or a transaction over a snapshot of the ledger: checks, payload, storage and fees."""
+"""Run views and transactions on a snapshot of the ledger, including checks, payload, storage and fees."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ NO_PAYER = "0x0"
 """The fee payer of a simulation that charges no account."""
 
 MAX_ORDERLESS_EXPIRATION_S = 100
-"""Seconds after ledger time at which a transaction with a nonce may expire.
+"""Maximum number of seconds between the ledger time and the expiration of a transaction with a nonce.
 
-Networks announce 60. The framework's prologue adds slack for clocks that differ and for nodes that lag behind: 5 at
-first, 40 since 2025 (``MAX_EXP_TIME_SECONDS_FOR_ORDERLESS_TXNS`` in ``transaction_validation.move``). The recorded node
-accepts 61 seconds; current nodes refuse 600.
+The documented limit is 60 s. The framework's prologue adds slack for clocks that differ and for nodes that lag behind:
+5 s at first, 40 s since 2025 (``MAX_EXP_TIME_SECONDS_FOR_ORDERLESS_TXNS`` in ``transaction_validation.move``). The
+recorded node accepts 61 s; current nodes reject 600 s.
 """
 
 # ``error::out_of_range(PROLOGUE_ECANT_PAY_GAS_DEPOSIT)``, the abort code of the framework's epilogue.
@@ -57,11 +57,11 @@ _OBJECT = "0x1::object::Object<"
 _OBJECT_CORE = StructTag("0x1", "object", "ObjectCore")
 
 MAX_VIEW_GAS = 2_000_000
-"""Gas units that a view may use (``max_gas_view_function`` of a node's configuration)."""
+"""Maximum number of gas units that a view may use (``max_gas_view_function`` in a node's configuration)."""
 
 
 def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool) -> Iterator[tuple[bool, str]]:  # noqa: FBT001 - only passed on
-    """Yield (failed, status name) of each check, in the order of a node.
+    """Yield (failed, status name) for each check, in the order in which a node makes them.
 
     The VM checks signers and gas, then the framework's prologue checks time, chain, keys, replay and payment.
     """
@@ -104,12 +104,12 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
 
 
 def find_account(snapshot: LedgerSnapshot, address: str) -> Mapping[str, Any] | None:
-    """Return the resource of an account (canonical address), or None before its first transaction."""
+    """Return the account resource at a canonical address, or None if it has not been created."""
     return _peeked(snapshot, snapshot.code.struct(Account.Account, ()), address)
 
 
 def _peeked(snapshot: LedgerSnapshot, kind: StructType, address: str) -> Mapping[str, Any] | None:
-    """Return a resource of the framework without charging for it, or None if it does not exist."""
+    """Return a framework resource without charging for it, or None if it does not exist."""
     value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
     return None if value is None else snapshot.code.decoded(kind.kind.text, value.data)
 
@@ -144,7 +144,7 @@ def run_executable(session: Session, transaction: Transaction) -> None:
     Raises
     ------
     VmError
-        If the payload cannot be run, or fails.
+        If the payload cannot be run, or if it fails.
     """
     if transaction.multisig_address is not None:
         _run_for_multisig(session, transaction, transaction.multisig_address)
@@ -168,14 +168,14 @@ def _lifted(session: Session, function: BoundFunction, plain: Sequence[Any]) -> 
 def call_contract(  # noqa: C901 - one handler per kind of error
     session: Session, location: str, body: Callable[..., Any], arguments: Sequence[Any]
 ) -> Any:
-    """Call a contract's method or a script; Python's errors become VM errors, or name the line of the contract.
+    """Call a contract's method or a script; convert Python errors to VM errors, or add the contract's line to them.
 
     Raises
     ------
     VmError
-        If it aborts or fails as Move does.
+        If the call aborts or fails as it would in Move.
     ContractError
-        If it does something that Move's compiler rejects, or its Python code fails.
+        If the contract does something that Move's compiler rejects, or its Python code fails.
     """
     token = undropped.set(session.undropped)
     try:
@@ -204,8 +204,8 @@ def call_contract(  # noqa: C901 - one handler per kind of error
         raise session.failure
     for value, line in session.undropped.values():
         raise ContractError(
-            f"{type(value).__name__} lacks the ability drop: store the value, pass it on, or take it apart with "
-            f"unpack(){line}"
+            f"a {type(value).__name__} was not used, but it lacks the ability drop: store it, pass it to a function, "
+            f"or take it apart with unpack(){line}"
         )
     return returned
 
@@ -225,7 +225,7 @@ def _call(session: Session, bound: BoundFunction, arguments: Sequence[Any], scri
 
 
 def _run(session: Session, executable: Executable, signers: Sequence[str]) -> None:
-    """Run an entry function or a declared script; other bytecode fails like bytecode that a VM cannot read."""
+    """Run an entry function or a declared script; unknown bytecode fails like bytecode that a VM cannot read."""
     script = None
     if isinstance(executable, EncodedScript):
         known = find_script(executable.code)
@@ -264,7 +264,7 @@ def decoded_arguments(bound: BoundFunction, encoded: Sequence[bytes], *, signers
 
 
 def _run_for_multisig(session: Session, transaction: Transaction, address: str) -> None:
-    """Run a payload as a multisig account: the transaction's own, or the next one stored on chain.
+    """Run a payload as a multisig account: the transaction's payload, or the next payload stored on chain.
 
     The transaction succeeds even if the payload fails: its writes are undone, and an event reports the failure.
     """
@@ -310,20 +310,20 @@ def run_view(
     function : BoundFunction
         The function with its type arguments.
     arguments : sequence
-        Decoded values.
+        Decoded arguments.
     type_arguments : sequence of TypeTag, optional
         Type arguments as the function receives them.
     max_gas : int, default MAX_VIEW_GAS
-        Gas units that the view may use.
+        Maximum number of gas units that the view may use.
     meter : Meter, optional
         Meter to charge; by default, a new one that allows `max_gas`.
 
     Returns
     -------
     values : list
-        Values returned, ready to be encoded.
+        Returned values, ready to be encoded.
     gas_used : int
-        Gas units.
+        Gas units used.
 
     Raises
     ------
@@ -342,15 +342,15 @@ def run_view(
 
 
 def returned_text(function: BoundFunction, values: Sequence[Any]) -> str:
-    """Return the values that a function returned and its last line, for a message about a wrong value."""
+    """Return a text with the values that a function returned and its last line, for a message about a wrong value."""
     contract, name = function.definition.contract, function.function.name
     _, last = _last_line(getattr(contract, name))
     shown = ", ".join(f"{value!r:.80}" for value in values)
-    return f"{contract.__name__}.{name} returned {shown} (function ends in line {last})"
+    return f"{contract.__name__}.{name} returned {shown} (the function ends at line {last})"
 
 
 def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, seed: bytes) -> Output:
-    """Run a transaction of the ledger itself (genesis, start of a block), without charges."""
+    """Run a transaction that the ledger makes (genesis or the start of a block), without charges."""
     session = Session(snapshot, free_meter(), seed=seed)
     body(session)
     writes = {key: None if data is None else StateValue(data, 0, 0) for key, data in session.writes.items()}
@@ -366,7 +366,7 @@ def execute(
     check_keys: bool = False,
     meter: Meter | None = None,
 ) -> Output:
-    """Run a transaction: checks, payload, storage, fees.
+    """Run a transaction: make the checks, run the payload, and charge storage and fees.
 
     Parameters
     ----------
@@ -375,7 +375,7 @@ def execute(
     transaction : Transaction
         The signed transaction.
     body : callable, optional
-        Runs the transaction in a session; by default its payload.
+        Runs the transaction in a session; by default, `run_executable`, which runs the payload.
     check_keys : bool, default False
         Whether public keys must belong to the accounts; the ledger signs its own transactions with placeholders.
     meter : Meter, optional
@@ -439,7 +439,7 @@ def _open(session: Session, transaction: Transaction) -> None:
 
 
 def _undo(session: Session, transaction: Transaction) -> dict[StateKey, StateValue]:
-    """Discard what a failed transaction did, except what `_open` stores; return the stored values with deposits."""
+    """Discard the writes of a failed transaction, except those of `_open`; return the stored values with deposits."""
     session.rollback()
     try:
         _open(session, transaction)

@@ -1,11 +1,11 @@
 """The seeded history: everyday transactions, interrupted by a few events that change the gas of views.
 
-The versions of the events depend only on the number of versions; the transactions between them depend on the seed. The
-same seed gives the same ledger on every platform.
+The versions of the events depend only on the number of versions; the transactions between them depend on the seed.
+Equal arguments give equal ledgers on every platform.
 
 Everyday transactions do not change the gas of the views that courses study, with one exception: each order makes the
-order book longer. Orders are therefore spread evenly over the history and are never cancelled: the gas of the book
-rises in steps and falls only when the book closes its day. A search by bisection finds each of these steps.
+order book longer. Orders are therefore spread evenly over the history and never cancelled. The gas of the order book's
+views rises in steps and falls only when the book closes its day. A search by bisection finds each of these steps.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CONTRACTS = (
 """The contracts that a history publishes."""
 
 MIN_VERSIONS = 200
-"""Minimum length of a history."""
+"""Minimum number of versions in a history."""
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _SPAN = timedelta(days=180)
@@ -57,7 +57,7 @@ _WORDS = ("ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak
 
 
 class _RandomNumbers:
-    """Random numbers from hashes of a counter: the same on every platform.
+    """Random numbers from hashes of a counter, the same on every platform.
 
     Parameters
     ----------
@@ -80,16 +80,16 @@ class _RandomNumbers:
 
 
 class _History:
-    """Commits a history to a ledger: the events, and everyday transactions between them.
+    """Commits a history to a ledger: the events, and the everyday transactions between them.
 
     Parameters
     ----------
     ledger : Ledger
         A new ledger.
     seed : int
-        Decides what happens between the events.
+        Determines the transactions between the events.
     versions : int
-        Length of the whole history.
+        Number of versions in the whole history.
     """
 
     def __init__(self, ledger: Ledger, seed: int, versions: int) -> None:
@@ -102,7 +102,7 @@ class _History:
         self._miners: list[str] = []
 
     def commit(self) -> None:
-        """Commit all versions."""
+        """Commit the whole history."""
         self._publish_contracts()
         for share, kind, text, event in self._events():
             self._everyday_blocks(until=int(self._versions * share))
@@ -113,7 +113,7 @@ class _History:
     # -- events --------------------------------------------------------------------------------------------
 
     def _events(self) -> Iterator[tuple[float, MilestoneKind, str, Callable[[], CommittedTransaction]]]:
-        """Yield the events: the share of versions before each, its kind, its text, and its transaction."""
+        """Yield the share of versions before each event, and the event's kind, text and transaction."""
         ledger, code, schedule = self._ledger, MilestoneKind.CODE, MilestoneKind.SCHEDULE
         trial = partial(ledger.commit, "0x1::code::retract_module", parse_address("0xcafe"), "trial", sender="0x1")
         yield 0.10, code, "0xcafe::trial deleted", trial
@@ -160,7 +160,7 @@ class _History:
             self._deposit(ALICE, 20 * OCTAS_PER_APT)
 
     def _everyday_blocks(self, *, until: int) -> None:
-        """Commit blocks of everyday transactions; the last version is exactly `until`."""
+        """Commit blocks of everyday transactions so that the head is exactly `until`."""
         while (left := until - self._ledger.head) >= _MIN_BLOCK_VERSIONS:
             users = 1 + self._random.below(_VERSIONS_PER_BLOCK)
             if left < users + 2 * _MIN_BLOCK_VERSIONS:  # the rest would be too short for another block
@@ -238,7 +238,7 @@ class _History:
         self._pay(sender, BOB, 10**18)
 
     def _migrate(self, sender: str) -> None:
-        """Convert the coins of some traders into the paired fungible asset; aborts before the feature is on."""
+        """Convert a trader's coins into the paired fungible asset; the transaction aborts before the feature is on."""
         if sender not in _MIGRANTS:
             self._pay(sender)
             return
@@ -265,7 +265,7 @@ class _History:
         self._depositors.remove(owner)
 
     def _harvest(self, _: str) -> None:
-        """Record a gain of the vault: a small one, because its account must be able to pay it out."""
+        """Record a small gain of the vault; its account must be able to pay the gain out."""
         gain = 1 + self._random.below(OCTAS_PER_APT // 100)
         self._ledger.commit("0xfa17::vault::harvest", self._random.below(8), gain, sender=parse_address("0xfa17"))
 
@@ -313,7 +313,7 @@ class _History:
 def seeded_ledger(
     ledger_class: type[_Ledger], *, seed: int, versions: int, window: int | None, decoded_tables: bool
 ) -> _Ledger:
-    """Return the ledger of `Ledger.with_history`; the class is passed in, because its module imports this one."""
+    """Return the ledger of `Ledger.with_history`; the caller passes the class to avoid a circular import."""
     if versions < MIN_VERSIONS:
         raise InputError(f"versions must be at least {MIN_VERSIONS} to contain all events, got {versions}")
     ledger = ledger_class(

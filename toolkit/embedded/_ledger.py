@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit import wire
 from toolkit._present.tables import Listing
+from toolkit._present.text import plural
 from toolkit.embedded import _execution as execution
 from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Settings
 from toolkit.embedded._code import check_upgrade, read_resource
@@ -65,7 +66,7 @@ class LedgerAccount:
     Parameters
     ----------
     address : str
-        Short form, such as ``0xa11ce``.
+        Address in short form, such as ``0xa11ce``.
     name : str
         A name such as ``alice`` or ``framework``, or the modules that the account has published; otherwise empty.
     octas : int
@@ -96,7 +97,7 @@ class PublishedContract:
     contract : str
         Module id, such as ``0xcafe::registry``.
     about : str
-        First line of its docstring.
+        First line of the docstring of its class.
     views, entries : tuple of str
         Names of its view functions, and of the functions that transactions may call.
     version : int
@@ -130,7 +131,7 @@ _SCRIPT_BYTES = 400
 
 
 class ContractPackage(NamedTuple):
-    """Contracts of one address that are published together.
+    """Contracts at one address that are published together.
 
     Parameters
     ----------
@@ -157,7 +158,7 @@ class ContractPackage(NamedTuple):
 
     @classmethod
     def of(cls, contracts: Sequence[type[Module]], name: str | None, ledger: Ledger) -> ContractPackage:
-        """Return the package of contract classes, checked against the published modules.
+        """Return a package of contract classes after checking them against the published modules.
 
         Parameters
         ----------
@@ -172,13 +173,15 @@ class ContractPackage(NamedTuple):
         Raises
         ------
         InputError
-            If the contracts are not at one address, a module they use is not published, a type lacks an ability, or
-            an upgrade is not compatible or has the revision of the published code.
+            If no contract is given, the contracts are not at one address, a module they use is not published, a type
+            lacks an ability, or an upgrade is not compatible or has the same bytecode as the published module.
         """
         code = ledger.chain.code_at(ledger.head)
         definitions = tuple(compiled(contract).definition for contract in contracts)
         if len({definition.address for definition in definitions}) != 1:
-            addresses = ", ".join(sorted({wire_address(definition.address) for definition in definitions})) or "none"
+            if not definitions:
+                raise InputError("expected at least one contract class, got none")
+            addresses = ", ".join(sorted({wire_address(definition.address) for definition in definitions}))
             raise InputError(f"expected contracts at one address, got {addresses}: publish each address separately")
         for definition in definitions:
             before = code.modules.get((definition.address, definition.name))
@@ -186,9 +189,8 @@ class ContractPackage(NamedTuple):
                 check_upgrade(before, definition)
                 if definition.contract is not before.contract and definition.bytecode == before.bytecode:
                     raise InputError(
-                        f"{before.wire_id} is already published with this ABI and revision {before.revision}, which "
-                        "determine its bytecode, so the upgrade would be invisible: pass "
-                        f"revision={before.revision + 1} in the class line"
+                        f"{before.wire_id} is already published with this ABI and revision {before.revision}, and the "
+                        f"upgrade would have the same bytecode: pass revision={before.revision + 1} in the class line"
                     )
         owner = definitions[0].address
         registered = _packages(ledger, owner)
@@ -254,7 +256,7 @@ _ORDERLESS_EXPIRES_AFTER_S = 50
 
 
 def _request_of(call: Any, **options: Any) -> SimulationRequest:
-    """Return the request for a call and its options; a `SimulationRequest` is returned as it is."""
+    """Return the request for a call and its options; return a `SimulationRequest` unchanged."""
     if isinstance(call, ViewFunction):
         function = FunctionId.parse(call.function).wire
         raise InputError(f"{function} is a view function, which commits nothing: use ledger.view or node.view")
@@ -269,7 +271,7 @@ def _request_of(call: Any, **options: Any) -> SimulationRequest:
     else:
         hint = ""
         if isinstance(getattr(call, "request", None), SimulationRequest):
-            hint = ": pass simulation.request"
+            hint = "; pass its request, simulation.request"
         elif isinstance(call, str | StandInScript):
             hint = "; ledger.commit takes a function and its arguments"
         raise InputError(f"expected an EntryFunction, Script, Multisig or SimulationRequest, got {call!r:.80}{hint}")
@@ -279,17 +281,18 @@ def _request_of(call: Any, **options: Any) -> SimulationRequest:
 
 
 def check_number(function: str, bound: BoundFunction, arguments: Sequence[Any]) -> None:
-    """Raise InputError unless a call has as many arguments as its function has parameters."""
+    """Raise InputError if the number of arguments is not the number of parameters."""
     if len(arguments) != len(bound.parameters):
-        names = ", ".join(kind.text for kind in bound.parameter_kinds)
-        raise InputError(f"{function}: expected {len(bound.parameters)} arguments ({names}), got {len(arguments)}")
+        types = ", ".join(kind.text for kind in bound.parameter_kinds)
+        expected = plural(len(bound.parameters), "argument") + (f" ({types})" if types else "")
+        raise InputError(f"{function}: expected {expected}, got {len(arguments)}")
 
 
 @contextmanager
 def _young_collections_only() -> Iterator[None]:
-    """Let the garbage collector examine new objects only: a growing history is never garbage.
+    """Let the garbage collector examine only new objects, because a growing history is never garbage.
 
-    Full collections would scan the whole history repeatedly, which takes a tenth of the time needed to build it.
+    Full collections would scan the whole history repeatedly and take a tenth of the build time.
     """
     before = gc.get_threshold()
     gc.set_threshold(*before[:2], 1_000_000)
@@ -300,26 +303,27 @@ def _young_collections_only() -> Iterator[None]:
 
 
 class Ledger:
-    """A ledger in memory: versioned state, blocks, contracts written in Python, gas from the on-chain schedule.
+    """A ledger in memory, with versioned state, blocks, contracts written in Python, and an on-chain gas schedule.
 
     Gas comes from a documented cost model, not from a Move VM.
 
     Parameters
     ----------
     chain_id : int, default 4
-        u8; local test networks use 4.
+        Chain id, 1 to 255; local test networks use 4.
     seed : int, default 0
-        Part of every hash and address. Equal seeds and commits give equal ledgers.
+        Part of the input of every hash and every derived address. Equal seeds and equal commits give equal ledgers.
     window : int, optional
-        Number of latest versions to keep, all by default; older ones are pruned.
+        Number of most recent versions to keep; by default, all. Older blocks are pruned.
     release : str or Schedule, default "v1.41.1"
-        Release whose gas schedule is set at genesis, or a schedule, such as one read from another ledger.
+        Release whose gas schedule is set at genesis, or a schedule, such as the schedule of another ledger.
     features : collection of int, optional
-        Feature flags that are on at genesis. By default, the flags of public networks that have an effect here: 60
-        pairs the gas coin with a fungible asset, 64 and 65 make new accounts and transfers use the asset, and 91 makes
-        every address an account.
+        Feature flags that are on at genesis. The default is the set of flags that public networks have on and that have
+        an effect here: 60 pairs the gas coin with a fungible asset, 64 and 65 make new accounts and transfers use the
+        asset, and 91 makes every address an account.
     accounts : mapping of str to int, optional
-        Accounts that exist at genesis, with their balances in octas.
+        Accounts that exist at genesis besides 0x1, with their balances in octas. By default, these are a minting
+        account, alice (0xa11ce) and bob (0xb0b).
     genesis_time : datetime, optional
         Start of ledger time; 2026-01-01 UTC by default.
     block_time : timedelta, default 1 s
@@ -333,13 +337,13 @@ class Ledger:
         Whether ABIs list the variants of enums, as nodes have done since 2026. If False, a client cannot determine the
         types of the fields of enum values.
     execution_timeout_s : float or None, default 5
-        Time limit for a view or a transaction, in seconds. It ends loops that use no gas: the execution fails with
-        ``EXECUTION_LIMIT_REACHED``. None sets no limit. It is not saved with the ledger. Also an attribute.
+        Time limit for a view or a transaction, in seconds. The limit ends loops that use no gas; the execution fails
+        with ``EXECUTION_LIMIT_REACHED``. None sets no limit. Also an attribute, which is not saved with the ledger.
     raise_on_failure : bool, default False
         Whether `execute` and `commit` raise `Aborted` if a transaction fails; ``check=`` overrides this for one call.
         Also an attribute.
     fund_new_senders : bool, default False
-        Whether a sender without an account first receives 1,000 APT. Also an attribute.
+        Whether an account that does not exist receives 1,000 APT before it first pays a fee. Also an attribute.
 
     Raises
     ------
@@ -378,7 +382,7 @@ class Ledger:
         if window is not None and window < 1:
             raise InputError(f"window must be at least 1 version, got {window}")
         if not 1 <= chain_id <= MAX_CHAIN_ID:
-            raise InputError(f"chain_id must be 1 to {MAX_CHAIN_ID}, got {chain_id}")
+            raise InputError(f"chain_id must be from 1 to {MAX_CHAIN_ID}, got {chain_id}")
         if epoch_time <= timedelta(0) or block_time < timedelta(0) or genesis_time < UNIX_EPOCH:
             raise InputError(
                 "epoch_time must be positive, block_time not negative, and genesis_time not before 1970; got "
@@ -405,7 +409,7 @@ class Ledger:
 
     @property
     def execution_timeout_s(self) -> float | None:
-        """Time limit in seconds for a view or a transaction; None for no limit. Settable."""
+        """Time limit for a view or a transaction in seconds, or None for no limit; can be set."""
         return self.chain.execution_timeout_s
 
     @execution_timeout_s.setter
@@ -432,8 +436,8 @@ class Ledger:
     def milestones(self) -> Listing[Milestone]:
         """Transactions that changed the cost or the result of calls, oldest first: tuple of Milestone.
 
-        In a seeded history, these explain every step in the gas of views, except in ``0xb00c::order_book``, where the
-        gas also changes with each order that is placed (cause ``state``).
+        In a seeded history, the milestones explain every step in the gas of views, except in ``0xb00c::order_book``:
+        there, each order that is placed also changes the gas (cause ``state``).
         """
         return Listing(self.chain.milestones)
 
@@ -486,7 +490,7 @@ class Ledger:
 
     @property
     def state(self) -> LedgerState:
-        """State of the ledger at the head, as the headers of a node report it."""
+        """State of the ledger at the head, as the response headers of a node report it."""
         return self.chain.ledger_state()
 
     def transaction(self, version: int) -> CommittedTransaction:
@@ -564,9 +568,9 @@ class Ledger:
         Returns
         -------
         values : list
-            Python values returned.
+            Returned values, as Python values.
         gas_used : int
-            Gas units, from the gas model.
+            Gas units used, according to the gas model.
 
         Raises
         ------
@@ -596,7 +600,7 @@ class Ledger:
         return values, gas_used
 
     def digest(self) -> str:
-        """Return a digest of all transactions that are not pruned, with their writes and events, as 64 hex digits."""
+        """Return 64 hex digits: a digest of all transactions that are not pruned, with their writes and events."""
         hashed = hashlib.sha3_256()
         for version in range(self.oldest_version, self.head + 1):
             transaction = self.chain.transaction(version)
@@ -612,7 +616,7 @@ class Ledger:
         if version is None:
             return self.head
         if not self.oldest_version <= version <= self.head:
-            raise InputError(f"version must be {self.oldest_version} to {self.head} on this ledger, got {version}")
+            raise InputError(f"version must be from {self.oldest_version} to {self.head} on this ledger, got {version}")
         return version
 
     def _bound(self, function: str, types: Sequence[str], version: int) -> tuple[BoundFunction, tuple[TypeTag, ...]]:
@@ -626,7 +630,10 @@ class Ledger:
     def _view_call(
         self, function: str, arguments: Sequence[Any], type_arguments: Sequence[str], version: int
     ) -> tuple[BoundFunction, tuple[TypeTag, ...], list[Any]]:
-        """Return a view function, its type arguments and its arguments, which may have any form that a node accepts."""
+        """Return a view function, its type arguments and its decoded arguments.
+
+        Arguments may have any form that a node accepts.
+        """
         bound, tags = self._bound(function, type_arguments, version)
         if not bound.function.mark.is_view:
             raise InputError(f"{function} is not a view function")
@@ -641,7 +648,7 @@ class Ledger:
 
     @contextmanager
     def block(self, *, time: datetime | None = None, epilogue: bool = True) -> Iterator[None]:
-        """Return a context manager: the transactions committed inside form one block.
+        """Return a context manager; the transactions committed inside its ``with`` block form one block.
 
         Parameters
         ----------
@@ -653,7 +660,7 @@ class Ledger:
         Raises
         ------
         InputError
-            If another block is open, or `time` is before the time of the next block.
+            If another block is open, or `time` is earlier than the default.
         """
         if self._open:
             raise InputError("blocks cannot be nested: another block is open")
@@ -661,7 +668,7 @@ class Ledger:
             time_us = (time - UNIX_EPOCH) // timedelta(microseconds=1)
             if time_us < self.chain.next_time_us:
                 next_time = UNIX_EPOCH + timedelta(microseconds=self.chain.next_time_us)
-                raise InputError(f"time must not be before the next block, {next_time}; got {time}")
+                raise InputError(f"time must not be before {next_time}, the default for the next block; got {time}")
             self.chain.next_time_us = time_us
         self.chain.begin_block(self.chain.next_time_us)
         self._open = True
@@ -693,29 +700,29 @@ class Ledger:
         *arguments : object
             Python values, without signers.
         sender : str
-            Address that signs.
+            Address that sends and signs the transaction.
         type_arguments : sequence of str, optional
             Move types.
         secondary_signers : sequence of str, optional
-            Further addresses that sign.
+            Other addresses that sign the transaction.
         fee_payer : str, optional
             Address that pays the fee; the sender by default.
         max_gas_amount : int, default 200_000
-            Gas units.
+            Maximum number of gas units that the transaction may use.
         gas_unit_price : int, default 100
             Octas per gas unit.
         check : bool, optional
-            Whether a transaction that fails raises `Aborted`; by default the ledger's ``raise_on_failure``.
+            Whether a transaction that fails raises `Aborted`; by default, the ledger's ``raise_on_failure``.
 
         Returns
         -------
         CommittedTransaction
-            With its version, success, vm_status and gas_used.
+            Its attributes include `version`, `success`, `vm_status` and `gas_used`.
 
         Raises
         ------
         Aborted
-            If the transaction fails and `check` is true. It is committed nevertheless.
+            If the transaction fails and `check` (or its default) is true. The transaction is committed nevertheless.
         ContractError
             If the contract does something that Move does not allow, or its Python code fails; nothing is committed.
         InputError
@@ -749,8 +756,8 @@ class Ledger:
     ) -> CommittedTransaction:
         """Commit a call as a transaction, with the effects that `Node.simulate` predicts.
 
-        `commit` does the same for the name of a function and its arguments. No keys are needed, and keys in a request
-        are ignored. Nothing can be committed over HTTP.
+        `commit` does the same, but takes a function id and the arguments. No keys are needed, and keys in a request are
+        ignored. Nothing can be committed over HTTP.
 
         Parameters
         ----------
@@ -758,28 +765,28 @@ class Ledger:
             For example ``contract.increment.call(1)``. A script must be declared with `script`.
         sender : str, optional
             Address that sends the transaction; required unless `call` is a SimulationRequest, which already contains
-            the sender and the options below.
+            the sender, signers, fee payer and gas.
         secondary_signers : sequence of str, optional
-            Further addresses that sign.
+            Other addresses that sign the transaction.
         fee_payer : str, optional
             Address that pays the fee; the sender by default.
         max_gas_amount : int, default 200_000
-            Gas units.
+            Maximum number of gas units that the transaction may use.
         gas_unit_price : int, default 100
             Octas per gas unit.
         check : bool, optional
-            Whether a transaction that fails raises `Aborted`; by default the ledger's ``raise_on_failure``.
+            Whether a transaction that fails raises `Aborted`; by default, the ledger's ``raise_on_failure``.
 
         Returns
         -------
         CommittedTransaction
-            With its version, success, vm_status, gas_used, events and changes. A call that fails is committed too. The
-            transaction can use one gas unit more than its simulation, which is smaller if it has no signature.
+            A call that fails is committed too. The transaction can use one gas unit more than its simulation, because a
+            simulation without a signature has fewer bytes.
 
         Raises
         ------
         Aborted
-            If the transaction fails and `check` is true. It is committed nevertheless.
+            If the transaction fails and `check` (or its default) is true. The transaction is committed nevertheless.
         ContractError
             If the contract does something that Move does not allow, or its Python code fails; nothing is committed.
         InputError
@@ -806,27 +813,27 @@ class Ledger:
         return self._checked(self._commit(self._requested(request, committed=True)), check)
 
     def _fund_new(self, address: str) -> None:
-        """Fund a payer that has no account, if `fund_new_senders` is set."""
+        """Fund a payer that does not have an account, if `fund_new_senders` is set."""
         if self.fund_new_senders and not self.resource(address, "0x1::account::Account"):
             self.fund(address)
 
     def _checked(self, committed: CommittedTransaction, check: bool | None) -> CommittedTransaction:  # noqa: FBT001 - only passed on
-        """Return a transaction, or raise Aborted if it failed and `check` or the ledger asks for that."""
+        """Return a transaction, or raise Aborted if it failed and `check` or `raise_on_failure` is true."""
         if committed.success or not (self.raise_on_failure if check is None else check):
             return committed
         raise Aborted(failure_sentence(committed.vm_status), committed.vm_status, committed)
 
     def advance(self, blocks: int = 1, *, time: datetime | None = None, seconds: float | None = None) -> LedgerState:
-        """Commit blocks without transactions, to advance ledger time, versions and epochs.
+        """Commit blocks without user transactions, to advance ledger time, versions and epochs.
 
         Parameters
         ----------
         blocks : int, default 1
-            Number of blocks. Each adds two versions and one block time.
+            Number of blocks. Each block adds two versions and advances ledger time by one block time.
         time : datetime, optional
-            Ledger time of the first of these blocks, with a time zone; by default one block time after the last block.
+            Ledger time of the first new block, with a time zone; by default, one block time after the last block.
         seconds : float, optional
-            Ledger time from the last block to the first of these, in seconds; instead of `time`.
+            Seconds of ledger time between the last block and the first new block; an alternative to `time`.
 
         Returns
         -------
@@ -836,7 +843,7 @@ class Ledger:
         Raises
         ------
         InputError
-            If `blocks` is not an int of at least 1, another block is open, `time` is before the time of the next block,
+            If `blocks` is not an int of at least 1, another block is open, `time` is earlier than the default,
             `seconds` is not above 0, or both `seconds` and `time` are given.
 
         Examples
@@ -853,8 +860,10 @@ class Ledger:
         if type(blocks) is not int or blocks < 1:  # a bool is an int
             raise InputError(f"blocks must be an int of at least 1, got {blocks!r:.80}")
         if seconds is not None:
-            if time is not None or not seconds > 0:
-                raise InputError(f"pass either time= or seconds= above 0, got {time!r} and {seconds!r:.80}")
+            if time is not None:
+                raise InputError(f"pass time= or seconds=, not both; got time={time} and seconds={seconds!r:.80}")
+            if not seconds > 0:
+                raise InputError(f"seconds must be above 0, got {seconds!r:.80}")
             time = self.state.timestamp + timedelta(seconds=seconds)
             self.chain.next_time_us = min(self.chain.next_time_us, (time - UNIX_EPOCH) // timedelta(microseconds=1))
         for _ in range(blocks):
@@ -863,14 +872,14 @@ class Ledger:
         return self.state
 
     def fund(self, address: str, octas: int = 1_000 * OCTAS_PER_APT) -> CommittedTransaction:
-        """Mint the gas coin to an address and create its account if necessary.
+        """Mint the gas coin to an address, and create the account if necessary.
 
         Parameters
         ----------
         address : str
             Address that receives the coins.
         octas : int, default 1_000 APT
-            Amount to mint.
+            Amount to mint, in octas.
 
         Returns
         -------
@@ -904,7 +913,7 @@ class Ledger:
         Parameters
         ----------
         enable, disable : sequence of int, default ()
-            Feature numbers, 0 to 1023. Only features 60, 64, 65 and 91 have an effect; see `Ledger`.
+            Feature numbers from 0 to 1023. Only features 60, 64, 65 and 91 have an effect; see `Ledger`.
 
         Returns
         -------
@@ -967,9 +976,9 @@ class Ledger:
         return committed
 
     def publish(self, *contracts: type[Module], package: str | None = None) -> CommittedTransaction:
-        """Publish contracts of one address as a package, or upgrade them.
+        """Publish the contracts of one address as a package, or upgrade them.
 
-        An address with less than 1 APT is funded first, in a separate transaction.
+        If the address holds less than 1 APT, a separate transaction funds it first.
 
         Parameters
         ----------
@@ -986,8 +995,8 @@ class Ledger:
         Raises
         ------
         InputError
-            If the contracts are not at one address, a module they use is not published, an upgrade is not compatible,
-            or publishing fails.
+            If no contract is given, the contracts are not at one address, a module they use is not published, an
+            upgrade is not compatible, or publishing fails.
         """
         ready = ContractPackage.of(contracts, package, self)
         if self.view("0x1::coin::balance", [ready.owner], ["0x1::aptos_coin::AptosCoin"])[0][0] < OCTAS_PER_APT:
@@ -1009,7 +1018,7 @@ class Ledger:
     ) -> Transaction:
         """Return a transaction of `sender` with sequence number, expiration and placeholder signatures filled in.
 
-        `gas` is the maximum amount and the unit price; None for the default.
+        `gas` is the maximum gas amount and the gas unit price; None selects the default.
         """
         address, (max_gas_amount, gas_unit_price) = parse_address(sender), gas
         account = execution.find_account(self.chain.snapshot(self.head), address)
@@ -1041,26 +1050,26 @@ class Ledger:
         sender: str | None = None,
         version: int | None = None,
     ) -> GasProfile:
-        """Return the gas of a call by function and by kind of charge. Nothing is committed.
+        """Return the gas that a call uses, by function and by kind of charge, without committing anything.
 
         Parameters
         ----------
         call : ViewFunction, EntryFunction, Script, Multisig or SimulationRequest
             For example ``contract.increment.call(1)`` or ``contract.value.call()``.
         sender : str, optional
-            Address that sends the transaction; not for views. A SimulationRequest has its own sender and gas.
+            Address that sends the transaction; not allowed for a view or a SimulationRequest.
         version : int, optional
             Ledger version at which a view is run; the head by default. Other calls always run at the head.
 
         Returns
         -------
         GasProfile
-            `toolkit.plots.gas_by_function` draws it. A call that fails has a profile too.
+            A call that fails has a profile too. `toolkit.plots.gas_by_function` draws profiles.
 
         Raises
         ------
         InputError
-            For the reasons that `execute` and `view` list, or if an option does not apply to the kind of call.
+            If `execute` or `view` would not accept the call, or an option does not apply to the kind of call.
 
         Examples
         --------
@@ -1077,7 +1086,7 @@ class Ledger:
                 raise InputError(f"{call.function} is a view function, which has no sender")
             return self._view_profile(call, self._readable(version))
         if version is not None:
-            raise InputError("version is for view functions: transactions are profiled at the head")
+            raise InputError("version applies to view functions only: transactions are profiled at the head")
         request = _request_of(call, sender=sender)
         signed = self._requested(request, committed=False).signed
         transaction = Transaction(replace(signed, signature=request.signature_to_send()))
@@ -1104,7 +1113,7 @@ class Ledger:
     # -- internals -----------------------------------------------------------------------------------------
 
     def _requested(self, request: SimulationRequest, *, committed: bool) -> Transaction:
-        """Return the transaction of a request; if it is `committed`, a new payer is funded once the call is checked."""
+        """Return the transaction of a request; before a commit, fund a new payer once the call has been checked."""
         inner = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
         payload = encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
         if committed:
@@ -1113,7 +1122,7 @@ class Ledger:
         return self._prepared(payload, request.sender, request.secondary_signers, request.fee_payer, gas=gas)
 
     def _layouts(self, call: EntryFunction | Script) -> tuple[Layout, ...]:
-        """Return the layouts of the parameters of a call at the head, without signers."""
+        """Return the layouts of a call's parameters at the head, without signers."""
         if isinstance(call, EntryFunction):
             function = FunctionId.parse(call.function).wire
             bound, _ = self._bound(function, call.type_arguments, self.head)
@@ -1178,22 +1187,23 @@ class Ledger:
         """Return a ledger with a seeded history; `milestones` lists the events that changed gas.
 
         Accounts register names at ``0xcafe::registry`` and place orders at ``0xb00c::order_book``. The vault at
-        ``0xfa17::vault`` is upgraded to cheaper code, and so is the feed that ``0xde5c::desk`` calls. Governance
-        changes the gas schedule (once tenfold), a feature flag, and the framework together with the schedule.
+        ``0xfa17::vault`` is upgraded to cheaper code, and so is the price feed that ``0xde5c::desk`` calls. Governance
+        switches on a feature, changes the gas schedule three times (once, all costs rise tenfold), and upgrades the
+        framework together with the last of these changes.
 
         Parameters
         ----------
         seed : int, default 7
             Equal seeds give equal ledgers on every platform.
         versions : int, default 5_000
-            Length of the history: versions 0 to ``versions - 1``; at least 200.
+            Number of versions in the history, at least 200; the head is ``versions - 1``.
         window : int, optional
-            Number of latest versions to keep, all by default; older ones are pruned.
+            Number of most recent versions to keep; by default, all. Older blocks are pruned.
         decoded_tables : bool, default True
             As for `Ledger`.
         cache : bool, default False
             Whether to store the history in the user's cache folder and read it from there, which is about ten times as
-            fast as building it. The ledger is the same. ``LEDGER_TOOLKIT_CACHE`` names the folder.
+            fast as building it. The ledger is the same. ``LEDGER_TOOLKIT_CACHE`` selects a different folder.
 
         Returns
         -------
@@ -1222,8 +1232,8 @@ class Ledger:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the whole ledger to a file that `load` can read.
 
-        The file contains only data: state, transactions, events and blocks that are not pruned, and which modules are
-        published. It contains no code, so loading it requires the classes of your own contracts.
+        The file contains only data: the state, transactions, events and blocks that are not pruned, and a list of the
+        published modules. It contains no code, so loading it requires the classes of your own contracts.
 
         Parameters
         ----------
@@ -1265,10 +1275,10 @@ class Ledger:
         path : path-like
             File of a saved ledger.
         contracts : iterable of type of Module, optional
-            Classes of the published modules; not needed for the framework and the contracts of `with_history`. A class
-            includes the versions that it extends, and the versions that it replaced on a ledger of this process. In a
-            new process, also pass the other earlier versions, or publish all of them on a new ledger first. Their code
-            runs when the ledger is used, and must be the code that was published.
+            Classes of the published modules; not needed for the framework and the contracts of `with_history`. Each
+            class brings the classes that it extends and the classes that it replaced on a ledger in this process. In a
+            new process, pass all other earlier versions too, or first publish all versions on a new ledger. The code of
+            these classes runs when the ledger is used, so it must be the code that was published.
 
         Returns
         -------
@@ -1277,8 +1287,8 @@ class Ledger:
         Raises
         ------
         InputError
-            If the file cannot be read, is damaged, is not a saved ledger, or was saved by another release; or if the
-            class of a module is not given or has different code.
+            If the file cannot be read, is damaged, is not a saved ledger, or has the format of another release; or if
+            the class of a module is not given or has different code.
 
         Examples
         --------
@@ -1300,7 +1310,7 @@ class Ledger:
 
     @classmethod
     def _of(cls, chain: Chain) -> Self:
-        """Return the ledger of a chain that has a genesis."""
+        """Return a ledger that uses an existing chain."""
         ledger = cls.__new__(cls)
         ledger.chain = chain
         ledger.raise_on_failure = ledger.fund_new_senders = False

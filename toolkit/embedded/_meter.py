@@ -4,8 +4,9 @@ It is a model, not a Move VM: contracts are Python, so instructions cannot be co
 from public networks, and input, output and storage follow the rules of a real node. Execution is modelled: each
 operation of a contract is charged its own parameter and, for the Move code around it, a number of basic blocks that is
 calibrated on recordings of a real node. ``data/calibration.csv`` compares the charges of a real node and of the model.
-Values below are internal gas units (``txn.gas_unit_scaling_factor`` of them, 1,000,000, make one gas unit) unless
-octas are named. ``page(bytes)`` is a size rounded up to pages of 4,096 bytes.
+Values below are in internal gas units unless they are in octas. One gas unit consists of
+``txn.gas_unit_scaling_factor`` internal gas units (1,000,000). ``page(bytes)`` is a size rounded up to pages of 4,096
+bytes.
 
 Execution::
 
@@ -14,7 +15,7 @@ Execution::
     module, once      txn.dependency_per_module + txn.dependency_per_byte * bytecode bytes; system modules are free
     basic block       2 * (instr.copy_loc.base + 40 * instr.copy_loc.per_abs_val_unit) + instr.lt + instr.br_false
                       + instr.move_loc.base + instr.ld_u64 + instr.add + instr.st_loc.base + instr.branch
-    operation         3 blocks in a contract, 6 in the framework, whose Move code does more than its Python
+    operation         3 blocks in a contract, 6 in the framework, whose Move code does more than its Python code
     call              operation + instr.call.base + instr.call.per_arg * arguments
     borrow, exists, move_to, move_from         operation + the instruction of that name
     table access      operation + table.<verb>_box.base + .per_byte_serialized * key bytes
@@ -30,23 +31,26 @@ Input and output::
                       resource of a group is charged with the size of the whole group
     write             txn.storage_io_per_state_slot_write + txn.storage_io_per_state_byte_write * (key + value bytes)
     event             txn.storage_io_per_event_byte_write * (type and data bytes, 48 more with a handle)
-    transaction       txn.storage_io_per_transaction_byte_write * bytes, unless it fails
+    transaction       txn.storage_io_per_transaction_byte_write * bytes; a failed transaction pays this only if it
+                      stores a nonce or creates its sender's account
 
 Storage, in octas; the deposit of a value is the amount paid for it::
 
     new value         txn.storage_fee_per_state_slot + txn.storage_fee_per_state_byte * (key + value bytes)
-    grown value       txn.storage_fee_per_state_byte * bytes added, at most what its deposit for bytes falls short of
+    grown value       txn.storage_fee_per_state_byte * bytes added, but at most what raises its byte deposit to
                       txn.storage_fee_per_state_byte * (key + value bytes)
-    smaller value     nothing; the deposit remains
+    shrunk value      nothing; the deposit remains
     deleted value     its deposit is refunded
 
 These are the rules with refundable bytes, which public networks use since 2024: no bytes are free, and neither events
 nor transactions pay for storage. A sender's first transaction also pays for the account resource that it creates.
 
-A view is charged neither intrinsic gas nor writes. Each part is rounded up to gas units separately and the total once,
-from the internal sum, so the sum of the parts can exceed the total by one or two units. Storage fees are converted to
-gas at the transaction's gas unit price, so the same call uses fewer units at a higher price; at price 0 storage is
-free. An execution that runs out of gas is charged all of it, and the remainder counts towards the part that needed it.
+A view is charged neither intrinsic gas nor writes. Each part is rounded up to gas units separately. The total is
+rounded up once, from the internal sum, so the sum of the parts can exceed the total by one or two gas units. Storage
+fees are converted to gas at the transaction's gas unit price: the same call uses fewer gas units at a higher price, and
+storage is free at price 0. An execution that runs out of gas is charged its maximum. The remaining gas then counts as
+execution or as input and output, depending on the charge that failed; if it was a storage fee, all storage counts as
+execution.
 """
 
 from __future__ import annotations
@@ -67,7 +71,7 @@ if TYPE_CHECKING:
 
 
 PAGE_BYTES = 4_096
-"""Reads are charged for whole pages."""
+"""Page size in bytes; reads are charged for whole pages."""
 
 # Abstract size of a number, an address or a struct, as stated by ``misc.abs_val.*``.
 VALUE_UNITS = 40
@@ -94,14 +98,14 @@ _ELEMENT = ("instr.imm_borrow_field", "instr.vec_imm_borrow.base", "instr.read_r
 
 
 class Schedule:
-    """Parameters of one gas schedule, by their on-chain names.
+    """The parameters of a gas schedule, by their on-chain names.
 
     Parameters
     ----------
     feature_version : int
         Gas feature version.
     entries : mapping of str to int
-        Value of each parameter: internal gas units unless its name states another unit (octas, bytes, counts).
+        Value of each parameter. Most are internal gas units; storage fees are octas, and limits have their own units.
     """
 
     __slots__ = ("block", "element", "entries", "feature_version", "scaling", "turn")
@@ -116,12 +120,12 @@ class Schedule:
         self.element = sum(self[name] for name in _ELEMENT)
 
     def __getitem__(self, name: str) -> int:
-        """Return the value of a parameter, 0 if the schedule does not have it, as on chain before it existed."""
+        """Return the value of a parameter; a parameter that the schedule does not contain is 0, as on chain."""
         return self.entries.get(name, 0)
 
     @classmethod
     def from_resource(cls, data: Mapping[str, Any]) -> Schedule:
-        """Return the schedule of a decoded ``0x1::gas_schedule::GasScheduleV2``."""
+        """Return the schedule in a decoded ``0x1::gas_schedule::GasScheduleV2`` resource."""
         return cls(data["feature_version"], {entry["key"]: entry["val"] for entry in data["entries"]})
 
     def to_resource(self) -> dict[str, Any]:
@@ -136,7 +140,7 @@ def whole_pages(size: int) -> int:
 
 
 def release_names() -> tuple[str, ...]:
-    """Return the names of the releases whose schedules are known, oldest first."""
+    """Return the names of the releases with a known gas schedule, oldest first."""
     return tuple(_releases())
 
 
@@ -166,7 +170,7 @@ def released_schedule(release: str) -> Schedule:
 
 @cache
 def _releases() -> dict[str, Schedule]:
-    """Return the schedule of every release, built from the table of changes."""
+    """Return the schedule of every known release, built from the table of changes."""
     text = (files("toolkit.embedded") / "data" / "gas_schedules.csv").read_text(encoding="utf-8")
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     schedules: dict[str, Schedule] = {}
@@ -203,9 +207,9 @@ class Meter:
     schedule : Schedule
         The gas schedule at the version of the execution.
     max_gas_units : int
-        Gas units that the execution may use.
+        Maximum number of gas units that the execution may use.
     gas_unit_price : int, default 0
-        Octas per gas unit; converts storage fees to gas.
+        Octas per gas unit, used to convert storage fees to gas.
     """
 
     __slots__ = ("_balance", "_entries", "_execution", "_io", "_max_gas", "_price", "refund", "schedule", "storage_fee")
@@ -221,11 +225,11 @@ class Meter:
         self.refund = 0
 
     def charge(self, parameter: str, times: int = 1) -> None:
-        """Charge execution gas: `times` the value of a parameter."""
+        """Charge execution gas: the value of a parameter, multiplied by `times`."""
         self._spend(self._entries.get(parameter, 0) * times, parameter)
 
     def charge_io(self, parameter: str, times: int = 1, item: object = None) -> None:
-        """Charge input and output gas: `times` the value of a parameter, for a state key or an event."""
+        """Charge input and output gas for a state key or an event: the value of a parameter, multiplied by `times`."""
         del item  # for profiles
         amount = self._entries.get(parameter, 0) * times
         if amount > self._balance:
@@ -240,17 +244,17 @@ class Meter:
         self._spend(self.schedule.block * blocks, "basic blocks")
 
     def charge_turn(self, *, element: bool) -> None:
-        """Charge a turn of a loop and, if `element`, reading an element of a vector."""
+        """Charge an iteration of a loop and, if `element` is true, the reading of a vector element."""
         schedule = self.schedule
         self._spend(schedule.turn + schedule.element if element else schedule.turn, "loop turns")
 
     def charge_read(self, loaded: int, item: object = None) -> None:
-        """Charge reading a slot of the state, and its bytes in whole pages."""
+        """Charge the reading of a state slot, and of its bytes in whole pages."""
         self.charge_io("txn.storage_io_per_state_slot_read", 1, item)
         self.charge_io("txn.storage_io_per_state_byte_read", whole_pages(loaded), item)
 
     def written(self, item: object) -> None:
-        """Take note that a state key is written or an event emitted; only profiles use this."""
+        """Do nothing; `ProfilingMeter` records here that a state key is written or an event is emitted."""
 
     def charge_storage(self, octas: int, item: object = None) -> None:
         """Charge a storage fee, in octas, converted to gas at the transaction's price."""
@@ -268,12 +272,12 @@ class Meter:
         self._balance -= amount
 
     def use_up(self) -> None:
-        """Charge the remaining gas as execution: how far an interrupted execution got depends on the machine."""
+        """Charge all remaining gas as execution, because the gas of an interrupted execution depends on the machine."""
         self._execution = self._max_gas - self._io
         self._balance = 0
 
     def check_limits(self) -> None:
-        """Raise `VmError` if a part of the cost exceeds the schedule's limit."""
+        """Raise `VmError` if execution gas, IO gas or storage fees exceed the schedule's limit."""
         for amount, parameter, status in (
             (self._execution, "txn.max_execution_gas", "EXECUTION_LIMIT_REACHED"),
             (self._io, "txn.max_io_gas", "IO_LIMIT_REACHED"),
@@ -309,5 +313,5 @@ _FREE_SCHEDULE = Schedule(0, {})
 
 
 def free_meter() -> Meter:
-    """Return a meter that charges nothing, for genesis and for the VM's work before and after a transaction."""
+    """Return a meter without charges, for genesis and for the VM's work before and after a transaction."""
     return Meter(_FREE_SCHEDULE, max_gas_units=0)

@@ -1,4 +1,4 @@
-"""Profiles: the gas of a call by function of a contract and by kind of charge."""
+"""Gas profiles: the gas of a call by contract function and by kind of charge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.notebook import literal
-from toolkit._present.text import short_addresses, visible
+from toolkit._present.text import plural, short_addresses, visible
 from toolkit.embedded._contract import Code, Module
 from toolkit.embedded._meter import Meter
 from toolkit.embedded._session import EmittedEvent
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 CATEGORIES = ("execution", "io", "storage", "rounding")
-"""Kinds of charges: the parts of a FeeStatement, and the amount by which the total is rounded up."""
+"""Categories of charges: the parts of a FeeStatement, and the amount by which the total is rounded up."""
 
 _OUT_OF_GAS, _ROUNDING = "out of gas", "rounding up"
 _CONTRACT_MODULES = {"toolkit.embedded._contract", "toolkit.embedded._compiler"}
@@ -38,7 +38,7 @@ _Row = tuple[_Stack, str, str]
 
 
 class GasCharge(NamedTuple):
-    """One kind of charge in one place of a call: a row of `GasProfile.to_frame`."""
+    """The charges for one operation at one point of the call stack: a row of `GasProfile.to_frame`."""
 
     stack: _Stack
     category: str
@@ -51,26 +51,26 @@ class GasCharge(NamedTuple):
 class GasProfile:
     """The gas of a call by function and by kind of charge, as `Ledger.profile` returns it.
 
-    The charges add up exactly: their sum in internal gas units is ``gas_used * scaling``, because rounding up the total
-    is a charge too. The cost of a write, an event or its storage belongs to the function that first wrote or emitted
-    it, although it is charged at the end of the transaction.
+    The charges add up exactly to ``gas_used * scaling`` internal gas units, because the rounding of the total is a
+    charge too. The cost of a write or an event, including storage, belongs to the function that first wrote the value
+    or emitted the event, although it is charged at the end of the transaction.
 
     Parameters
     ----------
     call : str
         The function or script that was called.
     success : bool
-        Whether it succeeded.
+        Whether the call succeeded.
     vm_status : str
-        How execution ended.
+        VM status of the call.
     gas_used : int
-        Gas units, as a simulation or a view reports them.
+        Gas units used, as a simulation or a view reports them.
     ledger_version : int
-        The version whose state was read.
+        Ledger version at which the call ran.
     scaling : int
         Internal gas units per gas unit.
     charges : tuple
-        The rows of `to_frame`, with the functions as a tuple.
+        The rows of `to_frame`; each ``stack`` is a tuple of functions.
 
     Examples
     --------
@@ -100,11 +100,11 @@ class GasProfile:
         -------
         DataFrame
             ``stack``: functions, the outermost first, joined by ``;``. Native functions such as ``0x1::table::add``
-            count as functions, and so do ``loading code`` and ``intrinsic gas``. ``function``: the last function.
-            ``category``: ``execution``, ``io``, ``storage`` or ``rounding``. ``operation``: parameter of the gas
-            schedule, ``basic blocks`` or ``loop turns`` (sums of several parameters), ``storage fee``, or
-            ``out of gas``: the remaining gas, if it was less than the charge. ``times``: number of charges.
-            ``internal_gas`` (uint64) adds up to ``gas_used * scaling``.
+            count as functions, and so do ``loading code`` and ``intrinsic gas``. ``function``: the innermost function.
+            ``category``: ``execution``, ``io``, ``storage`` or ``rounding``. ``operation``: a parameter of the gas
+            schedule, ``basic blocks`` or ``loop turns`` (sums of several parameters), ``storage fee``, ``rounding up``,
+            or ``out of gas`` (the remaining gas, if it was less than the charge). ``times``: number of charges.
+            ``internal_gas`` (uint64): internal gas units, which add up to ``gas_used * scaling``.
 
         Examples
         --------
@@ -126,7 +126,7 @@ class GasProfile:
         return to_pandas(pa.table(columns, names=list(kinds)))
 
     def to_folded(self) -> str:
-        """Return the charges as folded stacks, which speedscope.app and flamegraph.pl draw.
+        """Return the charges as folded stacks, a format that speedscope.app and flamegraph.pl draw.
 
         Returns
         -------
@@ -148,11 +148,12 @@ class GasProfile:
         return "".join(f"{line} {gas}\n" for line, gas in lines.items())
 
     def _title_and_table(self) -> tuple[str, pd.DataFrame]:
-        """Return a title, and gas units by function, largest first, and category."""
+        """Return a title, and a table of gas units by function (largest first) and category."""
         import pandas as pd
 
         how = "" if self.success else f", failed ({self.vm_status})"
-        title = f"gas of {self.call}{how}: {self.gas_used:,} gas units at ledger version {self.ledger_version}"
+        gas = plural(self.gas_used, "gas unit")
+        title = f"gas of {self.call}{how}: {gas} at ledger version {self.ledger_version}"
         rows: dict[str, dict[str, float]] = {}
         for charge in self.charges:
             own = rows.setdefault(visible(short_addresses(charge.stack[-1]), 120), dict.fromkeys(CATEGORIES, 0.0))
@@ -172,14 +173,14 @@ class GasProfile:
 
 
 class ProfilingMeter(Meter):
-    """A meter that also records which function each charge belongs to, found on the Python stack.
+    """A meter that also records the function of each charge, which it finds on the Python stack.
 
     Parameters
     ----------
     schedule, max_gas_units, gas_unit_price
-        As for `Meter`.
+        See `Meter`.
     root : str, default "transaction"
-        Name of the outermost level, outside all functions.
+        Name of the outermost stack level, which contains all functions.
     """
 
     __slots__ = ("_items", "_origins", "_root", "rows")
@@ -194,32 +195,32 @@ class ProfilingMeter(Meter):
         self._items: list[object] = []  # events are found by identity, so they must live
 
     def _spend(self, amount: int, operation: str) -> None:
-        """Charge execution gas; a parameter of a native function is charged in it."""
+        """Charge execution gas; charges of native functions belong to the native function."""
         native = _native(operation)
         stack = self._stack() if native is None else (*self._stack(), native)
         self._record(partial(super()._spend, amount, operation), stack, operation)
 
     def charge_io(self, parameter: str, times: int = 1, item: object = None) -> None:
-        """Charge input and output gas; for a written item, to the function that wrote it."""
+        """Charge input and output gas; the charge for a written item belongs to the function that wrote it."""
         stack = self._origins.get(_origin(item)) or self._stack()
         self._record(partial(super().charge_io, parameter, times), stack, parameter)
 
     def charge_storage(self, octas: int, item: object = None) -> None:
-        """Charge a storage fee to the function that wrote the item."""
+        """Charge a storage fee, which belongs to the function that wrote the item."""
         stack = self._origins.get(_origin(item)) or self._stack()
         self._record(partial(super().charge_storage, octas), stack, "storage fee")
 
     def use_up(self) -> None:
-        """Charge the rest of the gas."""
+        """Charge the remaining gas."""
         self._record(super().use_up, self._stack(), _OUT_OF_GAS)
 
     def written(self, item: object) -> None:
-        """Record the function that writes or emits an item; the first one counts."""
+        """Record the first function that writes or emits an item."""
         self._items.append(item)
         self._origins.setdefault(_origin(item), self._stack())
 
     def _record(self, charge: Callable[[], None], stack: _Stack, operation: str) -> None:
-        """Make a charge and record what it changed, even if it uses up the gas."""
+        """Make a charge and record the gas that it used, even if the gas runs out."""
         execution, io, balance = self._execution, self._io, self._balance
         try:
             charge()
@@ -238,7 +239,7 @@ class ProfilingMeter(Meter):
                     _add(self.rows, (stack, category, operation), 1, amount)
 
     def _stack(self) -> _Stack:
-        """Return the functions that are running, the outermost first."""
+        """Return the running functions, the outermost first."""
         return (self._root, *reversed(list(_functions(sys._getframe(1)))))  # noqa: SLF001 - it has no public name
 
 
@@ -249,7 +250,7 @@ def _add(rows: dict[Any, list[int]], key: object, times: int, amount: int) -> No
 
 
 def _functions(frame: FrameType | None) -> Iterator[str]:
-    """Yield the contract functions of a Python stack, innermost first, up to the start of the execution."""
+    """Yield the contract functions of a Python stack from the innermost to the start of the execution."""
     counted = False  # whether the frame that this one called is a function
     while frame is not None:
         module, code = frame.f_globals.get("__name__"), frame.f_code
@@ -267,7 +268,7 @@ def _functions(frame: FrameType | None) -> Iterator[str]:
 
 
 def _native(parameter: str) -> str | None:
-    """Return the native function, or the work of the VM, that a parameter prices; None for instructions."""
+    """Return the native function or VM task that a parameter prices, or None for instructions."""
     group, *names = parameter.split(".")
     if group == "txn" and names[0].startswith("dependency_"):
         return "loading code"
@@ -290,7 +291,7 @@ def profile_of(meter: ProfilingMeter, call: str, outcome: tuple[bool, str, int],
     meter : ProfilingMeter
         The meter after the execution.
     call : str
-        Name of what was called.
+        Name of the function or script that was called.
     outcome : tuple of (bool, str, int)
         Success, VM status and gas used.
     version : int

@@ -1,4 +1,4 @@
-"""The pytest fixture ``ledger``; pytest finds it where the distribution is installed."""
+"""The pytest fixture ``ledger``, which pytest finds if the distribution is installed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def ledger() -> Ledger:
-    """Return a new embedded ledger for a test of contracts.
+    """Return a new embedded ledger for tests of contracts.
 
-    A transaction that fails raises `Aborted`, except with ``check=False``; a sender without an account is funded.
+    A transaction that fails raises `Aborted`, except with ``check=False``. A sender without an account is funded.
     """
     from toolkit.embedded import Ledger  # imported on use: most tests of a project need no ledger
 

@@ -1,4 +1,4 @@
-"""Ledger records as the JSON of the REST API, and simulated transactions as BCS."""
+"""Render ledger records as JSON for the REST API, and simulated transactions as BCS."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def module_json(code: CodeSet, address: str, name: str) -> dict[str, Any] | None
 
 
 def changes_json(code: CodeSet, output: Output, tables: Mapping[str, TableTypes]) -> list[dict[str, Any]]:
-    """Return an output's writes as state changes, without changes that cannot be rendered, as on a node.
+    """Return an output's writes as state changes; changes that cannot be rendered are left out, as on a node.
 
-    Changes are decoded in the tables that `tables` contains.
+    Changes to table items are decoded if `tables` contains the table.
     """
     changes = []
     for key, value in sorted(output.writes.items(), key=lambda item: state_key_bytes(item[0])):
@@ -74,7 +74,7 @@ def changes_json(code: CodeSet, output: Output, tables: Mapping[str, TableTypes]
 
 
 def _change_json(code: CodeSet, key: StateKey, data: bytes | None, table: TableTypes | None) -> list[dict[str, Any]]:
-    """Return the change of a value; a written group has one per member, all with the address and hash of the group."""
+    """Return the changes for one key; a written group has a change per member, with the group's address and hash."""
     key_hash, name = state_key_hash(key), str(key.name)
     if key.kind == "table":
         raw = {"handle": f"0x{address_to_bytes(key.owner).hex()}", "key": f"0x{key.item.hex()}"}
@@ -102,7 +102,7 @@ def _change_json(code: CodeSet, key: StateKey, data: bytes | None, table: TableT
 
 
 def _member_order(tag: str) -> tuple[bytes, str, str, str]:
-    """Return the key by which members of a group are sorted in JSON; in BCS they are sorted by their bytes."""
+    """Return the sort key for the members of a group in JSON; in BCS, members are sorted by their bytes."""
     parsed = parse_type_tag(tag)
     if not isinstance(parsed, StructTag):
         return b"", "", "", tag
@@ -110,7 +110,7 @@ def _member_order(tag: str) -> tuple[bytes, str, str, str]:
 
 
 def events_json(code: CodeSet, events: Iterable[EmittedEvent]) -> list[dict[str, Any]]:
-    """Return events; module events, which have no handle, have a key and a sequence number of zeros."""
+    """Return events; the key and the sequence number of a module event are zeros, because it has no handle."""
     return [
         {
             "guid": {
@@ -126,7 +126,7 @@ def events_json(code: CodeSet, events: Iterable[EmittedEvent]) -> list[dict[str,
 
 
 def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
-    """Return a payload; the orderless form looks like the older forms."""
+    """Return a payload; orderless payloads have the same JSON as other payloads."""
     inner = None if transaction.executable is None else _executable_json(code, transaction.executable)
     if transaction.multisig_address is None:
         return inner or {}
@@ -156,7 +156,7 @@ def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:
 
 
 def _arguments_json(find: Callable[[], BoundFunction] | None, arguments: Sequence[bytes]) -> list[Any]:
-    """Return arguments decoded by the signature of the call, or an empty list if they do not fit it."""
+    """Return arguments decoded with the call's signature, or an empty list if they do not match it."""
     try:
         layouts = () if find is None else find().parameters
         return [encode_json(layout, decode_bcs(layout, data)) for layout, data in zip(layouts, arguments, strict=True)]
@@ -165,7 +165,7 @@ def _arguments_json(find: Callable[[], BoundFunction] | None, arguments: Sequenc
 
 
 def signature_json(signature: TransactionSignature) -> dict[str, Any]:
-    """Return a signature with addresses in the form that the REST API uses."""
+    """Return a signature with addresses in the form of the REST API."""
     if isinstance(signature, NoAccountSignature):  # in BCS it is the signature of a single sender
         signature = SingleSenderSignature(signature)
     answer = signature.to_wire()
@@ -177,7 +177,7 @@ def signature_json(signature: TransactionSignature) -> dict[str, Any]:
 
 
 def simulation_json(chain: Chain, request: Transaction, output: Output, version: int) -> dict[str, Any]:
-    """Return a simulated transaction: like a committed one, without state hashes and without ``type``.
+    """Return a simulated transaction: like a committed transaction, but without state hashes and ``type``.
 
     Changes are decoded only in tables that exist on the ledger, not in tables that the transaction creates.
     """
@@ -253,7 +253,7 @@ def block_json(chain: Chain, block: LedgerBlock, *, with_transactions: bool) -> 
 def _outcome_json(
     code: CodeSet, version: int, hash_: str, output: Output, tables: Mapping[str, TableTypes]
 ) -> dict[str, Any]:
-    """Return the fields that every transaction has, with the zero hashes of a simulation."""
+    """Return the fields that all transactions have; hashes are zeros, as in a simulation."""
     return {
         "version": str(version),
         "hash": hash_,
@@ -283,7 +283,7 @@ def _request_json(code: CodeSet, request: Transaction) -> dict[str, Any]:
 
 
 def simulation_bcs(request: Transaction, output: Output, *, state: VersionedState, version: int) -> bytes:
-    """Return a simulated transaction in BCS: one ``TransactionOnChainData``, not a vector.
+    """Return a simulated transaction in BCS: a single ``TransactionOnChainData``, not a vector.
 
     Parameters
     ----------
@@ -292,14 +292,14 @@ def simulation_bcs(request: Transaction, output: Output, *, state: VersionedStat
     output : Output
         Output of the simulation.
     state : VersionedState
-        State that shows whether a write creates or modifies a value.
+        State before the simulation, which shows whether a write creates or modifies a value.
     version : int
         Ledger version of the simulation.
 
     Notes
     -----
-    ``TransactionOnChainData`` consists of version, transaction (variant 0, by a user), info, events, accumulator root
-    hash and changes. Written values have no metadata, in which public networks store when a slot was created.
+    ``TransactionOnChainData`` consists of version, transaction (variant 0: user transaction), info, events, accumulator
+    root hash and changes. Written values have no metadata; public networks store there when a slot was created.
     """
     writer = Writer()
     writer.u64(version)

@@ -1,8 +1,8 @@
-"""Ledgers in files, and seeded histories in the user's cache.
+"""Save ledgers to files and load them; cache seeded histories.
 
-A file consists of a mark, a SHA-256 digest, and the content in MessagePack: only numbers, text and bytes, so that
-loading a file runs no code. The file does not contain the code of published modules: the loader finds each class by
-address, name, revision, bytecode (which depends on its ABI and error constants) and the digest of its Python code.
+A file consists of a mark, a SHA-256 digest, and the content in MessagePack. It contains only numbers, text and bytes:
+loading a file runs no code. The code of published modules is not in the file. The loader finds each class by address,
+name, revision, bytecode (which depends on the ABI and the error constants) and the digest of its Python code.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Code(NamedTuple):
 
 
 class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A transaction; the keys of its writes are indices into the list of keys."""
+    """A transaction; the keys of its writes are indices into the file's list of keys."""
 
     kind: TransactionKind
     hash: str
@@ -81,7 +81,7 @@ class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False
 
 
 class _Content(Settings, frozen=True):
-    """A whole ledger without the code of its modules: the settings of its chain, then the rest."""
+    """A whole ledger without the code of its modules; the settings of its chain come first."""
 
     next_time_us: Nonnegative
     block_us: Nonnegative
@@ -100,7 +100,7 @@ _decode = msgspec.msgpack.Decoder(_Content).decode
 
 
 class _StoredTransaction(Transaction):
-    """A transaction in a file; its bytes are decoded when an attribute other than its hash is read."""
+    """A transaction from a file; its bytes are decoded when an attribute other than the hash is first read."""
 
     __slots__ = ("_data",)
 
@@ -109,7 +109,7 @@ class _StoredTransaction(Transaction):
         self.hash = hash_
 
     def __getattr__(self, name: str) -> Any:
-        """Decode the transaction: called for attributes that are not set yet."""
+        """Decode the transaction; Python calls this for attributes that are not set."""
         if name not in Transaction.__slots__:
             raise AttributeError(name)
         super().__init__(SignedTransaction.from_bcs(self._data))
@@ -120,7 +120,7 @@ class _StoredTransaction(Transaction):
 
 
 def write_ledger(chain: Chain, path: str | os.PathLike[str]) -> Path:
-    """Write a ledger to a file, completely or not at all.
+    """Write a ledger to a file atomically.
 
     Raises
     ------
@@ -194,7 +194,8 @@ def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] 
     Raises
     ------
     InputError
-        If the file cannot be read, is not a saved ledger, or contains a module whose class is missing.
+        If the file cannot be read, is damaged, is not a saved ledger, has the format of another release, or contains a
+        module whose class is missing or has different code.
     """
     try:
         data = read_file(path)
@@ -204,7 +205,7 @@ def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] 
 
 
 def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
-    """Return the ledger in the bytes of a file; `find` returns the definitions of published modules."""
+    """Return the ledger in the bytes of a file; `find` returns the definitions of the published modules."""
     mark, start = data[: len(_MARK)], len(_MARK) + _DIGEST_BYTES
     if mark not in {_MARK, _BEFORE}:
         expected = f"expected a file that starts with {_MARK.decode().strip()!r}"
@@ -216,7 +217,7 @@ def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
         )
     content = memoryview(data)[start:]
     if hashlib.sha256(content).digest() != data[len(_MARK) : start]:
-        raise InputError(f"{name}: the file is damaged: its content does not match its digest; save it again")
+        raise InputError(f"{name}: the file is damaged, because its content does not match its digest; save it again")
     try:
         saved = _decode(content)
         modules = saved.modules if mark == _MARK else [one._replace(digest=b"") for one in saved.modules]
@@ -253,34 +254,34 @@ def _restored(saved: _Content, definitions: list[Definition]) -> Chain:
 
 
 def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) -> None:
-    """Raise ValueError if the versions of blocks, modules and transactions do not fit together."""
+    """Raise ValueError if the versions of blocks, modules and transactions are inconsistent."""
     follows = (
         after.height == before.height + 1 and after.first_version == before.last_version + 1
         for before, after in pairwise(blocks)
     )
     grows = all(one.first_version <= one.last_version for one in blocks) and blocks[-1].last_version == head
     if min(blocks[0].height, blocks[0].first_version) < 0 or not grows or not all(follows):
-        raise ValueError("its blocks are not consecutive, or do not contain its transactions")
+        raise ValueError("its blocks are not consecutive, or do not contain all its transactions")
     if published != sorted({*published}) or not 0 <= published[0] <= blocks[0].first_version or published[-1] > head:
-        raise ValueError("the versions of its published modules are not in order from its first block")
+        raise ValueError("the versions of its published modules are not in order, or not within its blocks")
 
 
 def _own_classes(modules: list[_Code]) -> list[Definition]:
-    """Return the definitions of the modules of a history, whose code belongs to this release and is not compared."""
+    """Return the definitions of a history's modules; their code belongs to this release and is not compared."""
     own = (one.definition for one in _OWN)
     known = {(one.address, one.name, one.revision, one.bytecode): one for one in own}
     return [known[code[:4]] for code in modules]
 
 
 def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name: str) -> list[Definition]:
-    """Return the definitions of modules, found in the framework, the contracts of `with_history` and `contracts`.
+    """Return the definitions of modules from the framework, the contracts of `with_history`, and `contracts`.
 
-    A class includes the classes that it extends, and the classes that it replaced on a ledger of this process.
+    Each class brings the classes that it extends and the classes that it replaced on a ledger in this process.
 
     Raises
     ------
     InputError
-        If classes are missing, all of which are named, or a class has different code.
+        If classes are missing (the message names all of them), or a class has different code.
     """
     if isinstance(contracts, type):
         raise InputError(f"contracts must be a list of classes, got {contracts!r:.80}: write contracts=[...]")
@@ -288,7 +289,7 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
     while given:
         one = given.pop()
         if not _is_contract(one):
-            raise InputError(f"contracts must be classes such as Vault, not the contract object vault; got {one!r:.80}")
+            raise InputError(f"contracts must be Module classes, such as Vault in contracts=[Vault]; got {one!r:.80}")
         if one not in classes:
             classes[one] = None
             given += [base for base in one.__mro__[1:] if _is_contract(base)] + [*one.replaced]
@@ -311,7 +312,7 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
         raise InputError(
             f"{name}: a saved ledger contains no code, and the classes of these contracts are missing: {parts}; pass "
             "the class of each revision: Ledger.load(path, contracts=[...]). In a new notebook, first run the "
-            "%%contract cells in order on a new Ledger(), then pass the last class: it includes the earlier revisions"
+            "%%contract cells in order on a new Ledger(), then pass the last class, which brings the earlier revisions"
         )
     return [known[code] for code in modules]
 
@@ -324,29 +325,30 @@ def _is_contract(value: object) -> TypeGuard[type[Module]]:
 
 
 def from_cache(build: Callable[[], Chain], *choices: object) -> Chain:
-    """Return what `build` returns, or read it from the user's cache if it is there.
+    """Return a ledger from the user's cache, or build it and store it there.
 
-    The name of the file depends on `choices` and on the sources of this package, so that no release reads the file of
-    another release. A file that cannot be used is logged and replaced. Nothing is stored if no folder is writable.
+    The file name depends on `choices` and on the toolkit's source code, so that no release reads the file of another
+    release. If a file cannot be used, this is logged and the file is replaced. If the cache folder is not writable,
+    nothing is stored.
 
     Parameters
     ----------
     build : callable
-        Returns the ledger, which must depend on `choices` only.
+        Returns the ledger, which must depend only on `choices`.
     *choices : object
-        Everything that the ledger depends on, with a stable `repr`.
+        Everything that the ledger depends on; each must have a stable `repr`.
     """
     named = hashlib.sha256(repr((choices, _sources_digest())).encode()).hexdigest()
     try:
         place = cache_folder() / f"{_PREFIX}{named[:32]}{_SUFFIX}"
         return _unpacked(read_file(place), str(place), _own_classes)
     except RuntimeError as error:  # the user has no home folder
-        _log.info("the history is not stored in the cache: %s", error)
+        _log.info("the history cannot be stored in the cache: %s", error)
         return build()
     except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, InputError) as error:
-        _log.warning("a history in the cache cannot be used and is built again: %s", error)
+        _log.warning("the history in the cache cannot be used and is being rebuilt: %s", error)
     built = build()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -356,13 +358,13 @@ def from_cache(build: Callable[[], Chain], *choices: object) -> Chain:
         for path in stored[_MAX_CACHED_FILES:]:
             path.unlink(missing_ok=True)
     except (OSError, InputError) as error:
-        _log.info("the history is not stored in the cache: %s", error)
+        _log.info("the history cannot be stored in the cache: %s", error)
     return built
 
 
 @cache
 def _sources_digest() -> str:
-    """Return a digest of the code and the data that decide what a history contains."""
+    """Return a digest of the code and the data that determine a history."""
     package = Path(__file__).parents[1]
     hashed = hashlib.sha256()
     for part in _SOURCES:

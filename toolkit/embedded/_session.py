@@ -1,4 +1,4 @@
-"""One execution over one version of the state: its reads, writes and events; every access is charged."""
+"""An execution on one version of the state, with its reads, writes and events; every access is charged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _HANDLE_BYTES = 48
 
 
 class LedgerSnapshot(NamedTuple):
-    """A version of the ledger, as an execution reads it."""
+    """The ledger at one version, as an execution reads it."""
 
     state: VersionedState
     version: int
@@ -57,21 +57,21 @@ class LedgerSnapshot(NamedTuple):
 
 
 class TableTypes(NamedTuple):
-    """Types of the keys and items of a table, as the REST API prints them."""
+    """The key and item types of a table, as the REST API prints them."""
 
     key: str
     value: str
 
 
 class EventKey(NamedTuple):
-    """The key of an event handle: the address that created it, and the creation number at that address."""
+    """The key of an event handle: the address that created the handle, and the creation number at that address."""
 
     address: str
     creation_number: int
 
 
 class EmittedEvent(NamedTuple):
-    """An event: its type as the REST API prints it, its BCS bytes, and its position in its event handle, if any."""
+    """An event: its type as the REST API prints it, its BCS bytes, and its key and number if it has a handle."""
 
     type: str
     data: bytes
@@ -80,7 +80,7 @@ class EmittedEvent(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes that are charged: type and data, and for a handle its key and the sequence number."""
+        """Number of bytes charged: type and data, and for an event with a handle also key and sequence number."""
         type_tag_bytes = 1 + len(struct_tag_bytes(self.type))
         return type_tag_bytes + len(self.data) + (0 if self.key is None else _HANDLE_BYTES)
 
@@ -91,26 +91,26 @@ def load_value(kind: MoveType, plain: Any, session: Session) -> Any:
 
 
 def store_value(kind: MoveType, value: Any) -> Any:
-    """Check a value of contract code and convert it to one that can be encoded; the value is copied or moved."""
+    """Check a value from contract code and convert it to a value that can be encoded; it is copied or moved."""
     return lowered(kind, value if kind.take is None else kind.take(value))
 
 
 def lowered(kind: MoveType, value: Any) -> Any:
-    """Convert a checked value of contract code to one that can be encoded."""
+    """Convert a checked value from contract code to a value that can be encoded."""
     return value if kind.lower is None else kind.lower(value)
 
 
 class Session:
-    """An execution: reads one version of the state, collects writes and events.
+    """An execution, which reads one version of the state and collects writes and events.
 
     Parameters
     ----------
     snapshot : LedgerSnapshot
-        Version that is read; its state is not changed.
+        The ledger version to read; the execution does not change its state.
     meter : Meter
-        Charged for every access.
+        Meter that is charged for every access.
     seed : bytes, default b""
-        New addresses (table handles, objects) are derived from it.
+        Seed from which new addresses (table handles, objects) are derived.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class Session:
         self._handles: dict[int, Any] = {}
 
     def rollback(self) -> None:
-        """Discard all writes and events, even if the execution was interrupted at an arbitrary point."""
+        """Discard all writes and events; works even if the execution was interrupted at an arbitrary point."""
         self.writes.clear()
         self.events.clear()
         self.undropped.clear()
@@ -151,7 +151,7 @@ class Session:
     # -- modules -------------------------------------------------------------------------------------------
 
     def module(self, module: type[_M]) -> _M:
-        """Return the published version of a contract, linked once per execution."""
+        """Return an instance of a contract's published code, linked once per execution."""
         known = self._modules.get(module)
         if known is None:
             wanted = module.definition
@@ -162,7 +162,7 @@ class Session:
         return cast("_M", known)  # an instance of `module` or of its next version
 
     def link(self, definition: Definition) -> Any:
-        """Return an instance of a module; charge the loading of its code unless it is a system module."""
+        """Return an instance of a module; charge for loading its code unless it is a system module."""
         if definition.wire_id not in self._linked:
             self._linked.add(definition.wire_id)
             if not definition.is_system:  # system modules are free, as on chain
@@ -186,11 +186,11 @@ class Session:
         return None if value is None else value.data
 
     def committed(self, key: StateKey) -> StateValue | None:
-        """Return a value before this execution, without charging."""
+        """Return the value that a key had before this execution, without charging."""
         return self.snapshot.state.read(key, self.snapshot.version)
 
     def committed_resource(self, at: str, tag: StructTag) -> bytes | None:
-        """Return a resource's bytes before this execution, without charging."""
+        """Return the bytes that a resource had before this execution, without charging."""
         return read_resource(self.snapshot.state, self.code, at, tag, self.snapshot.version)
 
     def _write(self, key: StateKey, data: bytes | None) -> None:
@@ -207,7 +207,7 @@ class Session:
         return self._read(at, self._resource("exists", resource, arguments)) is not None
 
     def borrow(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
-        """Return a copy of a resource, which cannot be changed."""
+        """Return a read-only copy of a resource."""
         kind = self._resource("imm_borrow_global", resource, arguments, at)
         return self._lent(Loan(READ_ONLY), lambda: self._fetch(resource, at, kind))
 
@@ -239,9 +239,9 @@ class Session:
     def _resource(
         self, instruction: str, resource: type[Struct], arguments: tuple[TypeTag, ...], at: str | None = None
     ) -> StructType:
-        """Charge an instruction and return the type of its resource, which must have the ability key.
+        """Charge an instruction and return the struct type of its resource, which must have the ability key.
 
-        The resource under `at` must not be borrowed.
+        The resource under `at` must not be borrowed already.
         """
         self.meter.charge(f"instr.{instruction}_generic.base" if arguments else f"instr.{instruction}.base")
         kind = self.code.struct(resource, arguments)
@@ -261,7 +261,7 @@ class Session:
         return value
 
     def _read(self, at: str, kind: StructType) -> bytes | None:
-        """Return a resource's bytes; a member of a group is read with the whole group."""
+        """Return a resource's bytes; reading a member of a group reads the whole group."""
         address = str(parse_address(at))  # text as keys have it, not an `Address`
         if kind.group is None:
             key = resource_key(address, kind.tag)
@@ -281,7 +281,7 @@ class Session:
         return data
 
     def _store(self, at: str, kind: StructType, data: bytes | None) -> None:
-        """Write a resource; a member of a group is written with the whole group."""
+        """Write a resource; writing a member of a group writes the whole group."""
         address = str(parse_address(at))  # text as keys have it, not an `Address`
         if kind.group is None:
             self._write(resource_key(address, kind.tag), data)
@@ -307,7 +307,7 @@ class Session:
     # -- tables: what the methods of `Table` call --------------------------------------------------------------
 
     def item_key(self, verb: str, handle: str, key_kind: MoveType, key: Any) -> StateKey:
-        """Return the state key of a table item; charge the table function that is called."""
+        """Return the state key of a table item; charge for the table function that needs it."""
         data = self._encode_plain(self.code.layout(key_kind.text), store_value(key_kind, key))
         self.meter.charge_code(CONTRACT_BLOCKS)
         self.meter.charge(f"table.{verb}_box.base")
@@ -315,7 +315,7 @@ class Session:
         return table_key(handle, data)
 
     def load_item(self, key: StateKey) -> bytes | None:
-        """Return an item's bytes; charge its first load (as execution, because tables are native functions)."""
+        """Return an item's bytes; charge the first load as execution, because table functions are native."""
         data = self.peek(key)
         if key not in self._loaded:
             self._loaded.add(key)
@@ -325,19 +325,19 @@ class Session:
         return data
 
     def item(self, key: StateKey, kind: MoveType, loan: Loan | None = None) -> Any:
-        """Return an item as part of a loan; abort if it does not exist."""
+        """Return a table item as part of a loan; abort if it does not exist."""
         data = self.load_item(key)
         if data is None:
             raise MoveAbort("0x1::table", _NOT_FOUND)
         return self._lent(loan, lambda: load_value(kind, decode_bcs(self.code.layout(kind.text), data), self))
 
     def check_new_item(self, key: StateKey) -> None:
-        """Abort if the item exists."""
+        """Abort if the table item already exists."""
         if self.load_item(key) is not None:
             raise MoveAbort("0x1::table", _ALREADY_EXISTS)
 
     def write_item(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any, *, checked: bool) -> None:
-        """Store an item; a borrowed item has been `checked` already."""
+        """Store a table item; `checked` is true for a borrowed item, whose parts were checked when they changed."""
         self.tables[key.owner] = TableTypes(key_kind.text, kind.text)
         plain = lowered(kind, value) if checked else store_value(kind, value)
         self._write(key, self._encode_plain(self.code.layout(kind.text), plain))
@@ -351,18 +351,18 @@ class Session:
     def borrowed(
         self, what: Any, read: Callable[[Loan], _V], write: Callable[[_V], None], *, always: bool = True
     ) -> AbstractContextManager[_V]:
-        """Return a context manager that yields what `read` returns, with event handles that can be emitted to.
+        """Return a context manager that yields the result of `read`; the event handles in it accept events.
 
         Parameters
         ----------
         what : object
-            Identifies the resource or table, which nothing else can borrow inside the ``with`` block.
+            Identifies the resource or table, which nothing else can access inside the ``with`` block.
         read : callable
-            Returns the value as part of a loan.
+            Takes a loan and returns the value as part of it.
         write : callable
             Stores the value.
         always : bool, default True
-            Whether to store the value if nothing in it was changed.
+            Whether to store the value even if nothing in it was changed.
         """
         loan = Loan()
         before, self._borrows_mutably = self._borrows_mutably, True
@@ -385,15 +385,15 @@ class Session:
         store()
 
     def check_not_borrowed(self, what: Any, name: str) -> None:
-        """Raise ContractError if a resource or table is borrowed with `borrow_mut` at this moment."""
+        """Raise ContractError if a resource or table is currently borrowed with `borrow_mut`."""
         if what in self._borrowed:
             raise ContractError(
-                f"{name} is already borrowed mutably, so it cannot be accessed until that with block ends: pass the "
+                f"{name} is already borrowed mutably and cannot be accessed until that with block ends: use the "
                 f"borrowed value, or end the block first"
             )
 
     def _lent(self, loan: Loan | None, read: Callable[[], _V]) -> _V:
-        """Return what `read` returns, as part of a loan."""
+        """Return the result of `read` as part of a loan."""
         before, self.loan = self.loan, loan
         try:
             return read()
@@ -408,20 +408,20 @@ class Session:
         return self.add_handle(account.new_event_handle(owner))
 
     def add_handle(self, handle: Any) -> Any:
-        """Allow events to be emitted to a handle, and return it; the counters of other handles are not stored."""
+        """Allow events to be emitted to a handle, and return the handle; counters of other handles are not stored."""
         self._handles[id(handle)] = handle
         return handle
 
     def load_handle(self, handle: Any) -> Any:
-        """Return a handle that was read from state; events can be emitted to it if its resource can be changed."""
+        """Return a handle that was read from state; it accepts events if its resource is borrowed mutably."""
         return self.add_handle(handle) if self._borrows_mutably else handle
 
     def emit_event(self, handle: Any, event: Struct, arguments: tuple[TypeTag, ...]) -> None:
-        """Record an event of a handle and count it."""
+        """Record an event with a handle and increment the handle's counter."""
         if id(handle) not in self._handles:
             raise InputError(
-                "events cannot be emitted to a copy of a handle, because its counter is not stored: borrow its "
-                "resource with borrow_mut and emit inside the with block"
+                "events cannot be emitted to a copy of a handle, because the copy's counter is not stored: borrow the "
+                "handle's resource with borrow_mut and emit inside the with block"
             )
         identifier = handle.guid.id
         key = EventKey(str(parse_address(identifier.addr)), identifier.creation_num)
@@ -429,7 +429,7 @@ class Session:
         handle.counter += 1
 
     def emit(self, event: Struct, arguments: tuple[TypeTag, ...], key: EventKey | None = None, number: int = 0) -> None:
-        """Record an event, of a handle or of a module."""
+        """Record an event with a handle, or a module event if `key` is None."""
         kind = self.code.struct(type(event), arguments)
         if not kind.abilities >= {"drop", "store"}:
             raise InputError(f"{kind.kind.text} must have the abilities drop and store to be an event{running_at()}")

@@ -1,6 +1,6 @@
 """Versioned state: BCS bytes by state key, readable at every version that is not pruned.
 
-Values are bytes, so past versions cannot be changed through an alias.
+Values are bytes, so no reference to a value can change a past version.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class StateKey(NamedTuple):
     Parameters
     ----------
     kind : {"module", "resource", "group", "table"}
-        Kind of the value; plain text, because keys are created in every access.
+        Kind of the value. It is a plain string for speed, because every access creates a key.
     owner : str
-        Canonical address; for a table its handle (0x and 64 digits).
+        Canonical address; for a table item, the handle of the table (0x and 64 hex digits).
     name : str or bytes
-        Module name, canonical struct tag (of the resource or of the group), or the table key's BCS bytes.
+        Module name, canonical struct tag of the resource or group, or BCS bytes of a table key.
     """
 
     kind: Kind
@@ -44,7 +44,7 @@ class StateKey(NamedTuple):
 
     @property
     def item(self) -> bytes:
-        """The key of a table item, as BCS."""
+        """The name as bytes: UTF-8 text, or the BCS bytes of a table key."""
         return self.name.encode() if isinstance(self.name, str) else self.name
 
 
@@ -70,7 +70,7 @@ def table_key(handle: str, key: bytes) -> StateKey:
 
 
 def state_key_bytes(key: StateKey) -> bytes:
-    """Return the BCS of a state key.
+    """Return a state key in BCS.
 
     Notes
     -----
@@ -90,7 +90,7 @@ def _access_path(key: StateKey) -> bytes:
 
 @lru_cache(maxsize=4096)
 def struct_tag_bytes(text: str) -> bytes:
-    """Return the BCS of a struct tag, which is a type tag without its leading variant byte (7, struct)."""
+    """Return a struct tag in BCS: a type tag without the leading variant byte (7, struct)."""
     writer = Writer()
     write_type_tag(writer, parse_type_tag(text))
     return writer.getvalue()[1:]
@@ -98,13 +98,13 @@ def struct_tag_bytes(text: str) -> bytes:
 
 @lru_cache(maxsize=16_384)
 def state_key_size(key: StateKey) -> int:
-    """Return the charged size of a state key: address and path, or table handle and key."""
+    """Return the size for which a state key is charged: address and path, or table handle and key."""
     return ADDRESS_LENGTH + len(key.item if key.kind == "table" else _access_path(key))
 
 
 @lru_cache(maxsize=16_384)
 def state_key_hash(key: StateKey) -> str:
-    """Return a state key's hash as in state changes: 0x and 64 hex digits."""
+    """Return the hash of a state key, as in state changes: 0x and 64 hex digits."""
     # Unlike its BCS, the hashed bytes of a table item have no length before the key.
     table_item = b"\1" + address_to_bytes(key.owner) + key.item
     hashed = table_item if key.kind == "table" else state_key_bytes(key)
@@ -112,7 +112,7 @@ def state_key_hash(key: StateKey) -> str:
 
 
 class StateValue(NamedTuple):
-    """Stored bytes and their storage deposit in octas, which is refunded on deletion."""
+    """Stored bytes, with the storage deposit in octas that deletion refunds."""
 
     data: bytes
     slot_deposit: int
@@ -122,8 +122,8 @@ class StateValue(NamedTuple):
 class _History:
     """The writes to one key, oldest first; None is a deletion.
 
-    A server thread may read while another thread commits: a write is visible once its version is appended, and pruning
-    replaces both lists in one step.
+    A server thread may read while another thread commits. A write becomes visible when its version is appended, and
+    pruning replaces both lists in one step.
     """
 
     __slots__ = ("entries",)
@@ -138,13 +138,13 @@ class _History:
         versions.append(version)
 
     def at(self, version: int) -> tuple[int, StateValue | None]:
-        """Return the version of the last write at or before `version`, or -1, and its value."""
+        """Return the version of the last write at or before `version` and its value, or -1 and None."""
         versions, values = self.entries
         index = bisect_right(versions, version) - 1
         return (-1, None) if index < 0 else (versions[index], values[index])
 
     def prune(self, oldest: int) -> bool:
-        """Drop writes that only versions below `oldest` can read; return True if no value is left."""
+        """Drop writes that only versions below `oldest` can read; return True if no value remains."""
         versions, values = self.entries
         first = bisect_right(versions, oldest) - 1
         if first > 0:
@@ -153,7 +153,7 @@ class _History:
 
 
 class VersionedState:
-    """The values of all keys, by the version that wrote them."""
+    """The values of all keys at all versions that are not pruned."""
 
     def __init__(self) -> None:
         self._keys: dict[StateKey, _History] = {}
@@ -161,11 +161,11 @@ class VersionedState:
         self._superseded: deque[tuple[int, StateKey]] = deque()
 
     def __len__(self) -> int:
-        """Return the number of stored values, over all keys and versions."""
+        """Return the number of stored values for all keys and versions."""
         return sum(len(history.entries[0]) for history in self._keys.values())
 
     def write(self, version: int, writes: Mapping[StateKey, StateValue | None]) -> None:
-        """Store the writes of one ledger version (None deletes); versions must increase from call to call."""
+        """Store the writes of one ledger version (None deletes a value); each call must have a higher version."""
         for key, value in writes.items():
             history = self._keys.get(key)
             if history is None:
@@ -176,12 +176,12 @@ class VersionedState:
             history.append(version, value)
 
     def read(self, key: StateKey, version: int) -> StateValue | None:
-        """Return the value of `key` as of `version`, or None."""
+        """Return the value of `key` at `version`, or None."""
         history = self._keys.get(key)
         return None if history is None else history.at(version)[1]
 
     def read_stamped(self, key: StateKey, version: int) -> tuple[int, StateValue | None]:
-        """Return the version that wrote the value of `key` as of `version`, or -1, and the value or None."""
+        """Return the version of the last write to `key` at or before `version` and its value, or -1 and None."""
         history = self._keys.get(key)
         return (-1, None) if history is None else history.at(version)
 
@@ -197,7 +197,7 @@ class VersionedState:
         return tuple(self._owned)
 
     def written_before(self, oldest: int) -> Iterator[tuple[int, StateKey, StateValue | None]]:
-        """Yield (version, key, value) of each stored write of a version below `oldest`, key by key."""
+        """Yield (version, key, value) for each stored write before the version `oldest`, key by key."""
         for key, history in self._keys.items():
             for version, value in zip(*history.entries, strict=True):
                 if version >= oldest:

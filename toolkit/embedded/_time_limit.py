@@ -1,18 +1,18 @@
 """The time limit of executions, which ends contract code that uses no gas.
 
-Gas is charged when contract code uses the ledger. A Python loop that does not use the ledger is charged nothing, so gas
-cannot end it. Instead, one thread watches all executions, and raises an exception in the thread of an execution that
-takes too long.
+Contract code may contain a Python loop that is not charged, so gas cannot end every loop. Instead, one thread watches
+all executions, and raises an exception in the thread of an execution that takes too long.
 
-A trace function would see every line too, but it slows contracts down several times and displaces debuggers and
-coverage. A deadline that is checked at each charge does not see the loop. A process per execution takes longer than
-the execution, and the classes of a notebook cannot be sent to it.
+A trace function would see every line too, but would make contracts several times slower and displace debuggers and
+coverage tools. A deadline that is checked at each charge would miss a loop without charges. Starting a process for each
+execution would take longer than the execution, and the classes of a notebook cannot be sent to another process.
 
-Python raises such an exception between two bytecodes of the thread. It cannot end a single call of a built-in function
-that never returns, such as ``sum(itertools.count())``. In a callback, such as the callback of a weak reference that
-garbage collection clears, Python drops the exception with a message on stderr. Such callbacks come from the standard
-library and from installed packages. The watching thread therefore looks at the code that the thread runs, and raises
-only if it is neither. No other thread runs between the look and the exception.
+Python raises such an exception between two bytecodes of the thread. The exception cannot end a call of a built-in
+function that never returns, such as ``sum(itertools.count())``. In a callback, such as the callback of a weak reference
+that garbage collection clears, Python drops the exception with a message on stderr. Such callbacks come from the
+standard library and from installed packages. The watching thread therefore looks at the code that the thread runs. It
+does not raise in callbacks, and raises in library code only if that code runs for long. No other thread runs between
+the look and the exception.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 DEFAULT_TIMEOUT_S = 5.0
-"""Seconds that an execution may take; the slowest recorded contracts take a hundredth of that."""
+"""Default time limit in seconds; the slowest recorded contracts take a hundredth of it."""
 
 _POLL_S = 0.02
 # Contract code can swallow the exception (a bare except), so it is raised again, but not so soon that it could arrive
@@ -56,7 +56,7 @@ _INSTALLED += (str(Path(__file__).parents[1]),)  # the rest of the toolkit, also
 
 
 class TimeLimitReached(VmError):  # noqa: N818 - an outcome, as `MoveAbort`
-    """An execution was ended by its time limit, with the status of a transaction beyond the limit of execution gas.
+    """An execution reached its time limit; the status is that of a transaction above the limit of execution gas.
 
     Parameters
     ----------
@@ -67,17 +67,17 @@ class TimeLimitReached(VmError):  # noqa: N818 - an outcome, as `MoveAbort`
     def __init__(self, seconds: float) -> None:
         super().__init__(
             "EXECUTION_LIMIT_REACHED",
-            f"the embedded node stopped the execution at its time limit of {seconds:g} s: is there an endless loop? "
-            "Ledger.execution_timeout_s changes the limit",
+            f"the embedded ledger stopped the execution at its time limit of {seconds:g} s: check for an endless loop, "
+            "or raise Ledger.execution_timeout_s",
         )
 
 
 class _Expired(BaseException):
-    """Raised in the thread of an execution; not an Exception, which contract code may catch."""
+    """Raised in the thread of an execution; it is not an Exception, because contract code may catch those."""
 
 
 class _Execution:
-    """An execution that is watched."""
+    """An execution with a deadline, which the watching thread checks."""
 
     __slots__ = ("_deadline", "_ended", "_lock", "_raised", "_thread")
 
@@ -88,7 +88,7 @@ class _Execution:
         self._ended = self._raised = False
 
     def check(self, now: float) -> None:
-        """Raise the exception in the thread of the execution if its time is over; called by the watching thread."""
+        """Raise the exception in the execution's thread if the time is up; called by the watching thread."""
         if now < self._deadline:
             return
         installed = now >= self._deadline + _INSTALLED_S
@@ -99,7 +99,7 @@ class _Execution:
                 self._raised, self._deadline = True, now if self._raised else now + _AGAIN_S
 
     def end(self) -> None:
-        """Stop watching; once this returns, no exception is raised or pending. Called by the thread itself."""
+        """Stop watching; called by the execution's thread. After this returns, no exception is raised or pending."""
         _RUNNING.discard(self)
         with self._lock:
             self._ended = True
@@ -113,18 +113,18 @@ _WATCHING: list[threading.Thread] = []
 
 
 def run_within(seconds: float | None, run: Callable[[], _T], error: Callable[[float], Exception]) -> _T:
-    """Return what `run` returns, or raise an error if it takes longer than a number of seconds.
+    """Return the result of `run`, or raise an error if `run` takes longer than a number of seconds.
 
-    The exception can end `run` between any two of its bytecodes: it must change nothing that is used afterwards.
+    The exception can end `run` between any two bytecodes, so `run` must not change anything that is used afterwards.
 
     Parameters
     ----------
     seconds : float or None
-        None sets no limit.
+        Time limit; None sets no limit.
     run : callable
-        Runs in this thread.
+        Function to run in this thread.
     error : callable
-        Returns the error for `seconds`.
+        Takes `seconds` and returns the error to raise.
     """
     if seconds is None:
         return run()
@@ -169,7 +169,7 @@ def _watch() -> None:
 
 
 def _forget() -> None:
-    """Start over in a forked process, which has no watching thread, and perhaps a lock that nobody releases."""
+    """Reset the state in a forked process, which has no watching thread and may hold a lock that nobody releases."""
     global _BUSY  # noqa: PLW0603 - see above
     _BUSY = threading.Event()
     _RUNNING.clear()
@@ -181,7 +181,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _can_end(thread: int, *, installed: bool) -> bool:
-    """Return whether an exception would end the code of a thread: contract code, or also `installed` packages."""
+    """Return True if an exception may be raised in a thread: in contract code, or also in `installed` packages."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, for CPython as all of this
     if frame is None:
         return True
@@ -195,8 +195,8 @@ def _can_end(thread: int, *, installed: bool) -> bool:
 def _alone() -> Iterator[None]:
     """Run a few lines without another thread in between.
 
-    A thread that has just received the interpreter keeps it for a switch interval, so another thread still runs the
-    code that it was seen to run. The default of 5 ms is not enough on a busy machine.
+    A thread that has just acquired the interpreter lock keeps it for a switch interval, so other threads stay where
+    they were seen. The default interval of 5 ms is not enough on a busy machine.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(_ALONE_S)
@@ -208,7 +208,7 @@ def _alone() -> Iterator[None]:
 
 
 def _raising(thread: int, exception: type[BaseException] | None) -> Callable[[], object]:
-    """Return a function that raises an exception in a thread at its next bytecode, or withdraws a pending one."""
+    """Return a function that raises an exception at a thread's next bytecode; None withdraws a pending exception."""
     import ctypes  # imported on use: almost no execution reaches its limit
 
     value = None if exception is None else ctypes.py_object(exception)

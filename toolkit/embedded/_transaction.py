@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import msgspec
 
 from toolkit._present.tables import Listing
-from toolkit._present.text import listed, short_addresses, visible
+from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.embedded._code import decode_group
 from toolkit.embedded._vm_status import SUCCESS
 from toolkit.errors import InputError
@@ -42,7 +42,7 @@ _HASH_SALT = hashlib.sha3_256(b"APTOS::Transaction").digest() + b"\x00"
 
 
 class TransactionKind(StrEnum):
-    """Kinds of committed transactions, with the texts of the REST API."""
+    """Kinds of committed transactions; the values are the names in the REST API."""
 
     GENESIS = "genesis_transaction"
     BLOCK_METADATA = "block_metadata_transaction"
@@ -57,7 +57,7 @@ class Transaction:
     Parameters
     ----------
     signed : SignedTransaction
-        The BCS form.
+        The transaction as it is encoded in BCS.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class Transaction:
 
 
 def encode_stored(executable: Executable) -> bytes:
-    """Return a payload as multisig accounts store it."""
+    """Return a payload in the encoding that multisig accounts store."""
     return encoded(MULTISIG_PAYLOAD, executable)
 
 
@@ -138,7 +138,7 @@ class LedgerEvent:
     Parameters
     ----------
     type : str
-        Its Move type, such as ``0xcafe::registry::Registered``.
+        Move type of the event, such as ``0xcafe::registry::Registered``.
     data : dict
         Fields by name, as Python values.
 
@@ -162,17 +162,17 @@ class LedgerChange:
     Parameters
     ----------
     kind : {"resource", "table item", "module"}
-        Kind of the state that was written.
+        Kind of state that was written or deleted.
     address : str
-        Address under which it is stored; for a table item, the handle of the table.
+        Address under which the state is stored; for a table item, the handle of the table.
     name : str
-        Type of the resource, name of the module, or types of key and item.
+        Type of the resource, name of the module, or key and item types of the table.
     key : object
-        Key of a table item; None for other kinds.
+        Key of the table item; None for other kinds.
     value : object
-        Value after the transaction, as Python values; None for a deletion and for the code of a module.
+        Value after the transaction, as Python values; None for a deletion or a module.
     deleted : bool
-        Whether it was deleted.
+        Whether the state was deleted.
 
     Examples
     --------
@@ -193,27 +193,27 @@ class LedgerChange:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CommittedTransaction:
-    """A committed transaction; each is one ledger version.
+    """A committed transaction; each transaction is one ledger version.
 
-    `Ledger.execute`, `Ledger.publish` and `Ledger.transaction` return one. ``toolkit.fetch_transactions`` reads
-    transactions from any node as typed frames.
+    `Ledger.execute`, `Ledger.publish` and `Ledger.transaction` return committed transactions. To read transactions
+    from any node as typed frames, use ``toolkit.fetch_transactions``.
 
     Parameters
     ----------
     version : int
         Ledger version.
     kind : TransactionKind
-        Compares equal to its text, such as ``"user_transaction"``.
+        Kind of transaction. Each kind equals its name in the REST API, such as ``"user_transaction"``.
     hash : str
-        0x and 64 hex digits.
+        Transaction hash: 0x and 64 hex digits.
     output : Output
         Status, charges, writes and events.
     timestamp_us : int
-        Ledger time, microseconds.
+        Ledger time in microseconds.
     request : Transaction, optional
-        The signed transaction; None for transactions that the ledger makes itself.
+        The signed transaction; None for a transaction that the ledger makes, such as block metadata.
     code : CodeSet, optional
-        The modules published at the version, which decode `events` and `changes`.
+        The modules published at the version, needed to decode `events` and `changes`.
 
     Examples
     --------
@@ -247,7 +247,7 @@ class CommittedTransaction:
 
     @property
     def gas_used(self) -> int:
-        """Gas units charged, from the gas model."""
+        """Gas units charged, according to the gas model."""
         return self.output.charges.total_charge_gas_units
 
     @property
@@ -280,7 +280,7 @@ class CommittedTransaction:
 
     def _decoded(self, type_text: str, data: bytes) -> Any:
         if self.code is None:
-            raise InputError("a transaction without the modules of its version cannot be decoded")
+            raise InputError("a transaction without `code`, the modules of its version, cannot be decoded")
         return decode_bcs(self.code.layout(type_text), data)
 
     def __repr__(self) -> str:
@@ -289,12 +289,12 @@ class CommittedTransaction:
         call = self.request.executable if self.request is not None else None
         what = f"published {listed(published, _MAX_NAMED)}" if published else getattr(call, "function", self.kind)
         how = "succeeded" if self.success else f"failed ({self.vm_status})"
-        text = f"<CommittedTransaction version {self.version}: {what}, {how}, {self.gas_used:,} gas units>"
+        text = f"<CommittedTransaction version {self.version}: {what}, {how}, {plural(self.gas_used, 'gas unit')}>"
         return visible(short_addresses(text), 300)
 
 
 class LedgerBlock(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A block: consecutive versions with one timestamp (microseconds).
+    """A block: consecutive versions with the same timestamp, in microseconds.
 
     Examples
     --------
@@ -315,9 +315,9 @@ class LedgerBlock(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 def placeholder_signature(
     digest: Callable[..., bytes], sender: str, sequence_number: int, *, others: Sequence[str], fee_payer: str | None
 ) -> TransactionSignature:
-    """Return placeholder signatures of a sender, secondary signers and a fee payer (canonical addresses).
+    """Return placeholder signatures for a sender, secondary signers and a fee payer (canonical addresses).
 
-    The embedded ledger has no keys, so its keys and signatures are hashes from `digest`.
+    The embedded ledger has no keys; keys and signatures are hashes from `digest`.
     """
 
     def sign(address: str) -> Ed25519Signature:

@@ -1,12 +1,12 @@
-"""Values of contracts: integers with a width; structs and vectors that are borrowed, copied, moved and dropped.
+"""Values in contract code: integers with a width, and structs and vectors that are borrowed, copied, moved and dropped.
 
-The integers of a contract are `U8` to `I256`, and an operation whose result does not fit aborts, as in Move. A number
-in the source has no width yet and is an `Integer`: with a typed operand, it takes the width of that operand, as Move
-infers it. Messages are recorded from a real node ("Addition overflow") or follow the source of its VM.
+The integers of a contract are `U8` to `I256`. As in Move, an operation fails if its result does not fit. A number in
+the source has no width yet and is an `Integer`; with a typed operand, it takes the operand's width, as Move infers it.
+Messages are recorded from a real node ("Addition overflow") or follow the source of its VM.
 
-Names in Python share a value; names in Move do not. A value that is stored, passed to another module or put into
-another value is therefore copied if its type has the ability copy, and otherwise moved: a moved value can no longer be
-used. A borrowed value belongs to a `Loan`, which states whether it may be changed, and notes that it was changed.
+In Python, two names can share a value; in Move, they cannot. A value that is stored, passed to another module or put
+into another value is therefore copied if its type has the ability copy, and otherwise moved. A moved value can no
+longer be used. A borrowed value belongs to a `Loan`, which records whether it may change and whether it has changed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Integer(int):
     bits: ClassVar[int] = 256
 
     def __new__(cls, value: Any = 0) -> Self:
-        """Cast a value, as ``value as u8`` does in Move; abort if it does not fit."""
+        """Cast a value, like ``value as u8`` in Move; fail if the value does not fit."""
         if isinstance(value, bool) or not isinstance(value, int):
             raise ContractError(f"only an integer can be cast to {cls.move_name}, got {value!r:.80}")
         if not cls.low <= value <= cls.high:
@@ -50,12 +50,12 @@ class Integer(int):
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Return a value as an integer of this type; a number without a width takes the width of the type.
+        """Return a value as an integer of this type; a number without a width takes the type's width.
 
         Raises
         ------
         ContractError
-            If the value is not an integer or has another width, which Move's compiler refuses.
+            If the value is not an integer or has another width, which Move's compiler would reject.
         VmError
             If a number without a width does not fit.
         """
@@ -107,14 +107,14 @@ def _named(value: int) -> str:
 
 
 def describe(value: Any) -> str:
-    """Return a value of a contract with its type, for a message."""
+    """Return a contract's value and its type as text, for a message."""
     if isinstance(value, Integer) and type(value) is not Integer:
         return f"{value.move_name} {int(value)}"
     return f"{type(value).__name__.lower() if isinstance(value, bool) else ''} {value!r:.80}".strip()
 
 
 def _quotient(left: int, right: int) -> int:
-    """Divide as Move does: towards zero. Python rounds down, which differs for negative numbers."""
+    """Divide and round towards zero, as Move does; Python rounds down, which differs for negative numbers."""
     left, right = int(left), int(right)
     if not right:
         raise VmError(_ARITHMETIC_ERROR, "Division by zero")
@@ -123,7 +123,7 @@ def _quotient(left: int, right: int) -> int:
 
 
 def _remainder(left: int, right: int) -> int:
-    """Return the remainder with the sign of the dividend, as Move does; Python's has the sign of the divisor."""
+    """Return the remainder with the sign of the dividend, as in Move; Python uses the sign of the divisor."""
     left, right = int(left), int(right)
     if not right:
         raise VmError(_ARITHMETIC_ERROR, "Integer remainder by zero")
@@ -151,7 +151,7 @@ _ARITHMETIC: tuple[tuple[str, Callable[[Any, Any], int], str], ...] = (
 
 
 def _arithmetic(cls: type[Integer], compute: Callable[[Any, Any], int], problem: str) -> tuple[Any, Any]:
-    """Return an operator and its reflection."""
+    """Return an operator and its reflected operator."""
     low, high, new = cls.low, cls.high, int.__new__
     # A number without a width is a u64 in Move, so a difference of two of them does not fall below 0.
     untyped_difference = cls is Integer and compute is int.__sub__
@@ -184,7 +184,7 @@ def _comparison(cls: type[Integer], compare: Callable[[Any, Any], bool]) -> Any:
 
 
 def _shift(cls: type[Integer], symbol: str) -> tuple[Any, Any]:
-    """Return a shift and its reflection."""
+    """Return a shift operator and its reflected operator."""
     bits, mask, new, is_left = cls.bits, cls.high, int.__new__, symbol == "<<"
 
     def operate(self: Any, other: Any) -> Any:
@@ -199,7 +199,9 @@ def _shift(cls: type[Integer], symbol: str) -> tuple[Any, Any]:
         return new(cls, int.__lshift__(self, amount) & mask if is_left else int.__rshift__(self, amount))
 
     def reflected(self: Any, other: Any) -> Any:
-        return operate(Integer(other), self) if cls is U8 else cls.of("a shift by a number that is not a u8")
+        if cls is U8:
+            return operate(Integer(other), self)
+        raise ContractError(f"a number can only be shifted by a u8, got {describe(self)}; cast it with u8(...)")
 
     return operate, reflected
 
@@ -207,7 +209,7 @@ def _shift(cls: type[Integer], symbol: str) -> tuple[Any, Any]:
 def _negation(cls: type[Integer]) -> Any:
     def operate(self: Any) -> Any:
         if not cls.low:
-            raise ContractError(f"{cls.move_name} has no negative values: -x")
+            raise ContractError(f"{cls.move_name} has no negative values, got -{int(self)}")
         if self == cls.low and cls is not Integer:
             raise VmError(_ARITHMETIC_ERROR, "Negation overflow")
         return int.__new__(cls, int.__neg__(self))
@@ -216,7 +218,7 @@ def _negation(cls: type[Integer]) -> Any:
 
 
 def _complete(cls: type[Integer]) -> None:
-    """Add the operators to an integer type; they are made once per type, because they run millions of times."""
+    """Add the operators to an integer type; they are created once per type, because they run millions of times."""
     for name, compute, problem in _ARITHMETIC:
         operate, reflected = _arithmetic(cls, compute, problem)
         setattr(cls, f"__{name}__", operate)
@@ -254,16 +256,16 @@ _OUT_OF_BOUNDS = AbortCode(0x20000, "The index into the vector is out of bounds"
 _INVALID_SLICE = AbortCode(0x20004, "The range in `slice` is invalid.", "EINVALID_SLICE_RANGE")
 
 undropped: ContextVar[dict[int, Any] | None] = ContextVar("undropped", default=None)
-"""Values of the running execution, by identity, that lack drop and have no owner yet; None outside an execution."""
+"""Values that lack drop and have no owner yet, by identity, in the running execution; None outside an execution."""
 
 
 class Loan:
-    """The loan of a borrowed resource or table item, which all values inside it share.
+    """The loan of a borrowed resource or table item, shared by all values inside it.
 
     Parameters
     ----------
     problem : str, optional
-        Why the value cannot be changed; empty if it can.
+        Why the value cannot be changed; empty if it can be changed.
     """
 
     __slots__ = ("changed", "problem")
@@ -273,7 +275,7 @@ class Loan:
         self.changed = False
 
     def end(self) -> None:
-        """Refuse changes from now on."""
+        """Disallow further changes."""
         self.problem = "its with block has ended, so the change would not be stored: change it inside the block"
 
 
@@ -282,12 +284,12 @@ COPIED = "this name holds a copy, as in Move: change the original in place, or w
 
 
 def change(value: Any, what: str) -> None:
-    """Note that a value is changed.
+    """Record that a value is changed.
 
     Raises
     ------
     ContractError
-        If its loan does not allow it.
+        If the value's loan does not allow changes.
     """
     loan: Loan | None = value.move_loan
     if loan is not None:
@@ -297,7 +299,7 @@ def change(value: Any, what: str) -> None:
 
 
 def lend(value: Any, loan: Loan | None) -> Any:
-    """Make a value and the values inside it part of a loan, or of no loan; return the value."""
+    """Assign a loan, or None, to a value and the values inside it; return the value."""
     if isinstance(value, Vector):
         value.move_loan = loan
         for element in value:
@@ -312,7 +314,7 @@ def lend(value: Any, loan: Loan | None) -> Any:
 
 
 class Value:
-    """Base of structs: their fields, loan and abilities."""
+    """Base class of structs, with fields, a loan and abilities."""
 
     __slots__ = ("__dict__", "__weakref__", "move_loan")
 
@@ -341,7 +343,7 @@ class Value:
 
 
 def _copied(value: Any) -> Any:
-    """Return a copy that belongs to no loan."""
+    """Return a copy without a loan."""
     if isinstance(value, Vector):
         return Vector(map(_copied, value), value.kind)
     if not isinstance(value, Value):
@@ -353,12 +355,12 @@ def _copied(value: Any) -> Any:
 
 
 def own(value: Any) -> Any:
-    """Return a value for its new owner: a copy, or the moved value.
+    """Return a value for a new owner: a copy, or the moved value.
 
     Raises
     ------
     ContractError
-        If it was moved before, or if it lacks the ability copy and is part of another value.
+        If the value has already been moved, or lacks the ability copy and is part of a borrowed value.
     """
     if isinstance(value, Vector):
         return Vector([own(element) for element in value], value.kind)
@@ -380,7 +382,7 @@ def own(value: Any) -> Any:
 
 
 def created(value: Any) -> Any:
-    """Note a new value of a contract, which must be stored or unpacked if it lacks drop; return it."""
+    """Record a new value and return it; a value that lacks drop must be stored, moved or unpacked later."""
     if isinstance(value, Value) and "drop" not in value.move_abilities:
         alive = undropped.get()
         if alive is not None:
@@ -392,7 +394,7 @@ def created(value: Any) -> Any:
 
 
 def consumed(value: Any) -> None:
-    """Note that a value was stored, moved or unpacked."""
+    """Record that a value was stored, moved or unpacked."""
     alive = undropped.get()
     if alive is not None:
         alive.pop(id(value), None)
@@ -404,13 +406,13 @@ def out_of_bounds() -> VmError:
 
 
 class Vector(list[Any]):
-    """A vector: a list whose elements have one type, and which fails as a vector does in Move.
+    """A vector: a list whose elements all have one type, and whose operations fail as in Move.
 
     Parameters
     ----------
     elements : iterable
     kind : MoveType, optional
-        Type of the elements; None if it is not known yet, as for ``[]``.
+        Type of the elements; None if the type is not known yet, as for ``[]``.
     """
 
     __slots__ = ("kind", "move_loan")
@@ -424,7 +426,7 @@ class Vector(list[Any]):
         change(self, "this vector")
 
     def _own(self, value: Any) -> Any:
-        """Return a value as an element."""
+        """Return a value that is ready to be an element: checked, copied or moved, and part of the vector's loan."""
         taken = self.kind.take(value) if self.kind is not None and self.kind.take is not None else own(value)
         return taken if self.move_loan is None else lend(taken, self.move_loan)
 
@@ -433,7 +435,7 @@ class Vector(list[Any]):
             raise ContractError("an element lacks the ability drop: remove it with pop and store it")
 
     def _release(self, value: Any) -> Any:
-        """Return an element that was removed and now belongs to the contract."""
+        """Return an element that was removed from the vector and now belongs to the contract."""
         return created(value if self.move_loan is None else lend(value, None))
 
     def __getitem__(self, index: Any) -> Any:
@@ -509,7 +511,7 @@ class Vector(list[Any]):
         list.reverse(self)
 
     def copy(self) -> Vector:
-        """Return a copy that can be changed."""
+        """Return a mutable copy."""
         return Vector(map(_shared, self), self.kind)
 
     __copy__ = copy
@@ -538,21 +540,21 @@ class Vector(list[Any]):
 
 
 def _shared(value: Any) -> Any:
-    """Return a copy of an element that stays where it is.
+    """Return a copy of an element, which remains in its vector.
 
     Raises
     ------
     ContractError
-        If it lacks the ability copy.
+        If the element lacks the ability copy.
     """
     return value.__copy__() if isinstance(value, Value | Vector) else value
 
 
 def named_copy(value: Any) -> Any:
-    """Return the value for a name to which a part of another value is assigned: a copy if possible, or a reference.
+    """Return the value for a name to which a part of another value is assigned: a copy if possible, else a reference.
 
     The copy is read-only. In Move, the copy could be changed; in plain Python, the same line would change the
-    original. Refusing the change is better than losing it silently.
+    original. An error is better than a change that is silently lost.
     """
     if isinstance(value, Vector) and all(not isinstance(e, Value) or "copy" in e.move_abilities for e in value):
         return lend(_copied(value), Loan(COPIED))

@@ -1,6 +1,7 @@
 """VM status of failed executions: Move aborts and VM errors, with the texts that nodes use.
 
-The exceptions are internal to the embedded ledger; callers see a failed transaction, an error body or an `InputError`.
+The exceptions are internal to the embedded ledger. Callers see a failed transaction, an error response, or an
+`InputError`.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ class AbortCode:
     Parameters
     ----------
     code : int
-        u64: category in bits 16 to 23, reason in the low 16 bits.
+        A u64 with the category in bits 16 to 23 and the reason in the low 16 bits.
     description : str
         One sentence, which becomes part of the VM status.
     name : str, optional
-        Name of the constant, which is set automatically for class attributes of a module.
+        Name of the constant; set automatically for class attributes of a module.
 
     Raises
     ------
@@ -70,7 +71,7 @@ class AbortCode:
                 'contract, such as E_EMPTY = invalid_state(1, "Nothing is left")'
             )
         if not 0 <= self.code < 1 << 64:
-            raise InputError(f"abort code must be a u64, 0 to 2^64 - 1, got {self.code}")
+            raise InputError(f"abort code must be a u64, from 0 to 2^64 - 1, got {self.code}")
         self.code = int(self.code)  # numbers of contracts have a width
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -80,12 +81,12 @@ class AbortCode:
 def _canonical(category: int, reason: Any, description: str) -> AbortCode:
     """Return ``std::error::canonical(category, reason)``.
 
-    Move adds a reason above 16 bits to the category, so that ``invalid_argument(0x10000)`` is an ``out_of_range``.
+    In Move, a reason of more than 16 bits changes the category: ``invalid_argument(0x10000)`` is an ``out_of_range``.
     """
     if isinstance(reason, bool) or not isinstance(reason, int) or not 0 <= reason <= _MAX_REASON:
         raise InputError(
             f"the reason of an abort code must be an int from 0 to {_MAX_REASON} (16 bits), got {reason!r:.80}; "
-            "a larger one would change the category"
+            "a larger reason would change the category"
         )
     return AbortCode((category << 16) + reason, description)
 
@@ -191,9 +192,9 @@ class VmError(Exception):
     message : str, optional
         Message of the VM.
     location : str, optional
-        ``0x1::module::function`` in which execution failed.
+        Function in which execution failed, such as ``0x1::coin::transfer``.
     sub_status : int, optional
-        Which check failed, for example 1 for an index and 2 for an empty vector.
+        Number of the check that failed, for example 1 for an index out of bounds and 2 for an empty vector.
     """
 
     def __init__(self, status: str, message: str = "", *, location: str = "", sub_status: int = 0) -> None:
@@ -205,12 +206,12 @@ class VmError(Exception):
 
     @property
     def vm_error_code(self) -> int:
-        """Number of the VM status; 0 if the number does not appear in responses."""
+        """Number of the VM status, or 0 if responses do not contain the number."""
         return VM_STATUS_CODES.get(self.status, 0)
 
     @property
     def vm_status(self) -> str:
-        """Text of a transaction's ``vm_status``."""
+        """The text for ``vm_status`` in a transaction."""
         if self.status == "OUT_OF_GAS":
             return "Out of gas"
         if self.status in _EXECUTION_FAILURES:
@@ -224,7 +225,7 @@ class VmError(Exception):
 
     @property
     def view_message(self) -> str:
-        """Text of a view's error body: the VM's message, or the status and where it occurred."""
+        """The message in the error response of a view: the VM's message, or the status and its location."""
         if self.message:
             return self.message
         status = f"{self.status} with sub status {self.sub_status}" if self.sub_status else self.status
@@ -237,7 +238,7 @@ class VmError(Exception):
 
     @property
     def execution_status(self) -> bytes:
-        """BCS of the transaction's ``ExecutionStatus``; function and code offset are 0."""
+        """The transaction's ``ExecutionStatus`` in BCS; the function index and the code offset are 0."""
         writer = Writer()
         if self.status == "OUT_OF_GAS":
             writer.uleb128(_OUT_OF_GAS)
@@ -260,9 +261,9 @@ class MoveAbort(VmError):  # noqa: N818 - the name in Move
     Parameters
     ----------
     module : str
-        Module that aborted, such as ``0x1::coin``, as the REST API prints it; empty for a script.
+        Module that aborted, as the REST API prints it, such as ``0x1::coin``; empty for a script.
     code : AbortCode
-        The code, with its name and description if they are known.
+        Abort code, with its name and description if they are known.
     """
 
     def __init__(self, module: str, code: AbortCode) -> None:
@@ -275,12 +276,12 @@ class MoveAbort(VmError):  # noqa: N818 - the name in Move
 
     @property
     def vm_status(self) -> str:
-        """Text of a transaction's ``vm_status``, and of a view's error."""
+        """The text for ``vm_status`` in a transaction, and for the error of a view."""
         return self._text
 
     @property
     def execution_status(self) -> bytes:
-        """BCS of the transaction's ``ExecutionStatus``, with the name of the abort code if it has one."""
+        """The transaction's ``ExecutionStatus`` in BCS, with the name of the abort code if it has a name."""
         writer = Writer()
         writer.uleb128(_MOVE_ABORT)
         _write_location(writer, self.module)
@@ -314,7 +315,7 @@ def failure_sentence(vm_status: str) -> str:
 
 
 def _write_location(writer: Writer, module: str) -> None:
-    """Append the location of a failure: a module, or a script if the text is empty."""
+    """Append the location of a failure: a module, or a script if `module` is empty."""
     writer.uleb128(0 if module else 1)
     if module:
         at = ModuleId.parse(module)

@@ -215,7 +215,7 @@ def test_move_from_deletes_the_resource_and_remove_the_item(ledger):
 def test_type_arguments_reach_the_contract(ledger):
     """A generic view sees its type argument, and needs exactly as many as it declares."""
     assert ledger.view("0xca11::shapes::name_of", [], ["vector<u8>"])[0] == ["vector<u8>"]
-    with pytest.raises(InputError, match="expected 1 type arguments, got 0"):
+    with pytest.raises(InputError, match="expected 1 type argument, got 0"):
         ledger.view("0xca11::shapes::name_of")
 
 

@@ -182,7 +182,7 @@ CHANGES = {
         "box.table.add(1, 1)\nwith box.table.borrow_mut(1) as item:\n    box.table.add(2, item)",
         "an item of this table is already borrowed mutably",
     ),
-    "a value without drop is dropped": ("Lab.Ticket(price=3)", "Ticket lacks the ability drop"),
+    "a value without drop is dropped": ("Lab.Ticket(price=3)", "a Ticket was not used, but it lacks the ability drop"),
     "a value without drop is taken apart": ("(box.n,) = Lab.Ticket(price=3).unpack()", {0: 3}),
     "a value without drop is stored": ("box.ticket = Lab.Ticket(price=3)", {0: 5}),
     "a value without drop is overwritten": (
@@ -306,7 +306,7 @@ REFUSED = {
     "a negative index": (view(", v: vector[u64]) -> u64", "return v[-1]"), "write v[len(v) - 1]"),
     "borrow_mut without with": (
         "@entry\ndef f(self, account: signer) -> None:\n    self.borrow_mut(Lab.Box, account)",
-        "write: with self.borrow_mut(Lab.Box, account) as value:",
+        "needs a with block: with self.borrow_mut(Lab.Box, account) as value:",
     ),
     "reflection": (view(") -> u64", "return self.borrow(Lab.Box, '0x1').__class__"), "Move has no reflection"),
     "a function of the file": (view(") -> u64", "return define(1)"), "define is not defined"),

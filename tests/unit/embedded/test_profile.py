@@ -251,10 +251,10 @@ def test_a_profile_is_shown_by_function(ledger):
     ("call", "options", "message"),
     [
         (sell(1), {}, "pass sender="),
-        (sell(1), {"sender": "0xb0b", "version": 1}, "version is for view functions"),
+        (sell(1), {"sender": "0xb0b", "version": 1}, "version applies to view functions only"),
         (toolkit.ViewFunction("0x5407::shop::total", [1]), {"sender": "0xb0b"}, "has no sender"),
         (toolkit.ViewFunction("0x5407::shop::sell", [[]]), {}, "is not a view function"),
-        (toolkit.ViewFunction("0x5407::shop::total"), {}, "expected 1 arguments"),
+        (toolkit.ViewFunction("0x5407::shop::total"), {}, "expected 1 argument"),
         (sell(1), {"sender": "0x1234"}, r"ledger\.fund\('0x1234'\)"),
     ],
 )

@@ -193,7 +193,7 @@ def test_contracts_of_a_user_are_needed_again(tmp_path):
         Ledger.load(file)
     with pytest.raises(InputError, match=r"are missing: 0xc0de::counter \(revision 2\); pass"):
         Ledger.load(file, contracts=[Counter])
-    with pytest.raises(InputError, match=r"contracts must be classes such as .*; got 5"):
+    with pytest.raises(InputError, match=r"contracts must be Module classes, .*; got 5"):
         Ledger.load(file, contracts=[5])
     with pytest.raises(InputError, match=r"contracts must be a list of classes, got <class .*: write contracts="):
         Ledger.load(file, contracts=Faster)
@@ -506,7 +506,7 @@ def test_a_damaged_file_is_replaced(cache, builds, caplog, damage):
         assert Ledger.with_history(versions=200, cache=True).digest() == expected
     assert len(caplog.messages) == 1
     assert str(file) in caplog.text
-    assert "built again" in caplog.text
+    assert "being rebuilt" in caplog.text
     if damage != "folder":
         assert file.read_bytes() == data
         Ledger.with_history(versions=200, cache=True)

@@ -44,13 +44,13 @@ MEMBERS = {
         "Shop.pay: parameter amount has a default value, which Move does not support: callers pass every argument (line 5)"
     ),
     "def pay(self, amount: u64, account: signer) -> None: ...": (
-        "Shop.pay: signer parameters must come before the others: move account in front of amount (line 5)"
+        "Shop.pay: signer parameters must come before the others: move account before amount (line 5)"
     ),
     "def pay(account: signer) -> None: ...": (
         "Shop.pay: the first parameter must be self, without an annotation (line 5)"
     ),
     "def pay(self, account: signer) -> u64: ...": (
-        "Shop.pay: an entry function returns nothing: write -> None, and return the value from a view function (line 5)"
+        "Shop.pay: an entry function must not return a value: write -> None, and return the value from a view (line 5)"
     ),
 }
 
@@ -71,14 +71,14 @@ def test_other_mistakes_in_a_class_are_errors_with_their_line():
             "fractions (line 5)"
         ),
         "class Shop(Module, address='0x5407'):\n    @view\n    def price(self):\n        return 3": (
-            "Shop.price: a view function returns a value: write its type, such as -> u64 (line 5)"
+            "Shop.price: a view function must return a value: write its type, such as -> u64 (line 5)"
         ),
         "class Shop(Module, address='0x5407'):\n    def __init__(self):\n        self.kept = 3": (
             "Shop.__init__: a contract has no state of its own: write init_module(self, account: signer) and store a "
             "Resource with self.move_to (line 4)"
         ),
         "class Shop(Module, address='0x5407'):\n    def init_module(self) -> None: ...": (
-            "Shop.init_module: it takes the signer of the publishing account: "
+            "Shop.init_module: init_module takes one signer: write "
             "def init_module(self, account: signer) -> None (line 4)"
         ),
         "class Shop(Module, address='0x5407'):\n    @view\n    def blocks(self) -> u64:\n        return 3": (
@@ -90,7 +90,7 @@ def test_other_mistakes_in_a_class_are_errors_with_their_line():
             "(line 4)"
         ),
         "class Shop(Module):\n    pass": (
-            "class Shop(Module): pass the address of the module: class Shop(Module, address='0xcafe') (line 3)"
+            "class Shop(Module) has no address: write class Shop(Module, address='0xcafe') (line 3)"
         ),
         "class Shop(Module, adress='0x5407'):\n    pass": (
             "class Shop(Module): adress is not an option of a contract; the options are address, name, revision, code_bytes, uses and friends (line 3)"
@@ -134,7 +134,7 @@ IN_A_CLASS = {
     "class B(Resource):\n    x: u64\n@view\ndef f(self, x: Option[W.B]) -> u64: ...": (
         "W.f, parameter x: a caller of a view cannot pass the resource B"
     ),
-    "@view\ndef f(self, a: signer) -> u64: ...": "W.f: a view is called without a signer: write a: address (line 5)",
+    "@view\ndef f(self, a: signer) -> u64: ...": "W.f: a view function cannot take a signer: write a: address (line 5)",
     "@view\ndef f(self) -> vector[Option[signer]]: ...": "W.f, returned value: a view cannot return a signer",
     "@view\ndef f(self) -> tuple[u64, vector[Table[u64, u64]]]: ...": "W.f, returned value: a view cannot return a table",
     "class B(Resource):\n    x: vector[signer]": (
@@ -209,9 +209,9 @@ def test_a_refused_upgrade_shows_both_signatures():
     head = "class W(Module, address='0x5407'):\n    "
     ledger.publish(define(head + "@view\n    def f(self) -> u64: ...")["W"])
     for body, message in {
-        "@view\n    def f(self) -> String: ...": "different signature: published: public view f(): u64; now: public view f(): String. Keep it",
+        "@view\n    def f(self) -> String: ...": "different signature (published: public view f(): u64; now: public view f(): String). Its callers",
         "@public\n    def f(self) -> u64: ...": "published: public view f(): u64; now: public f(): u64",
-        "...": "function f is missing. Keep it as published, because its callers rely on it",
+        "...": "function f is missing. Its callers rely on it: keep it as published",
     }.items():
         with pytest.raises(InputError) as caught:
             ledger.publish(define(head + body)["W"])
@@ -224,7 +224,7 @@ def test_a_simulation_is_not_executed():
     account = toolkit.connect(ledger).contract("0x1::aptos_account")
     simulation = account.transfer("0xb0b", 5, sender="0xa11ce")
     for take in (ledger.execute, ledger.profile):
-        with pytest.raises(InputError, match=r"expected an EntryFunction, .*: pass simulation\.request"):
+        with pytest.raises(InputError, match=r"expected an EntryFunction, .*; pass its request, simulation\.request"):
             take(simulation)
         with pytest.raises(InputError, match=r"ledger\.commit takes a function and its arguments"):
             take("0x1::coin::balance")

@@ -119,9 +119,7 @@ def test_an_upgraded_contract_can_be_loaded_with_its_class(notebook, tmp_path, c
         assert loaded.digest() == ledger.digest()
         assert loaded.view("0xc0de::counter::value")[0] == [5]
         assert loaded.view("0xc0de::counter::value", version=done.version)[0] == [3]
-    with pytest.raises(
-        InputError, match=r"such as Vault, not the contract object vault; got <Contract 0xc0de::counter"
-    ):
+    with pytest.raises(InputError, match=r"such as Vault in contracts=\[Vault\]; got <Contract 0xc0de::counter"):
         Ledger.load(file, contracts=[notebook["counter"]])
     capsys.readouterr()
 
