@@ -52,9 +52,9 @@ _FRAMEWORK_NAMES = {
 
 
 def known_names(node: Reads) -> dict[str, str]:
-    """Return names of addresses by canonical address: of the framework, and of the accounts of an embedded ledger.
+    """Return the names of framework addresses and of an embedded ledger's accounts, by canonical address.
 
-    Sends no request.
+    No request is sent.
     """
     names = {parse_address(address): name for address, name in _FRAMEWORK_NAMES.items()}
     ledger = served_ledger(node.url)
@@ -63,11 +63,11 @@ def known_names(node: Reads) -> dict[str, str]:
 
 
 class AccountKind(StrEnum):
-    """What an address is, by the resources that it has."""
+    """The kind of an address, judged by its resources."""
 
     ACCOUNT = "account"
     RESOURCE_ACCOUNT = "resource account"
-    """An account without a key, which only its contract can act for."""
+    """An account without a key: only its contract can act for it."""
     MULTISIG_ACCOUNT = "multisig account"
     OBJECT = "object"
     FUNGIBLE_ASSET = "fungible asset"
@@ -258,7 +258,7 @@ _MAX_EXACT_DECIMALS = 18
 
 
 def _there(part: Sequence[Any] | NodeError) -> Sequence[Any]:
-    """Return a part of an account; raise the refusal if the node does not offer it."""
+    """Return a part of an account; raise the node's error if the node does not offer it."""
     if isinstance(part, NodeError):
         raise part.with_traceback(None)
     return part
@@ -350,7 +350,7 @@ def declared_types(
         if table.handle == wanted:
             return key_type or table.key_type, value_type or table.value_type
     has = [f"{table.handle} ({short_addresses(kind)}, {table.field})" for kind, table in tables]
-    holds = f"its resources hold {listed(has, _MAX_NAMED)}" if has else "its resources hold no table"
+    holds = f"its resources hold {listed(has, _MAX_NAMED)}" if has else "its resources contain no tables"
     raise InputError(
         f"no resource of {wire_address(parse_address(owner))} declares table {wanted} at version {version}: {holds}; "
         "pass another owner=, or key_type= and value_type="
@@ -366,7 +366,7 @@ def _canonical(kind: str) -> str:
 
 
 def _part(read: Callable[[], Any]) -> Any:
-    """Return what was read, or the refusal of a node that does not offer it."""
+    """Return what was read, or the error of a node that does not offer it."""
     try:
         return read()
     except (Forbidden, NotFound) as error:
@@ -558,7 +558,7 @@ def _paired(node: Reads, coin: str, version: int, notes: list[str]) -> list[str]
             return []
         case str(address) | {"vec": [str(address) | {"inner": str(address)}]}:
             return [parse_address(address)]
-    notes.append(f"whether a fungible asset is paired with {coin}: {visible(found, 600)}")
+    notes.append(f"cannot tell whether a fungible asset is paired with {coin}: {visible(found, 600)}")
     return []
 
 

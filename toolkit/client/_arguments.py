@@ -45,7 +45,7 @@ _MAX_LISTED = 20
 
 
 def check_encoding(encoding: object) -> None:
-    """Raise InputError unless it is an encoding."""
+    """Raise InputError unless the value is an encoding."""
     if not isinstance(encoding, str) or encoding not in {"json", "bcs"}:
         raise InputError(f"encoding must be 'json' or 'bcs', got {encoding!r:.80}")
 
@@ -66,7 +66,7 @@ def check_limit(name: str, value: Any, maximum: float, unit: str) -> float:
 
 
 def check_texts(**given: object) -> None:
-    """Raise InputError unless all are text or None; the message does not show the value, which may be a secret."""
+    """Raise InputError unless all values are text or None; the message does not show them, as they may be secret."""
     for name, value in given.items():
         if value is not None and not isinstance(value, str):
             raise InputError(f"{name} must be a str, got {type(value).__name__}")
@@ -112,7 +112,7 @@ def named_calls(calls: Any) -> dict[str, ViewFunction]:
 
 
 def _with_arguments(call: ViewFunction) -> str:
-    """Return a call as people write it; a long argument is cut."""
+    """Return a call as a user would write it; long arguments are truncated."""
     types = f"<{', '.join(call.type_arguments)}>" if call.type_arguments else ""
     texts = [one if isinstance(one, str) else json.dumps(one, default=shorten) for one in call.arguments]
     return f"{wire_function(call.function)}{types}({', '.join(visible(text, _MAX_ARGUMENT) for text in texts)})"
@@ -161,7 +161,7 @@ def listed_requests(requests: Any) -> list[SimulationRequest]:
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """Why a call does not fit the code of a version; `absent` is the module if that is why."""
+    """Why a call does not fit the code at a version; `absent` is the module if it does not exist."""
 
     text: str
     absent: ModuleId | None = None
@@ -176,14 +176,14 @@ def readable(versions: Sequence[int], *, oldest: int, head: int) -> Sequence[int
 
 
 def check_calls(node: Reads, calls: Mapping[str, ViewFunction], versions: Sequence[int]) -> None:
-    """Raise one InputError for all calls that fit the code at none of some sorted versions."""
+    """Raise one InputError that lists the calls that fit the code at none of the sorted versions."""
     found = {name: problem for name, call in calls.items() if (problem := call_problem(node, call, versions))}
     if found:
         raise InputError(next(iter(found.values())) if len(calls) == 1 else problem_list(found, len(calls)))
 
 
 def problem_list(problems: Mapping[str, str], of: int) -> str:
-    """Return the message about calls that cannot be made, one line for each."""
+    """Return the message that lists calls that cannot be made, one per line."""
     lines = [f"call {name!r}: {text}" for name, text in problems.items()]
     return "\n".join([f"{len(problems)} of {of} calls cannot be made:", *lines])
 
@@ -268,7 +268,7 @@ def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], v
 
 
 def entry_function(node: Reads, call: EntryFunction, abis: AbisAt) -> FunctionAbi | None:
-    """Return the ABI of an entry function, None if the node does not offer it; raise InputError if there is none."""
+    """Return the ABI of an entry function, None if the node does not offer it; raise InputError if it does not exist."""
     found = function_of(call, abis)
     if isinstance(found, _Problem):
         raise InputError(f"{_described(node, found, abis.version)} (by the code at version {abis.version})")
@@ -276,7 +276,7 @@ def entry_function(node: Reads, call: EntryFunction, abis: AbisAt) -> FunctionAb
 
 
 def explained(node: Reads, call: ViewFunction, ledger_version: int | None, error: InvalidRequest) -> InvalidRequest:
-    """Return the error of a view; if its function does not exist, with the functions or modules that do."""
+    """Return the error of a view; if the function does not exist, the message lists those that do."""
     version = error.ledger.version if ledger_version is None and error.ledger else ledger_version
     text = None
     if version is not None and error.vm_error_code is None:
@@ -292,7 +292,7 @@ def missing_function(node: Reads, call: ViewFunction | EntryFunction, abis: Abis
 
 
 def _described(node: Reads, problem: _Problem, version: int) -> str:
-    """Return the text of a problem; if a module is absent, with the modules that its account has."""
+    """Return the text of a problem; if a module is absent, the text lists the modules of its account."""
     absent = problem.absent
     return problem.text + ("" if absent is None else similar_modules(node, absent.address, absent.name, version))
 
@@ -399,7 +399,7 @@ def _code_changes(node: Reads, module: ModuleId, versions: Sequence[int]) -> lis
 
 
 def _view(place: str, call: Any) -> ViewFunction:
-    """Return a view call; a text is the function of a call without arguments."""
+    """Return a view call; a string names a function that is called without arguments."""
     if isinstance(call, str):
         try:
             return ViewFunction(call)

@@ -153,7 +153,7 @@ def key(
     content_type : str, optional
         Media type of a body of bytes.
     build : str, optional
-        The node's build, for answers with gas, which depend on it.
+        The node's build, for responses that report gas, which depends on the build.
     accept : str, optional
         Media type that the request accepts.
     owner : str, optional
@@ -179,7 +179,7 @@ def key(
 
 @lru_cache(maxsize=256)
 def _canonical_rest(request: tuple[str | None, ...], kind: str | None, body: bytes) -> str:
-    """Return what is canonical at all versions of a request; a sweep sends one body at many versions."""
+    """Return the canonical parts of a request that are the same at all versions: a sweep sends one body many times."""
     is_json = kind is not None and kind.partition(";")[0].strip().lower() == "application/json"
     return _canonical([*request, not is_json, json.loads(body) if is_json else body.hex()])[1:]
 
@@ -245,7 +245,8 @@ def _named_place(cache: object) -> Path:
 class AnswerCache:
     """Responses by `key`, on disk or in memory. Threads may share an object, and processes may share a file.
 
-    Stores answers with status 200, and answers with status 404 that report a missing table item, resource or module.
+    Stores responses with status 200, and responses with status 404 that report a missing table item, resource or
+    module.
     They must have the ledger headers, which a captive portal's page lacks, and their head must have reached the version
     that is read, which a lagging backend's has not. The caller decides which reads are pinned; a page of transactions
     that reaches the head, for example, is not. A damaged entry is a miss. A damaged file is renamed to ``.damaged`` and
@@ -284,7 +285,7 @@ class AnswerCache:
         _open_caches.add(self)
 
     def __del__(self) -> None:
-        """Write pending answers when the object is freed; at exit of the interpreter `_close_all` does."""
+        """Write pending responses when the object is freed; at interpreter exit, `_close_all` writes them."""
         self.close()
 
     def get(self, key: bytes) -> CachedAnswer | None:
@@ -409,7 +410,7 @@ class AnswerCache:
         return None
 
     def _set_aside(self, error: Exception) -> bool:
-        """Rename a damaged file, in place of one that was renamed earlier; return whether a new one can be created."""
+        """Rename a damaged file, replacing one that was renamed earlier; return whether a new file can be created."""
         if self._path is None:
             return True
         aside = self._path.with_name(f"{self._path.name}.damaged")
@@ -457,7 +458,7 @@ _open_caches: weakref.WeakSet[AnswerCache] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Write pending answers before the interpreter exits."""
+    """Write pending responses before the interpreter exits."""
     for one in list(_open_caches):
         one.close()
 

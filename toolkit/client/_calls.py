@@ -641,7 +641,7 @@ _OBJECT = "0x1::object::Object"
 
 
 def fit_bcs(layouts: Sequence[Layout] | None) -> bool:
-    """Return whether values can be sent in BCS: every part of every type is known."""
+    """Return whether values can be sent in BCS, that is, whether every part of every type is known."""
     return layouts is not None and all(map(is_closed, layouts))
 
 
@@ -713,7 +713,7 @@ Types = TypeVar("Types")
 
 @dataclass(frozen=True, slots=True)
 class _Form(Generic[Types]):
-    """What a call is at all versions with the same modules: its request without the version, and its types."""
+    """A call at all versions that have the same modules: its request without the version, and its types."""
 
     request: Request
     answers_bcs: bool

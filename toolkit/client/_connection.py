@@ -363,7 +363,7 @@ class Connection:
         )
 
     def _send(self, request: http.Request, asked: str) -> http.Answer:
-        """Send a request at its turn, and again as the retry policy says; return the last answer, even an error.
+        """Send a request at its turn, and retry it by the retry policy; return the last response, even an error.
 
         Raises
         ------
@@ -431,7 +431,7 @@ class Connection:
 
 
 def _without_frames(error: _Error) -> _Error:
-    """Return an error without its traceback and its causes' tracebacks: their frames hold whole answers."""
+    """Return an error without its traceback and its causes' tracebacks: their frames hold whole responses."""
     cause: BaseException | None = error
     while cause is not None:
         cause.__traceback__ = None

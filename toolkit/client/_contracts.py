@@ -377,7 +377,7 @@ class ContractEntry(ContractFunction):
         NotAtPast
             If the contract is pinned to a version: a node simulates at its head only.
         NodeError, NodeUnreachable
-            As `Node.simulate` does.
+            In the same cases as `Node.simulate`.
         """
         contract = self._contract
         request = self.request(*arguments, sender=sender, type_arguments=type_arguments, **options)

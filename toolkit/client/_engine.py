@@ -750,7 +750,7 @@ class _Driver:
         transfers.close()
 
     def _step(self, transfers: Transfers[_Job]) -> None:
-        """Do one round of work. A separate method, so that no local refers to a run while the thread waits."""
+        """Do one round of work; a separate method, so that no local variable refers to a run while the thread waits."""
         self._execute_commands(transfers)
         self._balance(transfers)
         for job, outcome in transfers.wait(self._start_due(transfers)):
@@ -777,7 +777,7 @@ class _Driver:
             run.waiting.extend(command)
 
     def _balance(self, transfers: Transfers[_Job]) -> None:
-        """Limit the bytes of answers in memory: above the budget, requests are cancelled and put back."""
+        """Limit the bytes of responses in memory: above the limit, requests are cancelled and sent again later."""
         self._full = True  # from here on, callers that take answers wake this thread
         transfers.room = http.MAX_BYTES_IN_FLIGHT - sum(run.held for run in self._runs)
         self._full = transfers.received > transfers.room

@@ -58,7 +58,7 @@ _MAX_REASON = 400
 
 
 def checked_node(node: _Node) -> _Node:
-    """Return a node, or the node of a store; raise InputError for anything else, with what to do for a snapshot."""
+    """Return a node, or the node of a store; raise InputError for anything else, such as a snapshot."""
     if isinstance(node, Reads):
         return node
     if isinstance(node, TransactionStore):
@@ -94,7 +94,7 @@ def resolved_plan(node: Reads, versions: Versions | None, *, state: bool = True)
 
 
 class _Sweep:
-    """Many reads of one node at the versions of a plan: sent at once, each failure an outcome, all of one ledger.
+    """Many reads of one ledger at the versions of a plan, sent at once; a read that fails has its error as outcome.
 
     Attributes
     ----------
@@ -750,7 +750,7 @@ def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
 def _declared(
     records: Sequence[ViewRecord], ready: Mapping[str, PreparedView], version: int
 ) -> dict[str | None, tuple[Layout, ...]]:
-    """Return the known layouts, at a version, of the calls without any answer."""
+    """Return the layouts, as far as they are known at a version, of the calls that have no response at all."""
     answered = {record.call for record in records if record.values is not None}
     found: dict[str | None, tuple[Layout, ...]] = {}
     for name, call in ready.items():
@@ -761,7 +761,7 @@ def _declared(
 
 
 def _pages(sweep: _Sweep) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Failure]]]:
-    """Read the committed transactions of a plan; yield the rows of each answer, and why any are missing."""
+    """Read the committed transactions of a plan; yield the rows of each response, and why any are missing."""
     wanted = sorted(set(sweep.versions))
     sweep.count = len(wanted)
     sweep.anchored(len(wanted))
@@ -834,7 +834,7 @@ def block_times(node: Reads, versions: Sequence[int], *, show: bool) -> dict[int
 
 
 def _warn_of_failures(errors: Sequence[ToolkitError], count: int, what: str) -> None:
-    """Warn if all of some reads failed, with the most common error, or if a response does not fit its type."""
+    """Warn if all reads failed, with the most common error, or if a response does not fit its type."""
     if not errors:
         return
     if count == 1:

@@ -488,12 +488,12 @@ class Answer:
         return "html" in kind or ("bcs" not in kind and "octet" not in kind and self.body.lstrip()[:1] == b"<")
 
     def header(self, wanted: str) -> str:
-        """Return a header by its lower-case name; empty without it."""
+        """Return a header by its lower-case name; an empty string if it is missing."""
         return next((value for name, value in self.headers.items() if name.lower() == wanted), "")
 
     @property
     def content_type(self) -> str:
-        """The content type; empty without one."""
+        """The content type; an empty string if it is missing."""
         return self.header("content-type")
 
     @property
@@ -885,7 +885,7 @@ def is_outage(error: Exception) -> bool:
 
 
 class Outages(Generic[K]):
-    """Remembers what failed, by key, so that not every call that depends on it waits for its retries.
+    """Remembers failures by key, so that calls that depend on the same key do not all wait for its retries.
 
     Parameters
     ----------

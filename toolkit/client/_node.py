@@ -810,7 +810,7 @@ def connect(
     Raises
     ------
     InputError
-        If `target` is neither a network name, a valid URL nor a ledger, or an option is invalid.
+        If `target` is not a network name, a valid URL or a ledger, or an option is invalid.
 
     Warns
     -----

@@ -163,12 +163,12 @@ def renamed(asked: str, error: _Refusal) -> _Refusal:
 
 
 def extended(error: _Refusal, advice: str) -> _Refusal:
-    """Return an error whose text ends with what to do."""
+    """Return an error whose message ends with advice on what to do."""
     return _again(error, f"{error} ({advice})")
 
 
 def _again(error: _Refusal, text: str) -> _Refusal:
-    """Return a copy of a refusal with another message."""
+    """Return a copy of an error with a different message."""
     again = copy(error)
     errors.ToolkitError.__init__(again, text)  # which also bounds the message
     return again

@@ -17,7 +17,7 @@ ProgressHook = Callable[[str, int, int], object]
 
 
 class Progress:
-    """A progress bar whose end may move while it runs."""
+    """A progress bar whose total may change while it runs."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
@@ -36,7 +36,7 @@ class Progress:
         bar.refresh()
 
     def advance(self, done: int, *, failed: int = 0) -> None:
-        """Move on; the number of failed calls is shown next to the rate."""
+        """Advance the bar; the number of failed calls is shown next to the rate."""
         if failed:
             self._failed += failed
             self._bar.set_postfix_str(f"{self._failed:,} failed", refresh=False)
@@ -44,7 +44,7 @@ class Progress:
 
 
 class _Reported(Progress):
-    """Progress that a function is called with, instead of a bar."""
+    """Reports progress to a function instead of showing a bar."""
 
     def __init__(self, hook: ProgressHook, what: str, total: int) -> None:
         super().__init__(None)
@@ -77,6 +77,6 @@ def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterato
 
 
 def _in_notebook() -> bool:
-    """Return whether a kernel runs this process; one that is only imported does not count."""
+    """Return whether a kernel runs this process; a kernel that is only imported does not count."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

@@ -86,7 +86,7 @@ class Reads:
 
     @property
     def reconnect(self) -> Reconnect | None:
-        """A function, and its arguments, that connect to the node again (as in a pickle); None if none can."""
+        """A function that reconnects to the node, and its arguments, as in a pickle; None if that is not possible."""
         return None
 
     @property
@@ -163,7 +163,7 @@ class Reads:
         return PreparedCall(request, asked, lambda answer: answer.bcs(asked), ledger_version)
 
     def _if_present(self, call: PreparedCall[T]) -> T | None:
-        """Send a call; return None if the node says that what is read does not exist."""
+        """Send a call; return None if the node reports that the item does not exist."""
         try:
             return self.one(call)
         except errors.NotFound as error:
@@ -709,7 +709,7 @@ class LedgerAnchor:
     head : int
         Head when the anchor was taken; the head of the same ledger is never below it.
     oldest : int or None
-        Oldest version then; on the same ledger, it never falls below this.
+        Oldest version at that time; on the same ledger, it never falls below this.
     version : int or None
         Version of the anchor transaction.
     transaction_hash : str or None

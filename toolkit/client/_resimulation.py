@@ -345,7 +345,7 @@ def simulated_again(node: Reads, transaction: Any) -> tuple[Simulation, list[Cav
 
 
 def _outcomes(transaction: wire.UserTransaction, simulation: Simulation) -> Iterator[Caveat]:
-    """Yield what follows from how the two ended."""
+    """Yield the caveats that follow from how the two transactions ended."""
     every = frozenset(_PARTS)
     if transaction.gas_breakdown() is None:
         yield Caveat("the committed transaction has no fee statement, as before 2023", every - {"total"})
@@ -364,7 +364,7 @@ def _outcomes(transaction: wire.UserTransaction, simulation: Simulation) -> Iter
 
 
 def _state(node: Reads, transaction: wire.UserTransaction, now: int) -> Iterator[Caveat]:
-    """Yield what follows from the state that the transaction wrote: before it, and on the version simulated on."""
+    """Yield the caveats about the state that the transaction wrote, before it and at the simulated version."""
     versions, changes = (transaction.version - 1, now), transaction_rows([transaction]).changes
     rows = [dict(zip(changes, values, strict=True)) for values in zip(*changes.values(), strict=True)]
     states = read_states(node, [Read(slot, at) for row in rows if (slot := slot_of(row)) for at in versions])

@@ -46,8 +46,8 @@ _MAX_BALANCES = 8  # lines of `explain`; the frame has all
 class Simulation(TransactionData):
     """The outcome of a simulated transaction. Nothing was signed, submitted or stored.
 
-    A simulation is plain data: it can be pickled and compared. Only `diff` reads from the node, and `resources` and
-    `events_of` when a type is first used. An unpickled simulation reconnects to do so, without secrets.
+    A simulation is plain data: it can be pickled and compared. Only `diff` reads from the node, as do
+    `resources` and `events_of` when a type is first used. An unpickled simulation reconnects to do so, without secrets.
 
     Attributes
     ----------
@@ -271,9 +271,9 @@ def _needs_sequence_number(request: SimulationRequest) -> bool:
 def _prepared(node: Reads, request: SimulationRequest, ledger: LedgerState, number: int) -> PreparedCall[Simulation]:
     """Prepare a simulation by the modules of a ledger's head; its expiration counts from the newest head seen.
 
-    It is sent in BCS if the node's encoding is BCS and the types of its arguments are known, or if nodes take its
-    arguments or signatures in BCS only. The response is JSON in any case: BCS would lack what a node adds to it, such
-    as the names of failed functions.
+    It is sent in BCS if the node's encoding is BCS and the types of its arguments are known, or if nodes accept
+    its arguments or signatures in BCS only. The response is JSON in any case, because BCS would lack what a node adds
+    to it, such as the names of failed functions.
     """
     abis, newest, payload = node.abis.at(ledger.version), node.newest or ledger, request.payload
     call = payload.transaction_payload if isinstance(payload, Multisig) else payload

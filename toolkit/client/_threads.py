@@ -1,4 +1,4 @@
-"""A function over many tasks, on an executor or in threads, with results as they come."""
+"""Runs a function over many tasks, on an executor or in threads, and yields results as they arrive."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def as_completed(
     at_once : int
         Maximum number of calls in flight.
     ahead : int, optional
-        Number of tasks, counted from the first one that has not ended, of which calls are begun.
+        Number of tasks, counted from the first unfinished one, whose calls may be started.
     """
     waiting, begun = enumerate(tasks), 0
     pending: dict[Future[Result], int] = {}

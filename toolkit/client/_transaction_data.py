@@ -349,7 +349,7 @@ class TransactionData:
         return [known[version] for version in versions]
 
     def _newest_version(self) -> int:
-        """Return the newest version of the transactions; the head without any."""
+        """Return the newest version of the transactions; the head if there are no transactions."""
         versions = self._tables[0]["ledger_version"].dropna()
         if len(versions):
             return int(versions.max())
@@ -426,7 +426,7 @@ class TransactionData:
 
     @contextmanager
     def _connected(self) -> Iterator[Reads]:
-        """Use the node that answered; an unpickled object reconnects to it while the block runs."""
+        """Use the node that responded; an unpickled object reconnects to it while the block runs."""
         if self._node is not None:
             yield self._node
             return
@@ -440,7 +440,7 @@ class TransactionData:
             yield node
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the data, and how to connect to the node again; no sockets, no secrets, nothing that is computed."""
+        """Return the data and how to reconnect to the node, without sockets, secrets or computed values."""
         data = {one.name: self.__dict__[one.name] for one in fields(self)}
         return data | {"_node": None, "_reconnect": self._reconnect if self._node is None else self._node.reconnect}
 

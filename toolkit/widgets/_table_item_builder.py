@@ -302,7 +302,7 @@ class TableItemBuilder(ReadForm):
             _fields.read_leaf(move.Address(), draft.owner, "owner", found)
         tables = self._tables.get(owner or "", [])
         if owner in self._tables and not tables:
-            found.notes["owner"] = "its resources hold no table"
+            found.notes["owner"] = "its resources contain no tables"
         if owner != _canonical(before.owner) and before.table:  # its types belong to the owner before
             draft = replace(draft, table="", handle="", key_type="", value_type="")
         named, known = "", {table.handle: str(place) for place, (_, table) in enumerate(tables)}

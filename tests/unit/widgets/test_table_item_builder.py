@@ -286,7 +286,7 @@ def test_a_request_comes_out_as_it_went_in(builder, request_, text):
 def test_an_account_without_tables(builder):
     """The note says so; the handle can be typed."""
     type_in(builder, owner="0xb0b")
-    assert builder._findings.notes["owner"] == "its resources hold no table"
+    assert builder._findings.notes["owner"] == "its resources contain no tables"
     assert spec(builder, "table") is None
     assert builder._draft.table == ""
 
