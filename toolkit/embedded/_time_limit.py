@@ -77,15 +77,23 @@ class _Expired(BaseException):
 
 
 class _Execution:
-    """An execution with a deadline, which the watching thread checks."""
+    """An execution with a deadline, which the watching thread checks.
 
-    __slots__ = ("_deadline", "_ended", "_lock", "_raised", "_thread")
+    The two threads share flags instead of a lock. The exception may still arrive while `end` runs: since Python 3.14,
+    also after ``with`` has acquired a lock and before its block begins. Nobody would release that lock.
+
+    Attributes
+    ----------
+    looking : bool
+        Whether the watching thread may raise the exception at this moment.
+    """
+
+    __slots__ = ("_deadline", "_ended", "_raised", "_thread", "looking")
 
     def __init__(self, seconds: float) -> None:
-        self._lock = threading.Lock()
         self._thread = threading.get_ident()
         self._deadline = time.monotonic() + seconds
-        self._ended = self._raised = False
+        self._ended = self._raised = self.looking = False
 
     def check(self, now: float) -> None:
         """Raise the exception in the execution's thread if the time is up; called by the watching thread."""
@@ -93,16 +101,24 @@ class _Execution:
             return
         installed = now >= self._deadline + _INSTALLED_S
         raise_in_thread = _raising(self._thread, _Expired)
-        with self._lock, _alone():  # the thread must not leave the execution between the look and the exception
-            if not self._ended and _can_end(self._thread, installed=installed):
-                raise_in_thread()
-                self._raised, self._deadline = True, now if self._raised else now + _AGAIN_S
+        self.looking = True  # before `_ended` is read: the thread sets `_ended`, then waits while this is set
+        try:
+            with _alone():  # the thread must not leave the execution between the look and the exception
+                if not self._ended and _can_end(self._thread, installed=installed):
+                    raise_in_thread()
+                    self._raised, self._deadline = True, now if self._raised else now + _AGAIN_S
+        finally:
+            self.looking = False
 
     def end(self) -> None:
-        """Stop watching; called by the execution's thread. After this returns, no exception is raised or pending."""
+        """Stop watching; called by the execution's thread, and again if the exception arrives meanwhile.
+
+        After this returns, no exception is raised or pending.
+        """
         _RUNNING.discard(self)
-        with self._lock:
-            self._ended = True
+        self._ended = True
+        while self.looking:
+            time.sleep(_ALONE_S / 10)
         if self._raised:
             _raising(self._thread, None)()
 
@@ -172,6 +188,8 @@ def _forget() -> None:
     """Reset the state in a forked process, which has no watching thread and may hold a lock that nobody releases."""
     global _BUSY  # noqa: PLW0603 - see above
     _BUSY = threading.Event()
+    for execution in _RUNNING:
+        execution.looking = False
     _RUNNING.clear()
     _WATCHING.clear()
 
