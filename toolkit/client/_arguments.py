@@ -268,7 +268,7 @@ def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], v
 
 
 def entry_function(node: Reads, call: EntryFunction, abis: AbisAt) -> FunctionAbi | None:
-    """Return the ABI of an entry function, None if the node does not offer it; raise InputError if it does not exist."""
+    """Return the ABI of an entry function; None if the node offers no ABIs. Raise InputError if it does not exist."""
     found = function_of(call, abis)
     if isinstance(found, _Problem):
         raise InputError(f"{_described(node, found, abis.version)} (by the code at version {abis.version})")
