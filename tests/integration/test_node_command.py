@@ -79,7 +79,7 @@ def _ignore_failure(url):
     ("options", "words"),
     [
         (("--fault", "418"), "unknown fault '418'"),
-        (("--fault", "429:2"), "rate must be 0 to 1"),
+        (("--fault", "429:2"), "rate must be from 0 to 1"),
         (("--latency", "soon"), "soon"),
         (("--first", "503*many"), "503*many"),
         (("--versions", "10"), "200"),

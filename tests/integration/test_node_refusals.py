@@ -135,7 +135,7 @@ VIEWS = [
     view("primary_fungible_store::balance", ["0x1::account::Account"], ["0x1", "0xa"], 400, INVALID, "Move abort in 0x1::object: ERESOURCE_DOES_NOT_EXIST(0x60007): ", 4016),
     view("features::is_enabled", [], ["+1"], 200, None),
     Row("/view", SUPPLY + APT_BCS + b"\0", 200, None, headers=VIEW_BCS),
-    Row("/view", SUPPLY + b"\0\0", 400, INVALID, "expected 1 type arguments", 1076, headers=VIEW_BCS),
+    Row("/view", SUPPLY + b"\0\0", 400, INVALID, "expected 1 type argument", 1076, headers=VIEW_BCS),
     Row("/view", SUPPLY + APT_BCS + b"\1\1\1", 400, INVALID, "VMError with status NUMBER_OF_ARGUMENTS_MISMATCH at location UNDEFINED", 1098, headers=VIEW_BCS),
     Row("/view", ONE + b"\2no\1x\0\0", 400, INVALID, f"Linker Error: Module {ONE.hex()}::no doesn't exist", 1081, headers=VIEW_BCS),
     Row("/view", ONE + b"\4coin\2no\0\0", 400, INVALID, "coin::no does not exist", 1091, headers=VIEW_BCS),

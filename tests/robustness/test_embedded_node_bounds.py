@@ -105,7 +105,7 @@ def test_a_head_that_is_too_long_is_refused(serve, lines):
         connection.sendall(GET + lines)
         head, _, body = received(connection).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 431 ")
-    assert json.loads(body)["message"] == "the request's head is too long: at most 65536 bytes and 100 lines"
+    assert json.loads(body)["message"] == "the request head is too long: at most 65,536 bytes and 100 lines"
     assert serves(server)
 
 

@@ -287,11 +287,11 @@ class Chain:
         Parameters
         ----------
         schedule : Schedule
-            First gas schedule.
+            The initial gas schedule.
         features : collection of int
-            Feature flags that are on.
+            Numbers of the features that are on.
         accounts : sequence of (address, octas)
-            Accounts that exist.
+            Accounts to create, with their balances.
         """
         definitions = tuple(module.definition for module in FRAMEWORK)
         code = CodeSet({}, enum_variants=self.settings.enum_variants).with_modules(definitions)

@@ -112,9 +112,9 @@ def abilities_of(
     Parameters
     ----------
     code : CodeSet or DeclaredStructs
-        Finds the classes of structs.
+        Provides the classes of structs.
     tag : TypeTag
-        The type.
+        The type whose abilities are determined.
     parameters : sequence of frozenset of str, optional
         Abilities of ``T0``, ``T1``; all abilities by default.
     """
@@ -158,7 +158,7 @@ def wrong_field(code: CodeSet | DeclaredStructs, struct: type[Struct]) -> tuple[
             if _SIGNER.search(wire_type(tag)):
                 instead = _NO_SIGNER
             elif issubclass(struct, Event):
-                instead = "the fields of an event must be copyable: use plain values, not stored ones"
+                instead = "the fields of an event must be copyable: use types such as u64, address or String"
             elif allowed:
                 instead = f"write class {name}({struct.__mro__[1].__name__}, abilities={' '.join(allowed)!r})"
             needed = _needed_inside(ability)

@@ -89,7 +89,7 @@ _INSTEAD = _by_word(
     }
 )
 
-# Why nodes of a syntax tree are refused, by the names of their classes.
+# Why nodes of a syntax tree are rejected, by the names of their classes.
 _REFUSED = _by_word(
     {
         "Import ImportFrom": "a contract cannot import modules: import them above the class, and list the contracts "
@@ -175,7 +175,7 @@ def _located(source: FunctionSource, name: str, problems: Iterable[tuple[int, st
 
 
 def _writes_of(name: str, found: Mapping[str, _Checker], seen: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
-    """Yield each line of a function that writes to the ledger, directly or through another method, with a text."""
+    """Yield (line, text) for each write of a function to the ledger, directly or through another method."""
     if name in seen or name not in found:
         return
     yield from found[name].writes
@@ -346,7 +346,7 @@ class _Checker:
                 if isinstance(operation, ast.Invert):
                     self._problem(node, "Move has no operator ~: write x ^ MASK")
                 elif isinstance(operation, ast.USub) and cls is not None and not cls.low:
-                    self._problem(node, f"{cls.move_name} has no negative values: {ast.unparse(node)}")
+                    self._problem(node, f"{cls.move_name} has no negative values, got {ast.unparse(node)}")
                 return kind
             case ast.BoolOp(values=values):
                 for one in values:
@@ -558,7 +558,7 @@ class _Checker:
         if isinstance(node.op, ast.Pow) and not constants:
             self._problem(node, "Move has no power operator: write a product")
         if bool in {left, right}:
-            self._problem(node, f"a bool is not a number, got {ast.unparse(node)}")
+            self._problem(node, f"a bool is not a number and cannot be used in {ast.unparse(node)}")
             return _UNKNOWN
         if isinstance(node.op, ast.LShift | ast.RShift):
             return left
@@ -781,7 +781,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Call(method, arguments, []), at)
 
     def _charged(self, iterated: ast.expr) -> ast.expr:
-        """Charge the iterations of a loop, unless they are already charged."""
+        """Make a loop charge for its iterations, unless it already does."""
         if isinstance(iterated, ast.GeneratorExp) or any(
             isinstance(one, ast.Attribute) and one.attr == "each" for one in ast.walk(iterated)
         ):
@@ -894,7 +894,7 @@ def compiled(contract: Any) -> Any:
     ContractError
         If Move's compiler would reject the contract; the message lists every problem with its line.
     """
-    if "move_compiled" not in vars(contract):  # asked at each link of a module, so looked up first
+    if "move_compiled" not in vars(contract):  # looked up first, because each link of a module asks
         for cls in reversed(contract.__mro__):  # the classes that it extends, too
             is_of_node = cls.__module__.startswith("toolkit.embedded.")  # the framework or the seeded history
             if "definition" in vars(cls) and not is_of_node and "move_compiled" not in vars(cls):
@@ -956,7 +956,7 @@ def _take(kind: Any, *, by_reference: bool) -> Callable[[Any], Any] | None:
 
 
 def _method(cls: Any, name: str, source: FunctionSource) -> Any:
-    """Return a method that is charged when it is called, and that checks its arguments and results."""
+    """Return a method that charges for each call and checks its arguments and results."""
     original = vars(cls)[name]
     mark = getattr(original, "move_mark", None)
     hints = source.hints(cls)

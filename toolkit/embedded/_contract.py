@@ -70,11 +70,11 @@ UNSPECIFIED_ABORT_CODE = 0xCA26CBD9BE0B0000
 """Abort code of a Move ``assert!`` without a code: ``make_abort_code(0)`` in the compiler's ``well_known.rs``."""
 
 next_revision: ContextVar[Callable[[str, str], int] | None] = ContextVar("next_revision", default=None)
-"""Returns the revision for a class line without one, from the module's address and name; set by ``%%contract``."""
+"""Returns the revision for a module's address and name if the class line has none; set by ``%%contract``."""
 
 
 def _marked(function: _F, **changes: Any) -> _F:
-    """Mark a method and charge each call of it; further decorators update the first mark."""
+    """Mark a method and charge for each call; further decorators update the first mark."""
     mark: FunctionMark | None = getattr(function, "move_mark", None)
     if mark is not None:
         function.move_mark = replace(mark, **changes)  # type: ignore[attr-defined]  # read by `_define`
@@ -200,7 +200,7 @@ class Code:
     """Base class of modules and scripts, with the methods that abort and charge."""
 
     _location: typing.ClassVar[str] = ""
-    """Module that aborts name; empty for a script."""
+    """Module id in the message of an abort; empty for a script."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -238,13 +238,13 @@ class Code:
         self.require(condition, code)
 
     def charge_turn(self) -> None:
-        """Charge an iteration of a ``while`` loop."""
+        """Charge for an iteration of a ``while`` loop."""
         self.session.meter.charge_turn(element=False)
 
     def each(self, elements: Iterable[_E]) -> Iterator[_E]:
-        """Yield the elements of a vector and charge each iteration, as a plain ``for`` loop does.
+        """Yield the elements of a vector and charge for each iteration, as a plain ``for`` loop does.
 
-        A plain ``for`` is not charged if the source of the code is not available, as with ``python -``.
+        A plain ``for`` loop charges nothing if the source of the code is not available, as with ``python -``.
         """
         reads = not isinstance(elements, range | ContractRange)  # a range has no elements that are read
         for element in elements:
@@ -319,7 +319,7 @@ class Module(Code):
     replaced: typing.ClassVar[tuple[type[Module], ...]] = ()
     """Classes that this class replaced in upgrades of ledgers of this process."""
     blocks: typing.ClassVar[int]
-    """Number of basic blocks of Move code that each operation is charged."""
+    """Number of basic blocks of Move code that are charged for each operation."""
 
     def __init_subclass__(
         cls,
@@ -436,7 +436,7 @@ class Module(Code):
         self.session.emit_event(handle, event, type_arguments)
 
     def use(self, module: type[_M]) -> _M:
-        """Return the published version of another module, to call its functions.
+        """Return the published version of another module, whose functions can then be called.
 
         A module at another address, outside the framework, must be declared: ``class Desk(Module, uses=[PriceFeed])``.
 
@@ -508,7 +508,7 @@ class ScriptContext(Code):
     """The first parameter of a script: `use` returns modules; the other methods work as in `Module`."""
 
     def use(self, module: type[_M]) -> _M:
-        """Return the published version of a module, to call its public functions."""
+        """Return the published version of a module, whose public functions can then be called."""
         found = self.session.module(module)
         return typing.cast("_M", FrameworkModule(found) if module.definition.is_system else _Used(found, None))
 
@@ -724,8 +724,8 @@ def check_abilities(
                 raise _Source(name, function.name).error(wrong)
 
 
-# Attributes by which every contract works, whether its text names them or not. Other methods of `Module`, such as
-# `exists`, can be replaced by a function of that name, which Move may well have.
+# Attributes that every contract needs, even if its code does not name them. A contract may define a function with the
+# name of another method of `Module`, such as `exists`, because Move allows that.
 _TAKEN = {"_location", "_named", "_own", "abort", "blocks", "charge_turn", "check_assertion", "definition", "each"}
 _TAKEN |= {"move_compiled", "replaced", "require", "session"}
 

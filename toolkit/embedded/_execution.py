@@ -417,7 +417,7 @@ def execute(
         charges = _finish(session, transaction)
     writes: dict[StateKey, StateValue | None] = {}
     for key, data in session.writes.items():
-        # A value that only the collection of the fee writes keeps the deposit that it had.
+        # A value that is written only because the fee is collected keeps its deposit.
         paid = stored.get(key) or session.committed(key) or StateValue(b"", 0, 0)
         writes[key] = None if data is None else paid._replace(data=data)
     events = tuple(session.events)
@@ -450,7 +450,7 @@ def _undo(session: Session, transaction: Transaction) -> dict[StateKey, StateVal
 
 
 def _charge_writes(session: Session, transaction: Transaction) -> dict[StateKey, StateValue]:
-    """Charge the transaction, events and writes of a session; return the values with the deposits paid for them."""
+    """Charge for a transaction, its events and its writes; return the values with the deposits paid for them."""
     meter, schedule, is_paid = session.meter, session.snapshot.schedule, transaction.raw.gas_unit_price > 0
     slot_price = schedule["txn.storage_fee_per_state_slot"] if is_paid else 0
     byte_price = schedule["txn.storage_fee_per_state_byte"] if is_paid else 0
@@ -469,7 +469,7 @@ def _charge_writes(session: Session, transaction: Transaction) -> dict[StateKey,
         meter.charge_io("txn.storage_io_per_state_byte_write", size, key)
         if before is None:
             value = StateValue(data, slot_price, byte_price * size)
-        else:  # added bytes are paid for, at most up to the deposit that the whole value needs
+        else:  # added bytes are paid for, but the deposit never exceeds that of a new value of this size
             grown = byte_price * max(0, len(data) - len(before.data))
             added = max(0, min(grown, byte_price * size - before.byte_deposit))
             value = StateValue(data, before.slot_deposit, before.byte_deposit + added)
@@ -489,7 +489,7 @@ def _finish(session: Session, transaction: Transaction) -> Charges:
     Raises
     ------
     MoveAbort
-        If the payer has less than the fee.
+        If the payer's balance is below the fee.
     """
     raw, charges = transaction.raw, session.meter.charges()
     session.meter = free_meter()

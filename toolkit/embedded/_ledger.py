@@ -72,7 +72,7 @@ class LedgerAccount:
     octas : int
         Balance of the gas coin, including the paired fungible asset.
     sequence_number : int
-        Number of transactions that the account sent.
+        Number of transactions that the account has sent.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class ContractPackage(NamedTuple):
     modules : tuple of Definition
         All modules of the package: published modules that are not upgraded, then `definitions`.
     deps : tuple of (canonical address, package name)
-        Packages that this one depends on.
+        Packages that this package depends on.
     code : CodeSet
         Modules that are already published.
     """
@@ -574,9 +574,11 @@ class Ledger:
 
         Raises
         ------
+        Aborted
+            If the view aborts or its execution fails.
         InputError
-            If the version is above the head or pruned, the function is not a view function, its arguments do not fit,
-            it aborts, or it returns a value that does not have the declared type.
+            If the version is above the head or pruned, the function is not a view function, the arguments do not match
+            its parameters, or it returns a value that does not have the declared type.
 
         Examples
         --------
@@ -726,8 +728,8 @@ class Ledger:
         ContractError
             If the contract does something that Move does not allow, or its Python code fails; nothing is committed.
         InputError
-            If the function does not exist, the arguments do not fit, or a check before execution fails (such as a
-            balance below the fee); nothing is committed.
+            If the function does not exist, the arguments do not match its parameters, or a check before execution
+            fails (such as a balance below the fee); nothing is committed.
         """
         call: EncodedPayload
         if isinstance(function, StandInScript):
@@ -790,8 +792,8 @@ class Ledger:
         ContractError
             If the contract does something that Move does not allow, or its Python code fails; nothing is committed.
         InputError
-            If `call` is not a call, the function does not exist, the arguments do not fit, or a check before execution
-            fails (such as a balance below the fee); nothing is committed.
+            If `call` is not a call, the function does not exist, the arguments do not match its parameters, or a check
+            before execution fails (such as a balance below the fee); nothing is committed.
 
         Examples
         --------
@@ -1200,7 +1202,7 @@ class Ledger:
         window : int, optional
             Number of most recent versions to keep; by default, all. Older blocks are pruned.
         decoded_tables : bool, default True
-            As for `Ledger`.
+            See `Ledger`.
         cache : bool, default False
             Whether to store the history in the user's cache folder and read it from there, which is about ten times as
             fast as building it. The ledger is the same. ``LEDGER_TOOLKIT_CACHE`` selects a different folder.
@@ -1275,10 +1277,10 @@ class Ledger:
         path : path-like
             File of a saved ledger.
         contracts : iterable of type of Module, optional
-            Classes of the published modules; not needed for the framework and the contracts of `with_history`. Each
-            class brings the classes that it extends and the classes that it replaced on a ledger in this process. In a
-            new process, pass all other earlier versions too, or first publish all versions on a new ledger. The code of
-            these classes runs when the ledger is used, so it must be the code that was published.
+            Classes of the published modules; not needed for the framework and the contracts of `with_history`. A class
+            includes the classes that it extends and the classes that it replaced on a ledger in this process. In a new
+            process, pass all other earlier versions too, or first publish all versions on a new ledger. The code of
+            these classes runs when the ledger is used. It must be the code that was published.
 
         Returns
         -------

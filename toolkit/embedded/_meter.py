@@ -1,6 +1,6 @@
 """Gas schedules and the gas meter: a cost model over the parameters of the on-chain gas schedule.
 
-It is a model, not a Move VM: contracts are Python, so instructions cannot be counted. Parameter names and values come
+This is a model, not a Move VM: contracts are Python, so instructions cannot be counted. Parameter names and values come
 from public networks, and input, output and storage follow the rules of a real node. Execution is modelled: each
 operation of a contract is charged its own parameter and, for the Move code around it, a number of basic blocks that is
 calibrated on recordings of a real node. ``data/calibration.csv`` compares the charges of a real node and of the model.
@@ -76,7 +76,7 @@ PAGE_BYTES = 4_096
 # Abstract size of a number, an address or a struct, as stated by ``misc.abs_val.*``.
 VALUE_UNITS = 40
 
-# The instructions of ``while (i < n) { i = i + 1 }``, which stand for any basic block of Move code.
+# The instructions of ``while (i < n) { i = i + 1 }``, which represent any basic block of Move code.
 _BLOCK = {
     "instr.copy_loc.base": 2,
     "instr.copy_loc.per_abs_val_unit": 2 * VALUE_UNITS,
@@ -90,10 +90,10 @@ _BLOCK = {
 }
 
 # Basic blocks of Move code around one operation: calls, loads and stores of locals, access to fields. The framework has
-# more of them, because its Move code does more than the Python that stands for it.
+# more of them, because its Move code does more than its Python code.
 CONTRACT_BLOCKS, FRAMEWORK_BLOCKS = 3, 6
 
-# What reading an element of a vector adds to a turn of a loop.
+# What reading a vector element adds to the cost of a loop iteration.
 _ELEMENT = ("instr.imm_borrow_field", "instr.vec_imm_borrow.base", "instr.read_ref.base", "instr.copy_loc.base")
 
 
@@ -244,12 +244,12 @@ class Meter:
         self._spend(self.schedule.block * blocks, "basic blocks")
 
     def charge_turn(self, *, element: bool) -> None:
-        """Charge an iteration of a loop and, if `element` is true, the reading of a vector element."""
+        """Charge for a loop iteration and, if `element` is true, for reading a vector element."""
         schedule = self.schedule
         self._spend(schedule.turn + schedule.element if element else schedule.turn, "loop turns")
 
     def charge_read(self, loaded: int, item: object = None) -> None:
-        """Charge the reading of a state slot, and of its bytes in whole pages."""
+        """Charge for reading a state slot, and for its bytes in whole pages."""
         self.charge_io("txn.storage_io_per_state_slot_read", 1, item)
         self.charge_io("txn.storage_io_per_state_byte_read", whole_pages(loaded), item)
 

@@ -276,7 +276,7 @@ def _own_classes(modules: list[_Code]) -> list[Definition]:
 def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name: str) -> list[Definition]:
     """Return the definitions of modules from the framework, the contracts of `with_history`, and `contracts`.
 
-    Each class brings the classes that it extends and the classes that it replaced on a ledger in this process.
+    A class includes the classes that it extends and the classes that it replaced on a ledger in this process.
 
     Raises
     ------
@@ -312,7 +312,7 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
         raise InputError(
             f"{name}: a saved ledger contains no code, and the classes of these contracts are missing: {parts}; pass "
             "the class of each revision: Ledger.load(path, contracts=[...]). In a new notebook, first run the "
-            "%%contract cells in order on a new Ledger(), then pass the last class, which brings the earlier revisions"
+            "%%contract cells in order on a new Ledger(), then pass the last class: it includes the earlier revisions"
         )
     return [known[code] for code in modules]
 

@@ -217,7 +217,7 @@ class Session:
         return self.borrowed(
             (str(parse_address(at)), kind.tag),
             lambda loan: self._lent(loan, lambda: self._fetch(resource, at, kind)),
-            # Its parts were checked when they were assigned.
+            # The fields were checked when they were assigned.
             lambda changed: self._store(at, kind, self._encode_plain(kind.layout, lowered(kind.kind, changed))),
             always=is_framework(resource),
         )
@@ -239,7 +239,7 @@ class Session:
     def _resource(
         self, instruction: str, resource: type[Struct], arguments: tuple[TypeTag, ...], at: str | None = None
     ) -> StructType:
-        """Charge an instruction and return the struct type of its resource, which must have the ability key.
+        """Charge for an instruction and return the struct type of its resource, which must have the ability key.
 
         The resource under `at` must not be borrowed already.
         """
@@ -254,7 +254,7 @@ class Session:
     def _fetch(self, resource: type[_R], at: str, kind: StructType) -> _R:
         data = self._read(at, kind)
         if data is None:
-            # The text of a VM, which does not have the resource's type.
+            # The text of the VM does not name the resource's type.
             raise VmError("MISSING_DATA", f"Failed to borrow global resource from {address_to_bytes(at).hex()}")
         plain = self.code.decoded(kind.kind.text, data) if is_framework(resource) else decode_bcs(kind.layout, data)
         value: _R = load_value(kind.kind, plain, self)

@@ -39,13 +39,13 @@ DEFAULT_TIMEOUT_S = 5.0
 """Default time limit in seconds; the slowest recorded contracts take a hundredth of it."""
 
 _POLL_S = 0.02
-# Contract code can swallow the exception (a bare except), so it is raised again, but not so soon that it could arrive
-# while the first one is being handled. Code that still runs then has swallowed it and can be ended in few places, so
-# from then on the exception is raised at every look.
+# Contract code can swallow the exception with a bare except, so it is raised again after this time; by then, the first
+# exception has been handled. Code that still runs has swallowed it and can be ended in few places only: from then on,
+# the exception is raised at every check.
 _AGAIN_S = 1.0
 # Long enough to look at a thread and raise in it, even on a busy machine.
 _ALONE_S = 0.01
-# Code that has been in an installed package at every look until then calls it in a loop.
+# Code that was in an installed package at every check for this long calls the package in a loop.
 _INSTALLED_S = 1.0
 
 # Their functions run as callbacks of weak references.

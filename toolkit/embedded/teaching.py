@@ -1,4 +1,4 @@
-"""Contracts for courses: names, an order book, a vault with a cheaper upgrade, and gold with its price."""
+"""Contracts for courses: names, an order book, a vault with a cheaper upgrade, and gold with a price feed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Registry(Module, address="0xcafe", code_bytes=24_000):
     """Names and their owners."""
 
     class Record(Struct):
-        """The owner of a name and the time of registration (seconds)."""
+        """The owner of a name, and the time of registration in seconds since 1970."""
 
         owner: address
         registered_at: u64
@@ -104,7 +104,7 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
     """Buy and sell orders, oldest first; they are never matched."""
 
     class Order(Struct):
-        """An order: price in octas, quantity in units."""
+        """An order, with the price in octas and the quantity in units."""
 
         id: u64
         owner: address
@@ -119,7 +119,7 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
         next_id: u64
 
     class Trader(Resource):
-        """Number of open orders of an account; deleted with the last order."""
+        """Number of an account's open orders; deleted together with the last order."""
 
         open_orders: u64
 
@@ -175,7 +175,7 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
 
     @entry
     def close_day(self, account: signer, keep: u64) -> None:
-        """Drop the oldest orders, so that `keep` remain; only for the account of the book."""
+        """Drop the oldest orders so that `keep` orders remain; only the book's account may call this."""
         self.require(account == self.definition.address, self.E_NOT_OWNER)
         with self.borrow_mut(OrderBook.Book, "0xb00c") as book:
             count = len(book.orders) - keep if len(book.orders) > keep else 0
@@ -212,7 +212,7 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
     """Shares of assets that are invested in several strategies."""
 
     class Strategy(Struct):
-        """The assets of one strategy, octas."""
+        """The assets of one strategy, in octas."""
 
         assets: u64
 
@@ -264,7 +264,7 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
 
     @entry
     def withdraw(self, account: signer, shares: u64) -> None:
-        """Redeem shares; an owner without shares is deleted."""
+        """Redeem shares; delete the owner's entry if no shares remain."""
         with self.borrow_mut(Vault.Vault, "0xfa17") as vault:
             held = vault.owners.borrow_with_default(account, 0)
             self.require(0 < shares <= held, self.E_NOT_ENOUGH_SHARES)
@@ -330,7 +330,7 @@ class CheaperVault(Vault, revision=2, code_bytes=60_000):
 
     @view
     def preview(self, amount: u64) -> u64:
-        """Return the number of shares for a deposit."""
+        """Return the number of shares that a deposit would buy."""
         return self._shares_for(self.borrow(Vault.Vault, "0xfa17"), amount)
 
 
@@ -398,7 +398,7 @@ class PriceFeed(Module, address="0xfeed", code_bytes=30_000):
 
     @entry
     def report(self, account: signer, reporter: u64, price: u64) -> None:
-        """Report the price of one reporter."""
+        """Store the price that one reporter reports."""
         self.require(account == self.definition.address, self.E_NOT_OPERATOR)
         self.require(reporter < REPORTERS, self.E_NO_SUCH_REPORTER)
         with self.borrow_mut(PriceFeed.Feed, "0xfeed") as feed:
@@ -430,6 +430,6 @@ class Desk(Module, address="0xde5c", code_bytes=20_000, uses=[PriceFeed]):
 
     @view
     def quote(self, quantity: u64) -> u64:
-        """Return the price of a quantity, octas."""
+        """Return the price of a quantity, in octas."""
         price = self.use(PriceFeed).price()
         return quantity * price * (100 + SPREAD_PERCENT) // 100

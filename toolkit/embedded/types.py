@@ -55,16 +55,16 @@ T1 = TypeVar("T1")
 
 
 class Kind(typing.NamedTuple):
-    """The Move type that one of the ``Annotated`` aliases below names.
+    """The Move type of one of the ``Annotated`` aliases below.
 
     Parameters
     ----------
     text : str
-        The type as the REST API prints it, or the name of a generic one.
+        The type as the REST API prints it, or the name of a generic type.
     about : str
         Text that ``help`` shows.
     name : str, optional
-        Name of the alias, if it differs from `text`.
+        Name of the alias if it differs from `text`.
     """
 
     text: str
@@ -78,8 +78,8 @@ class Kind(typing.NamedTuple):
 def _integer(text: str) -> Kind:
     bits = int(text[1:])
     if text.startswith("u"):
-        return Kind(text, f"Unsigned integer of {bits} bits, 0 to 2^{bits} - 1; an int in contracts.")
-    return Kind(text, f"Signed integer of {bits} bits, -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts.")
+        return Kind(text, f"Unsigned {bits}-bit integer, from 0 to 2^{bits} - 1; an int in contracts.")
+    return Kind(text, f"Signed {bits}-bit integer, from -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts.")
 
 
 u8 = Annotated[int, _integer("u8")]
@@ -95,10 +95,10 @@ i64 = Annotated[int, _integer("i64")]
 i128 = Annotated[int, _integer("i128")]
 i256 = Annotated[int, _integer("i256")]
 address = Annotated[str, Kind("address", "Address of an account or object; a str in contracts, such as '0xcafe'.")]
-_SIGNER = """An account that signs the transaction; in contracts the str of its address.
+_SIGNER = """An account that signs the transaction; in contracts, its address as a str.
 
-Signers are the first parameters of an entry function. Callers do not pass them: they are the sender and the secondary
-signers of the transaction."""
+Signers are the first parameters of an entry function. Callers do not pass them, because they are the sender and the
+secondary signers of the transaction."""
 signer = Annotated[str, Kind("signer", _SIGNER)]
 String = Annotated[str, Kind("0x1::string::String", "Text (``0x1::string::String``); a str in contracts.", "String")]
 vector = Annotated[list[T0], Kind("vector", "``vector[T]``: a vector; a list in contracts. ``bytes`` is vector<u8>.")]
@@ -133,12 +133,12 @@ def is_signer(annotation: Any) -> bool:
 TypeArgument = TypeTag
 """A type argument of a generic function. Type arguments are the leading parameters, before signers and values.
 
-``Annotated[TypeArgument, "drop store"]`` requires abilities of the type argument.
+``Annotated[TypeArgument, "drop store"]`` requires the type argument to have these abilities.
 """
 
 
 def parse_abilities(text: str) -> tuple[str, ...]:
-    """Return the abilities in a text such as ``"key store"``, in the order of the text.
+    """Return the abilities in a text such as ``"key store"``, in the same order.
 
     Raises
     ------
@@ -148,12 +148,12 @@ def parse_abilities(text: str) -> tuple[str, ...]:
     found = tuple(text.split())
     unknown = [word for word in found if word not in ABILITIES]
     if unknown:
-        raise InputError(f"abilities must be among {', '.join(ABILITIES)}, got {unknown[0]!r}")
+        raise InputError(f"abilities must be among {', '.join(ABILITIES)}; got {unknown[0]!r}")
     return found
 
 
 class Address(str):
-    """An address as contracts see it. It equals any string that spells the same address, as ``@0xcafe`` in Move."""
+    """An address as contracts see it; it equals every string that spells the same address, such as ``"0xcafe"``."""
 
     __slots__ = ()
 
@@ -174,13 +174,13 @@ class Address(str):
 class Signer(Address):
     """A signer of the running transaction, which only the ledger can create.
 
-    It can be used as an address, and is stored as one.
+    A signer can be used as an address, and is stored as an address.
     """
 
     __slots__ = ()
 
     def __new__(cls, address: str, right: object = None) -> Self:
-        """Return the signer; only the ledger has the right to create one."""
+        """Return a signer; only the ledger has the `right` that is required."""
         if right is not _RIGHT:
             raise ContractError("a contract cannot create a signer: only the signers of the transaction can sign")
         return str.__new__(cls, address)
@@ -195,22 +195,22 @@ def signer_of(address: str) -> Signer:
 
 
 def check_signer(value: Any, name: str = "account") -> Signer:
-    """Return a signer.
+    """Return a value after checking that it is a signer.
 
     Raises
     ------
     ContractError
-        If it is something else, such as the text of an address.
+        If the value is not a signer, for example an address.
     """
     if not isinstance(value, Signer):
         raise ContractError(
-            f"{name} must be a signer, got {value!r:.80}: only a signer of the transaction can sign, an address cannot"
+            f"{name} must be a signer, got {value!r:.80}: only the signers of the transaction can sign, not an address"
         )
     return value
 
 
 class Object(str, Generic[T0]):
-    """Address of an object that holds a resource ``T0``; a str at run time.
+    """Address of an object that holds a resource of type ``T0``; a str at run time.
 
     Examples
     --------
@@ -232,7 +232,7 @@ class Object(str, Generic[T0]):
 
 
 class Table(Generic[T0, T1]):
-    """A table: a handle whose items are read and written one by one.
+    """A table, which stores items under a handle; each item is read and written separately.
 
     Contracts read tables from the fields of their structs and create them with ``self.new_table()``. A new table must
     be stored in a resource and borrowed from it before its items can be accessed.
@@ -282,28 +282,28 @@ class Table(Generic[T0, T1]):
         return self._bound().load_item(self._state_key("contains", key)) is not None
 
     def borrow(self, key: T0) -> T1:
-        """Return a read-only copy of the item for `key`; abort if there is none."""
+        """Return a read-only copy of the item for `key`; abort if it does not exist."""
         state_key = self._state_key("borrow", key)
         return typing.cast("T1", self._session.item(state_key, self._value, Loan(READ_ONLY)))
 
     def borrow_with_default(self, key: T0, default: T1) -> T1:
-        """Return a copy of the item for `key`, or `default` if there is none."""
+        """Return a read-only copy of the item for `key`, or `default` if it does not exist."""
         return self.borrow(key) if self.contains(key) else default
 
     def borrow_mut(self, key: T0) -> AbstractContextManager[T1]:
-        """Return a context manager that yields the item for `key` and stores its changes at the end of the block."""
+        """Return a context manager that yields the item for `key` and stores its changes on exit."""
         state_key = self._state_key("borrow", key)
         borrowed = self._session.borrowed(
             self.handle,
             lambda loan: self._session.item(state_key, self._value, loan),
-            # Its parts were checked when they were assigned.
+            # The fields were checked when they were assigned.
             lambda changed: self._write(state_key, changed, checked=True),
             always=self._value.take is None,
         )
         return typing.cast("AbstractContextManager[T1]", borrowed)
 
     def add(self, key: T0, value: T1) -> None:
-        """Add an item; abort if `key` already has one."""
+        """Add an item; abort if `key` already has an item."""
         state_key = self._state_key("add", key)
         self._session.check_new_item(state_key)
         self._write(state_key, value)
@@ -317,14 +317,14 @@ class Table(Generic[T0, T1]):
         self._write(self._state_key("add", key), value)
 
     def remove(self, key: T0) -> T1:
-        """Remove the item for `key` and return it; abort if there is none."""
+        """Remove the item for `key` and return it; abort if it does not exist."""
         state_key = self._state_key("remove", key)
         value = self._session.item(state_key, self._value)
         self._session.delete(state_key)
         return typing.cast("T1", created(value) if self._value.take is not None else value)
 
     def _state_key(self, verb: str, key: T0) -> Any:
-        """Return the state key of an item; charge the table function that is called."""
+        """Return the state key of an item; charge for the table function that needs it."""
         session = self._bound()
         if self._value.take is not None:
             session.check_not_borrowed(self.handle, "an item of this table")
@@ -342,7 +342,7 @@ class Table(Generic[T0, T1]):
     __len__ = __iter__ = __contains__ = __getitem__ = __setitem__ = __delitem__ = _refuse
 
     def _bound(self) -> Any:
-        """Return the running execution."""
+        """Return the running execution, or raise InputError if the table is new."""
         if self._session is None:
             raise InputError("a new table cannot be used yet: store it in a resource, then borrow that resource")
         return self._session
@@ -359,9 +359,9 @@ class MoveType:
     lift : callable, optional
         Converts (session, decoded value) to the contract's value; None if no conversion is needed.
     lower : callable, optional
-        Converts the contract's value to one that can be encoded; None if no conversion is needed.
+        Converts the contract's value to a value that can be encoded; None if no conversion is needed.
     take : callable, optional
-        Checks a value of a contract and returns the value for its new owner; None if every value is accepted as it is.
+        Checks a contract's value and returns the value for its new owner; None if every value is accepted unchanged.
     """
 
     text: str
@@ -376,9 +376,9 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
     Parameters
     ----------
     annotation : object
-        A resolved annotation.
+        The annotation, which must not be a string.
     arguments : tuple of MoveType, optional
-        Types that replace ``T0`` and ``T1``, which remain if no types are given.
+        Types that replace ``T0`` and ``T1``; by default, the parameters remain.
     checked : bool, default True
         Whether integers have a width and values are checked; False for the framework.
 
@@ -400,7 +400,7 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
         return _parameter(annotation, arguments)
     needed = next((text for bare, text in _NEEDED if annotation is bare), None)
     if needed is not None:
-        raise InputError(f"{shown(annotation).partition('[')[0]} needs {needed}, for example")
+        raise InputError(f"{shown(annotation).partition('[')[0]} needs {needed}")
     marker = alias_kind(annotation)
     if marker is not None and (marker.text in {"vector", "option"}):
         element = move_type(typing.get_args(annotation.__origin__)[0], arguments, checked=checked)
@@ -434,15 +434,15 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
 
 # What belongs in the brackets of generic types.
 _NEEDED = (
-    (vector, "an element type: vector[u64]"),
-    (Option, "a type: Option[u64]"),
-    (Table, "a key and a value type: Table[address, u64]"),
-    (Object, "a resource type: Object[Token]"),
+    (vector, "an element type, such as vector[u64]"),
+    (Option, "a type, such as Option[u64]"),
+    (Table, "a key type and a value type, such as Table[address, u64]"),
+    (Object, "a resource type, such as Object[Token]"),
 )
 
 # What to write instead of an annotation that is usual in Python.
 _INSTEAD: dict[Any, str] = {
-    int: "u64, or another of u8 to u256 and i8 to i256, because Move integers have a size",
+    int: "u64, or another type from u8 to u256 or i8 to i256, because Move integers have a size",
     str: "String for text, or address for an account",
     float: "u64 in a smaller unit, such as octas, because Move has no fractions",
     list: "vector[T]",
@@ -455,7 +455,7 @@ _INSTEAD: dict[Any, str] = {
 
 
 def shown(annotation: Any) -> str:
-    """Return an annotation as it is written."""
+    """Return an annotation as it is written in source code."""
     marker = alias_kind(annotation)
     arguments = typing.get_args(annotation.__origin__ if marker else annotation)
     if marker is not None:
@@ -468,7 +468,7 @@ def shown(annotation: Any) -> str:
 
 
 def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
-    """Return the type argument of ``T0`` or ``T1``, or the parameter itself."""
+    """Return the type argument for ``T0`` or ``T1``, or the parameter itself if no argument is given."""
     name: str = variable.__name__
     if name not in {"T0", "T1"}:
         raise InputError(f"type variable {name} cannot be used: generic parameters must be T0 or T1")
@@ -479,7 +479,7 @@ def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
 
 
 def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
-    """Return the type of vectors of a type; vectors of u8 are decoded as bytes."""
+    """Return the vector type with the given element type; vectors of u8 are decoded as bytes."""
     text, lift, lower = f"vector<{element.text}>", element.lift, element.lower
     lowered: _Lower | None = None if lower is None else (lambda values: [lower(value) for value in values])
     if not checked:
@@ -497,7 +497,7 @@ def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
 
 
 def argument_type_of(text: str) -> MoveType:
-    """Return a type argument that no contract declares; structs of the framework remain decoded values."""
+    """Return the Move type of a type argument that no contract declares; framework structs remain decoded values."""
     return _plain_type(text, checked=True) if text in INTEGERS or text == "address" else MoveType(text)
 
 
@@ -553,13 +553,13 @@ _PLAIN: dict[Any, MoveType] = {
 
 
 def _plain_type(key: Any, *, checked: bool) -> MoveType:
-    """Return a type without parts; the framework uses Python's integers."""
+    """Return a type without element types and fields; the framework uses Python's integers."""
     found = _PLAIN[key]
     return found if checked else MoveType(found.text) if key in INTEGERS else replace(found, take=None)
 
 
 def _take_vector(element: MoveType) -> _Lower:
-    """Return a function that checks a vector and copies it."""
+    """Return a function that checks a vector and copies or moves its elements."""
     take = element.take or own
 
     def taken(values: Any) -> Vector:
@@ -573,7 +573,7 @@ def _take_vector(element: MoveType) -> _Lower:
 
 
 def option_of(kind: MoveType) -> MoveType:
-    """Return the type of an option of a type."""
+    """Return the option type for a type."""
     lift, lower, take = kind.lift, kind.lower, kind.take
     return MoveType(
         f"0x1::option::Option<{kind.text}>",
@@ -614,8 +614,8 @@ class Struct(Value):
     Raises
     ------
     InputError
-        If a field is missing or unknown; on definition, if a word is not an ability, or a constraint does not name
-        a type parameter.
+        If a field is missing or unknown. Also when the struct is defined, if `abilities` or `constraints` contains a
+        word that is not an ability, or a constraint does not name a type parameter.
 
     Examples
     --------
@@ -657,7 +657,7 @@ class Struct(Value):
             known = [parameter.__name__ for parameter in getattr(cls, "__parameters__", ())]
             unknown = [name for name in constraints if name not in known]
             if unknown:
-                given = f"by type parameter ({', '.join(known)})" if known else "empty: it has no type parameters"
+                given = f"keyed by type parameter ({', '.join(known)})" if known else "empty: it has no type parameters"
                 raise InputError(f"struct {cls.__name__}: constraints must be {given}; got {unknown[0]!r}")
             cls.move_constraints = {
                 name: tuple(sorted(parse_abilities(text), key=ABILITIES.index)) for name, text in constraints.items()
@@ -673,10 +673,12 @@ class Struct(Value):
             name = type(self).__name__
             if values:
                 example = ", ".join(f"{field}=..." for field in expected)
-                raise InputError(f"{name}: fields are passed by name: {name}({example})")
-            missing = ", ".join(field for field in expected if field not in fields) or "none"
-            unknown = ", ".join(field for field in fields if field not in expected) or "none"
-            raise InputError(f"{name}: missing fields: {missing}; unknown fields: {unknown}")
+                raise InputError(f"{name}: fields must be passed by name: write {name}({example})")
+            missing = [field for field in expected if field not in fields]
+            unknown = [field for field in fields if field not in expected]
+            parts = [f"missing fields: {', '.join(missing)}"] if missing else []
+            parts += [f"unknown fields: {', '.join(unknown)}"] if unknown else []
+            raise InputError(f"{name}: {'; '.join(parts)}")
         takes = _takes(type(self))  # type: ignore[arg-type]  # classes are hashable; instances are not
         for field, take in takes.items():
             if take is not None:
@@ -765,9 +767,9 @@ class Struct(Value):
 class Enum(Struct):
     """A Move enum; its variants are the classes inside it, with annotated fields.
 
-    A variant is constructed with its fields by name and is an instance of the enum, so that ``isinstance`` and
-    ``match`` distinguish variants. Positional fields of Move are named ``_0``, ``_1``. Abilities and group are declared
-    as for `Struct`; an enum with the ability key can be stored as a resource.
+    A variant is constructed with its fields by name. It is an instance of the enum, and ``isinstance`` and ``match``
+    distinguish variants. Move's positional fields are named ``_0``, ``_1``. Abilities and group are declared as for
+    `Struct`; an enum with the ability key can be stored as a resource.
 
     Parameters
     ----------
@@ -777,8 +779,8 @@ class Enum(Struct):
     Raises
     ------
     InputError
-        On definition, if the enum has no variants or has fields of its own; on construction, if a field is missing or
-        unknown, or the enum itself is called instead of a variant.
+        When the enum is defined, if it has no variants or has fields of its own. When a value is constructed, if a
+        field is missing or unknown, or the enum itself is called instead of a variant.
 
     Examples
     --------
@@ -824,7 +826,7 @@ class Enum(Struct):
             return
         variants = {name: body for name, body in vars(cls).items() if isinstance(body, type)}
         if not variants:
-            raise InputError(f"enum {cls.__name__} has no variants: declare each as a class inside it")
+            raise InputError(f"enum {cls.__name__} has no variants: declare each variant as a class inside the enum")
         if vars(cls).get("__annotations__"):
             raise InputError(f"enum {cls.__name__} has fields of its own: declare them in its variants")
         cls.move_variants = {}
@@ -836,7 +838,7 @@ class Enum(Struct):
     def __init__(self, /, *values: Any, **fields: Any) -> None:
         if type(self).move_enum is None:
             names = ", ".join(self.move_variants)
-            raise InputError(f"{type(self).__name__} is an enum: construct one of its variants, {names}")
+            raise InputError(f"{type(self).__name__} is an enum: construct one of its variants ({names})")
         super().__init__(*values, **fields)
 
     def __repr__(self) -> str:
@@ -853,7 +855,7 @@ class Enum(Struct):
         Raises
         ------
         InputError
-            If the value is of another type.
+            If the value is not of the same enum.
         """
         if not isinstance(value, self.move_declared()):
             raise ContractError(f"expected a value of {self.move_declared().__name__}, got {value!r:.80}")
@@ -887,12 +889,12 @@ class Enum(Struct):
 
     @classmethod
     def move_declared(cls) -> type[Struct]:
-        """Return the enum."""
+        """Return the enum of a variant, or the enum itself."""
         return cls.move_enum or cls
 
 
 class Resource(Struct, abilities="key"):
-    """A struct stored under an address; each address holds at most one value per type.
+    """A struct that is stored under an address; each address holds at most one value per type.
 
     Examples
     --------
@@ -915,7 +917,7 @@ class Resource(Struct, abilities="key"):
 
 
 class Event(Struct, abilities="drop store"):
-    """A struct that a contract emits.
+    """A struct that contracts emit as an event.
 
     Examples
     --------
@@ -940,13 +942,13 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
     Parameters
     ----------
     owner : type or function
-        Has the annotations.
+        The class or function with the annotations.
     cls : type
-        The module class, whose nested structs can be named without a prefix, as can all Move types.
+        The module class; its nested structs and all Move types can be named without a prefix.
     where : str
-        Names the owner in messages.
+        Name of the owner in messages.
     own_name_wins : bool, default False
-        Whether the name means `cls` if a nested struct has the same name.
+        Whether the name of `cls` means `cls` itself if a nested struct has the same name.
 
     Raises
     ------
@@ -968,7 +970,7 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
         return declared_at(*where.rpartition(" ")[2].split("."), *([field] if field else []), uses=uses)
 
     def alone() -> None:
-        """Hold one annotation at a time, so that an error is known to belong to it."""
+        """Hold one annotation at a time, so that an error can be attributed to it."""
 
     try:
         for name, text in inspect.get_annotations(owner).items():
@@ -999,25 +1001,25 @@ _MAPS = frozenset({"Map", "HashMap", "SimpleMap", "OrderedMap", "BigOrderedMap",
 
 
 def is_struct(value: Any) -> bool:
-    """Return whether a value is the class of a struct."""
+    """Return True if a value is a struct class."""
     return isinstance(value, type) and issubclass(value, Struct)
 
 
 def is_framework(cls: type) -> bool:
-    """Return whether a class belongs to the framework, whose values are not checked."""
+    """Return True if a class belongs to the framework, whose values are not checked."""
     return cls.__module__.startswith("toolkit.embedded.framework")
 
 
 @functools.cache
 def _takes(cls: type[Struct]) -> dict[str, _Lower | None]:
-    """Return the functions that check the fields of a struct, by name; empty for structs of the framework."""
+    """Return the functions that check a struct's fields, by field name; empty for framework structs."""
     if is_framework(cls):
         return {}
     return {name: move_type(annotation).take for name, annotation in cls.move_fields().items()}
 
 
 def _take_struct(cls: type[Struct]) -> _Lower | None:
-    """Return a function that checks a struct and copies or moves it; structs of the framework are only checked."""
+    """Return a function that checks a struct and copies or moves it; framework structs are only checked."""
     framework = is_framework(cls)
 
     def taken(value: Any) -> Any:
@@ -1043,7 +1045,7 @@ def _struct_text(cls: type[Struct], arguments: tuple[MoveType, ...]) -> str:
 def _conversions(
     cls: type[Struct], arguments: tuple[MoveType, ...]
 ) -> tuple[Callable[[Any, dict[str, Any]], Struct], Callable[[Any], dict[str, Any]]]:
-    """Return the conversions of a struct or variant, which convert only the fields that need it."""
+    """Return the two conversions of a struct or variant, which convert only the fields that need it."""
     checked = not is_framework(cls)
     fields = {name: move_type(annotation, arguments, checked=checked) for name, annotation in cls.move_fields().items()}
     # Most fields of most structs are integers: they are converted here, without a call for each.

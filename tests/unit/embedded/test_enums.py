@@ -185,7 +185,7 @@ def test_a_wrong_value_is_refused(ledger):
         ledger.view("0x1a4b::lamps::wrong")
     with pytest.raises(InputError, match="expected a value of Mode, got Color"):
         Lamps.Mode.Off().assign(Lamps.Color.White())
-    with pytest.raises(InputError, match="construct one of its variants, Off, On, Pair"):
+    with pytest.raises(InputError, match=r"construct one of its variants \(Off, On, Pair\)"):
         Lamps.Mode()
     with pytest.raises(InputError, match="missing fields: green"):
         Lamps.Color.Mixed(red=1)

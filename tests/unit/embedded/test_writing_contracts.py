@@ -27,7 +27,7 @@ def define(body: str, name: str = "<cell>") -> dict:
 MEMBERS = {
     "def pay(self, account: signer, amount: u46) -> None: ...": "Shop.pay: u46 is not defined; did you mean `u64` or `u16`? (line 5)",
     "def pay(self, account: signer, amount: int) -> None: ...": (
-        "Shop.pay, parameter amount: int is not a Move type; write u64, or another of u8 to u256 and i8 to i256, because Move "
+        "Shop.pay, parameter amount: int is not a Move type; write u64, or another type from u8 to u256 or i8 to i256, because Move "
         "integers have a size (line 5)"
     ),
     "def pay(self, account: signer, names: list[u64]) -> None: ...": (
@@ -105,11 +105,11 @@ def test_other_mistakes_in_a_class_are_errors_with_their_line():
 
 
 IN_A_CLASS = {
-    "@view\ndef f(self) -> vector: ...": "W.f, returned value: vector needs an element type: vector[u64], for example (line 5)",
-    "@view\ndef f(self) -> Option: ...": "W.f, returned value: Option needs a type: Option[u64], for example (line 5)",
-    "@view\ndef f(self, x: vector) -> u64: ...": "W.f, parameter x: vector needs an element type: vector[u64]",
-    "class B(Resource):\n    x: vector": "W.B, field x: vector needs an element type: vector[u64], for example (line 5)",
-    "class B(Resource):\n    x: Table": "W.B, field x: Table needs a key and a value type: Table[address, u64]",
+    "@view\ndef f(self) -> vector: ...": "W.f, returned value: vector needs an element type, such as vector[u64] (line 5)",
+    "@view\ndef f(self) -> Option: ...": "W.f, returned value: Option needs a type, such as Option[u64] (line 5)",
+    "@view\ndef f(self, x: vector) -> u64: ...": "W.f, parameter x: vector needs an element type, such as vector[u64]",
+    "class B(Resource):\n    x: vector": "W.B, field x: vector needs an element type, such as vector[u64] (line 5)",
+    "class B(Resource):\n    x: Table": "W.B, field x: Table needs a key type and a value type, such as Table[address, u64]",
     "class B(Resource):\n    x = 0": "W.B: field x has no type: write x: u64",
     "class B(Resource):\n    x: u64 = 0": (
         "W.B: field x has a default value, which Move does not support: write B(x=...) instead (line 5)"

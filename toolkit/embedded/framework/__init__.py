@@ -1,4 +1,4 @@
-"""The part of the framework at 0x1 that clients and courses need, written as contracts."""
+"""The modules of the framework at 0x1 that clients and courses need, written as contracts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ACCOUNT_NAMES", "DEFAULT_ACCOUNTS", "FRAMEWORK", "FRAMEWORK_PACKAGE", "genesis"]
 
 FRAMEWORK_PACKAGE = "AptosFramework"
-"""Name of the package of all framework modules."""
+"""Name of the package that contains all framework modules."""
 
 DEFAULT_ACCOUNTS: dict[str, int] = {
     "0x1": 10_000 * OCTAS_PER_APT,
@@ -68,18 +68,18 @@ def genesis(
     features: Iterable[int],
     accounts: Sequence[tuple[str, int]],
 ) -> None:
-    """Write the first state: time, chain id, gas schedule, features, the gas coin, and accounts.
+    """Write the initial state: time, chain id, gas schedule, features, the gas coin, and accounts.
 
     Parameters
     ----------
     session : Session
         An execution without charges.
     settings : Settings
-        Chain id and length of an epoch.
+        Settings of the chain, such as the chain id and the length of an epoch.
     schedule : Schedule
-        First gas schedule.
+        The initial gas schedule.
     features : iterable of int
-        Features that are on.
+        Numbers of the features that are on.
     accounts : sequence of (address, octas)
         Accounts to create, with their balances.
     """

@@ -1,4 +1,4 @@
-"""``0x1::account``, nonces of orderless transactions and ``0x1::transaction_validation``."""
+"""``0x1::account``, ``0x1::nonce_validation`` and ``0x1::transaction_validation``."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class Account(Module, address="0x1"):
 
     @view
     def exists_at(self, addr: address) -> bool:
-        """Return True if an account exists; with `DEFAULT_ACCOUNT_RESOURCE` on, every address is an account."""
+        """Return True if an account exists; if `DEFAULT_ACCOUNT_RESOURCE` is on, every address is an account."""
         return self.use(Features).is_enabled(Features.DEFAULT_ACCOUNT_RESOURCE) or self.exists(Account.Account, addr)
 
     @view
     def get_sequence_number(self, addr: address) -> u64:
-        """Return the sequence number of an account, 0 if it does not exist."""
+        """Return the sequence number of an account, or 0 if the account does not exist."""
         return self.borrow(Account.Account, addr).sequence_number if self.exists(Account.Account, addr) else 0
 
     @view
@@ -95,7 +95,7 @@ class Account(Module, address="0x1"):
         return new_address
 
     def new_event_handle(self, owner: signer) -> EventHandle[Any]:
-        """Return a new event handle of an account; create the account if it does not exist."""
+        """Return a new event handle for an account; create the account if it does not exist."""
         self.create_account_if_does_not_exist(owner)
         with self.borrow_mut(Account.Account, owner) as account:
             number = account.guid_creation_num
@@ -109,7 +109,7 @@ class Account(Module, address="0x1"):
 
 
 class NonceValidation(Module, address="0x1"):
-    """Nonces of orderless transactions, stored until they expire.
+    """Nonces of orderless transactions, with their expiration times.
 
     Public networks store them in buckets; the embedded ledger stores one table item per nonce.
     """
@@ -121,7 +121,7 @@ class NonceValidation(Module, address="0x1"):
         nonce: u64
 
     class NonceHistory(Resource):
-        """Expiration time (seconds) by nonce."""
+        """Expiration times by nonce, in seconds since 1970."""
 
         nonce_table: Table[NonceValidation.NonceKey, u64]
 
@@ -136,7 +136,7 @@ class NonceValidation(Module, address="0x1"):
         return table.borrow_with_default(key, 0) > now
 
     def use_nonce(self, sender: address, nonce: u64, expires_at: u64) -> None:
-        """Record a nonce."""
+        """Record that an account has used a nonce."""
         key = NonceValidation.NonceKey(sender_address=sender, nonce=nonce)
         self.borrow(NonceValidation.NonceHistory, "0x1").nonce_table.upsert(key, expires_at)
 

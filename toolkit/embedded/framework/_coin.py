@@ -21,7 +21,7 @@ APTOS_COIN = StructTag("0x1", "aptos_coin", "AptosCoin")
 """Type of the gas coin."""
 
 OCTAS_PER_APT = 100_000_000
-"""Octas of one APT."""
+"""Number of octas in one APT."""
 
 CORE_RESOURCES = parse_address("0xa550c18")
 """The account that may mint the gas coin, as on test networks."""
@@ -33,7 +33,7 @@ MAX_U128 = 2**128 - 1
 
 
 class Coin(Module, address="0x1", code_bytes=12_000):
-    """Coins of any type, held in one `CoinStore` per account and type."""
+    """Coins of any type, stored in one `CoinStore` per account and type."""
 
     class Coin(Struct, Generic[T0], abilities="store"):
         """An amount of one coin type; it cannot be copied or dropped."""
@@ -132,7 +132,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @view
     def paired_metadata(self, coin_type: TypeArgument) -> Option[Object[FungibleAsset.Metadata]]:
-        """Return the fungible asset paired with a coin, or None if there is none or the feature is off."""
+        """Return the fungible asset paired with a coin, or None if the coin is not paired or the feature is off."""
         if not self.exists(Coin.CoinConversionMap, "0x1"):
             return None
         if not self.use(Features).is_enabled(Features.COIN_TO_FUNGIBLE_ASSET):
@@ -194,7 +194,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @public
     def register(self, coin_type: TypeArgument, account: signer) -> None:
-        """Create the signer's store of a coin."""
+        """Create the signer's store for a coin."""
         if self.is_account_registered(coin_type, account):
             return
         store: Coin.CoinStore[Any] = Coin.CoinStore(
@@ -253,7 +253,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         return Coin.Coin(value=amount)
 
     def collect_fee(self, coin_type: TypeArgument, payer: address, amount: int) -> None:
-        """Burn the fee of an account, or mint its refund if the amount is negative, without an event."""
+        """Burn an account's fee, or mint its refund if the amount is negative, without emitting an event."""
         left = amount
         if self.exists(Coin.CoinStore, payer, coin_type):
             with self.borrow_mut(Coin.CoinStore, payer, coin_type) as store:
@@ -292,7 +292,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         )
 
     def _coins(self, coin_type: TypeArgument, owner: str) -> int:
-        """Return the number of coins in an account's store, 0 without a store."""
+        """Return the number of coins in an account's store, or 0 if it has no store."""
         if not self.exists(Coin.CoinStore, owner, coin_type):
             return 0
         return self.borrow(Coin.CoinStore, owner, coin_type).coin.value
@@ -332,7 +332,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
 
 class UnflaggedCoin(Coin, revision=2, code_bytes=12_000):
-    """The module of a later release, in which the pairing of coins does not depend on a feature flag."""
+    """The coin module of a later release, in which the pairing of coins does not depend on a feature flag."""
 
     @view
     def paired_metadata(self, coin_type: TypeArgument) -> Option[Object[FungibleAsset.Metadata]]:
@@ -350,7 +350,7 @@ class AptosCoin(Module, address="0x1"):
 
     @entry
     def mint(self, account: signer, dst_addr: address, amount: u64) -> None:
-        """Mint coins to an account and create it if necessary; only for the core resources account."""
+        """Mint coins to an account, creating it if necessary; only the core resources account may call this."""
         self.require(account == CORE_RESOURCES, self.ENO_CAPABILITIES)
         accounts, coins = self.use(Account), self.use(Coin)
         if not accounts.exists_at(dst_addr):
@@ -360,7 +360,7 @@ class AptosCoin(Module, address="0x1"):
 
 
 class AptosAccount(Module, address="0x1"):
-    """Creation of accounts and transfers to them."""
+    """Functions that create accounts and transfer assets to them."""
 
     EACCOUNT_NOT_FOUND = not_found(1, "Account does not exist.")
     EMISMATCHING_RECIPIENTS_AND_AMOUNTS_LENGTH = invalid_argument(
@@ -369,13 +369,13 @@ class AptosAccount(Module, address="0x1"):
 
     @entry
     def create_account(self, auth_key: address) -> None:
-        """Create an account with a store of the gas coin."""
+        """Create an account with a store for the gas coin."""
         self.use(Account).create_account(auth_key)
         self.use(Coin).register(APTOS_COIN, auth_key)
 
     @entry
     def transfer(self, source: signer, to: address, amount: u64) -> None:
-        """Transfer the gas coin; create what the receiver needs to hold it."""
+        """Transfer the gas coin; create the receiver's account and store if they do not exist."""
         self._transfer_gas_coin(source, to, amount)
 
     @entry
@@ -414,7 +414,7 @@ class AptosAccount(Module, address="0x1"):
             accounts.create_account_if_does_not_exist(to)
 
     def _transfer_gas_coin(self, source: str, to: str, amount: int) -> None:
-        """Transfer the gas coin, as its fungible asset only if the feature is on."""
+        """Transfer the gas coin; transfer it as its fungible asset if the feature is on."""
         if self.use(Features).is_enabled(Features.OPERATIONS_DEFAULT_TO_FA_APT_STORE):
             self.use(PrimaryFungibleStore).move(PAIRED_APT, source, to, amount)
         else:

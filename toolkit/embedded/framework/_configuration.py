@@ -38,7 +38,7 @@ class Timestamp(Module, address="0x1"):
     """
 
     class CurrentTimeMicroseconds(Resource):
-        """Time of the current block, microseconds since 1970."""
+        """Time of the current block, in microseconds since 1970."""
 
         microseconds: u64
 
@@ -80,18 +80,18 @@ class ChainId(Module, address="0x1"):
 
 
 class Stake(Module, address="0x1"):
-    """Validators; an embedded ledger has none."""
+    """Validators, which embedded ledgers do not have."""
 
     VALIDATOR_STATUS_INACTIVE = 4
 
     @view
     def get_validator_state(self, pool_address: address) -> u64:
-        """Return the state of a pool's validator: 4, inactive."""
+        """Return the validator state of a pool, which is always 4 (inactive)."""
         return self.VALIDATOR_STATUS_INACTIVE
 
 
 class Reconfiguration(Module, address="0x1"):
-    """Epochs."""
+    """Epochs and their start."""
 
     class NewEpoch(Event):
         """An epoch began."""
@@ -129,7 +129,7 @@ class Reconfiguration(Module, address="0x1"):
 
 
 class Block(Module, address="0x1"):
-    """Blocks."""
+    """Blocks and the length of an epoch."""
 
     class NewBlockEvent(Struct):
         """A block began (event with a handle)."""
@@ -147,7 +147,7 @@ class Block(Module, address="0x1"):
         """A block began."""
 
     class UpdateEpochIntervalEvent(Struct, abilities="drop store"):
-        """The length of epochs changed."""
+        """The length of an epoch was changed."""
 
         old_epoch_interval: u64
         new_epoch_interval: u64
@@ -167,7 +167,7 @@ class Block(Module, address="0x1"):
 
     @view
     def get_epoch_interval_secs(self) -> u64:
-        """Return the length of an epoch, seconds."""
+        """Return the length of an epoch, in seconds."""
         return self.borrow(Block.BlockResource, "0x1").epoch_interval // MICROSECONDS
 
     def initialize(self, epoch_interval: u64) -> None:
@@ -181,7 +181,7 @@ class Block(Module, address="0x1"):
         self.move_to("0x1", start)
 
     def block_prologue(self, started: Block.NewBlock) -> None:
-        """Start a block: set height and time."""
+        """Start a block: set its height and the ledger time."""
         with self.borrow_mut(Block.BlockResource, "0x1") as block:
             block.height = started.height
             block.new_block_events.counter += 1
@@ -208,7 +208,7 @@ class GasSchedule(Module, address="0x1"):
         val: u64
 
     class GasScheduleV2(Resource, abilities="copy drop store key"):
-        """The whole schedule."""
+        """The whole gas schedule."""
 
         feature_version: u64
         entries: vector[GasSchedule.GasEntry]
@@ -217,7 +217,7 @@ class GasSchedule(Module, address="0x1"):
 
     @entry
     def set_gas_schedule(self, aptos_framework: signer, gas_schedule_blob: bytes) -> None:
-        """Replace the gas schedule; only for the framework's signer, hence governance."""
+        """Replace the gas schedule; this needs the framework's signer, which only governance has."""
         self.require(aptos_framework == "0x1", self.ENOT_FRAMEWORK)
         kind = self.session.code.struct(GasSchedule.GasScheduleV2, ())
         self.charge("aptos_framework.util.from_bytes.base")
@@ -228,7 +228,7 @@ class GasSchedule(Module, address="0x1"):
             schedule.entries = [GasSchedule.GasEntry(**entry) for entry in plain["entries"]]
 
     def initialize(self, schedule: Schedule) -> None:
-        """Set the first gas schedule."""
+        """Set the initial gas schedule."""
         plain = schedule.to_resource()
         entries = [GasSchedule.GasEntry(**entry) for entry in plain["entries"]]
         self.move_to("0x1", GasSchedule.GasScheduleV2(feature_version=plain["feature_version"], entries=entries))
@@ -249,7 +249,7 @@ class Features(Module, address="0x1"):
     DEFAULT_ACCOUNT_RESOURCE = 91
 
     class Features(Resource):
-        """One bit per feature, the least significant bit of each byte first."""
+        """One bit per feature; in each byte, the least significant bit comes first."""
 
         features: bytes
 
@@ -264,9 +264,10 @@ class Features(Module, address="0x1"):
 
     @entry
     def change_feature_flags(self, framework: signer, enable: vector[u64], disable: vector[u64]) -> None:
-        """Switch features on and off; only for the framework's signer, hence governance.
+        """Switch features on and off; this needs the framework's signer, which only governance has.
 
-        The change applies from the next transaction, as on older networks; on current ones, from the next epoch.
+        The change applies from the next transaction, as on older networks. On current networks, it applies from the
+        next epoch.
         """
         self.require(framework == "0x1", self.EFRAMEWORK_SIGNER_NEEDED)
         with self.borrow_mut(Features.Features, "0x1") as flags:
@@ -278,12 +279,12 @@ class Features(Module, address="0x1"):
             flags.features = bits.to_bytes(max(len(flags.features), -(-bits.bit_length() // 8)), "little")
 
     def _bit(self, feature: int) -> int:
-        """Return the bit of a feature; abort if the number is too large, since a simulation can pass any number."""
+        """Return the bit of a feature; abort if the number is too large, because a simulation can pass any number."""
         self.require(feature < _FEATURES, self.ENO_SUCH_FEATURE)
         return 1 << feature
 
     def initialize(self, enabled: Iterable[int]) -> None:
-        """Set the first features."""
+        """Set the initial features."""
         self.move_to("0x1", Features.Features(features=b""))
         self.change_feature_flags("0x1", list(enabled), [])
 
@@ -298,10 +299,10 @@ CURRENT_FEATURES = (
 
 
 class TransactionFee(Module, address="0x1"):
-    """Fees of transactions."""
+    """Transaction fees."""
 
     class FeeStatement(Event):
-        """Parts of a fee, in gas units unless the name says octas."""
+        """The parts of a fee, in gas units or, if the field name says so, in octas."""
 
         total_charge_gas_units: u64
         execution_gas_units: u64
@@ -329,7 +330,7 @@ class Code(Module, address="0x1"):
         policy: u8
 
     class PackageDep(Struct):
-        """A package that another one depends on."""
+        """A dependency of a package."""
 
         account: address
         package_name: String
@@ -394,7 +395,7 @@ class Code(Module, address="0x1"):
         written : sequence of Definition
             Modules whose code the transaction writes.
         deps : sequence of (canonical address, package name)
-            Packages that this one depends on.
+            Packages that this package depends on.
         """
         for definition in written:
             self.charge("aptos_framework.code.request_publish.per_byte", len(definition.bytecode))
@@ -419,9 +420,9 @@ class Code(Module, address="0x1"):
 
     @entry
     def retract_module(self, aptos_framework: signer, owner: address, name: String) -> None:
-        """Delete a module; only for the framework's signer, hence governance.
+        """Delete a module; this needs the framework's signer, which only governance has.
 
-        Public networks do not have this function; it shows how calls of a deleted module fail.
+        Public networks do not have this function. It shows how calls fail after a module has been deleted.
         """
         self.require(aptos_framework == "0x1", GasSchedule.ENOT_FRAMEWORK)
         self.session.delete(module_key(owner, name))

@@ -40,7 +40,7 @@ class FungibleAsset(Module, address="0x1"):
         frozen: bool
 
     class Deposit(Event):
-        """A deposit in a store."""
+        """A deposit into a store."""
 
         store: address
         amount: u64
@@ -74,7 +74,7 @@ class FungibleAsset(Module, address="0x1"):
 
     @view
     def balance(self, kind: ResourceType, store: Object[T0]) -> u64:
-        """Return the balance of a store, 0 if it does not exist."""
+        """Return the balance of a store, or 0 if the store does not exist."""
         return self.borrow(FungibleAsset.FungibleStore, store).balance if self.store_exists(store) else 0
 
     @view
@@ -87,7 +87,7 @@ class FungibleAsset(Module, address="0x1"):
         return self.create_at(named_object_address(creator, symbol.encode()), creator, symbol, name, decimals)
 
     def create_at(self, at: address, creator: address, symbol: str, name: str, decimals: int) -> str:
-        """Create an asset at a given address and return the address."""
+        """Create an asset at a given address and return that address."""
         self.use(ObjectModule).create(at, creator, transferable=True)
         metadata = FungibleAsset.Metadata(name=name, symbol=symbol, decimals=decimals, icon_uri="", project_uri="")
         self.move_to(at, metadata)
@@ -101,11 +101,11 @@ class FungibleAsset(Module, address="0x1"):
         self.move_to(store, FungibleAsset.FungibleStore(metadata=Object(metadata), balance=0, frozen=False))
 
     def find_dispatch(self, metadata: address) -> None:
-        """Find the functions that replace withdrawals and deposits of the asset; embedded ledgers have none."""
+        """Charge for the search for functions that replace transfers; the embedded ledger does not have any."""
         self.use(ObjectModule).is_object(metadata)
 
     def withdraw(self, store: address, amount: u64, *, silent: bool = False) -> None:
-        """Withdraw an amount from a store; `silent` emits no event, as for fees."""
+        """Withdraw an amount from a store; if `silent` is true, as for fees, no event is emitted."""
         self.use(Features).is_enabled(Features.PERMISSIONED_SIGNER)
         self.require(self.store_exists(store), self.EINSUFFICIENT_BALANCE)
         with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
@@ -115,7 +115,7 @@ class FungibleAsset(Module, address="0x1"):
             self.emit(FungibleAsset.Withdraw(store=store, amount=amount))
 
     def deposit(self, store: address, amount: u64, *, silent: bool = False) -> None:
-        """Deposit an amount in a store; `silent` emits no event, as for refunds."""
+        """Deposit an amount into a store; if `silent` is true, as for refunds, no event is emitted."""
         self.require(self.store_exists(store), self.ESTORE_NOT_FOUND)
         with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
             held.balance += amount
@@ -123,7 +123,7 @@ class FungibleAsset(Module, address="0x1"):
             self.emit(FungibleAsset.Deposit(store=store, amount=amount))
 
     def count(self, metadata: address, change: int) -> None:
-        """Add a change to the supply; negative if assets are burned."""
+        """Add a change to the supply; the change is negative if assets are burned."""
         with self.borrow_mut(FungibleAsset.Supply, metadata) as supply:
             supply.current += change
 
@@ -187,7 +187,7 @@ class PrimaryFungibleStore(Module, address="0x1"):
         self.use(FungibleAsset).deposit(target, amount)
 
     def enable(self, metadata: address) -> None:
-        """Let an asset have primary stores."""
+        """Enable primary stores for an asset."""
         pod = PrimaryFungibleStore.DeriveRefPod(metadata_derive_ref=ObjectModule.DeriveRef(self=metadata))
         self.move_to(metadata, pod)
 

@@ -46,7 +46,7 @@ class MultisigAccount(Module, address="0x1"):
         next_sequence_number: u64
 
     class CreateTransaction(Event):
-        """A payload was proposed."""
+        """An owner proposed a payload."""
 
         multisig_account: address
         creator: address
@@ -100,7 +100,7 @@ class MultisigAccount(Module, address="0x1"):
         metadata_keys: vector[String],
         metadata_values: vector[bytes],
     ) -> None:
-        """Create a multisig account of the signer and other owners; the metadata is ignored."""
+        """Create a multisig account that the signer and other owners share; the metadata is ignored."""
         owners = [owner, *additional_owners]
         self.require(len(set(owners)) == len(owners), self.EDUPLICATE_OWNER)
         self.require(0 < num_signatures_required <= len(owners), self.EINVALID_SIGNATURES_REQUIRED)
@@ -118,7 +118,7 @@ class MultisigAccount(Module, address="0x1"):
 
     @entry
     def create_transaction(self, owner: signer, multisig_account: address, payload: bytes) -> None:
-        """Propose a payload; its creator approves it."""
+        """Propose a payload, which the proposer approves at the same time."""
         self.require(payload, self.EPAYLOAD_CANNOT_BE_EMPTY)
         self._check_owner(owner, multisig_account)
         proposed = MultisigAccount.MultisigTransaction(

@@ -38,7 +38,7 @@ class ObjectModule(Module, address="0x1", name="object"):
     """
 
     class ObjectGroup(Struct, abilities=""):
-        """The resource group of an object's resources."""
+        """The resource group that contains an object's resources."""
 
     class TransferEvent(Struct, abilities="drop store"):
         """An object was transferred (event with a handle)."""
@@ -99,7 +99,7 @@ class ObjectModule(Module, address="0x1", name="object"):
         return self.create(named_object_address(creator, seed), creator, transferable=True)
 
     def new_event_handle(self, object: signer) -> EventHandle[Any]:  # noqa: A002 - as above
-        """Return a new event handle of an object."""
+        """Return a new event handle for an object."""
         self.require(self.exists(ObjectModule.ObjectCore, object), self.EOBJECT_DOES_NOT_EXIST)
         with self.borrow_mut(ObjectModule.ObjectCore, object) as core:
             number = core.guid_creation_num
@@ -124,7 +124,7 @@ class ObjectModule(Module, address="0x1", name="object"):
 
 
 def named_object_address(creator: str, seed: bytes) -> str:
-    """Return the address of an object that a creator creates from a seed."""
+    """Return the address of an object, derived from its creator and a seed."""
     return address_from_bytes(hashlib.sha3_256(address_to_bytes(creator) + seed + _FROM_SEED).digest())
 
 

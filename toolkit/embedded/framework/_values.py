@@ -1,4 +1,4 @@
-"""Modules that only define types: string, option, table, guid, event, type_info, optional_aggregator."""
+"""Modules that only define types: string, option, table, guid, event, type_info and optional_aggregator."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OptionModule(Module, address="0x1", name="option"):
     """Optional values."""
 
     class Option(Struct, Generic[T0]):
-        """A vector with no element or one element."""
+        """A vector with at most one element."""
 
         vec: vector[T0]
 
@@ -41,7 +41,7 @@ class TableModule(Module, address="0x1", name="table"):
     """Tables; their functions are native, so the module only defines the type."""
 
     class Table(Struct, Generic[T0, T1], abilities="store", constraints={"T0": "copy drop"}):
-        """The handle under which items are stored."""
+        """The handle under which a table's items are stored."""
 
         handle: address
 
@@ -62,10 +62,10 @@ class Guid(Module, address="0x1"):
 
 
 class EventModule(Module, address="0x1", name="event"):
-    """Events with handles, counted per handle."""
+    """Event handles, which count their events."""
 
     class EventHandle(Struct, Generic[T0], abilities="store", constraints={"T0": "drop store"}):
-        """An event handle, a field of a resource: its key, and the number of events emitted to it.
+        """An event handle, stored in a field of a resource: its key, and the number of events emitted to it.
 
         Contracts create handles with ``self.new_event_handle(account)`` and emit to them with ``self.emit_event``.
 
@@ -106,7 +106,7 @@ class EventModule(Module, address="0x1", name="event"):
         @classmethod
         @lru_cache(maxsize=4096)
         def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
-            """Return the Move type of handles."""
+            """Return the Move type of event handles."""
             kind = super().move_type(arguments)
             return replace(kind, lift=lambda session, plain: session.load_handle(load_value(kind, plain, session)))
 
@@ -115,7 +115,7 @@ EventHandle = EventModule.EventHandle
 
 
 def event_handle(owner: str, creation_num: int) -> EventModule.EventHandle[Any]:
-    """Return a new event handle of an account."""
+    """Return a new event handle for an account."""
     identifier = Guid.ID(creation_num=creation_num, addr=owner)
     return EventModule.EventHandle(counter=0, guid=Guid.GUID(id=identifier))
 
@@ -134,7 +134,7 @@ class TypeInfoModule(Module, address="0x1", name="type_info"):
 
 
 class OptionalAggregator(Module, address="0x1"):
-    """Numbers that are aggregators or plain integers; on the embedded ledger always the latter."""
+    """Numbers that are aggregators or plain integers; on the embedded ledger, they are always plain integers."""
 
     class Aggregator(Struct, abilities="store"):
         """An aggregator, which the embedded ledger never creates."""

@@ -1,4 +1,4 @@
-"""From request to response: the node with its limits and routes, and contract errors, without a web server.
+"""Turn requests into responses without a web server: the node, its limits and routes, and contract errors.
 
 `answer_request` answers a request from this process without a socket. The server uses the same functions.
 """
@@ -44,16 +44,16 @@ class Limits:
     Parameters
     ----------
     body_bytes : int, default 8 MiB
-        Maximum size of a POST body, bytes.
+        Maximum size of a POST body, in bytes.
     view_gas : int, default 2_000_000
         Maximum number of gas units that a view may use.
     page : int, default 100
         Maximum number of transactions in one response.
     header_bytes, header_lines : int, default 64 KiB and 100
-        Maximum size of a request head: bytes including the request line, and header lines. A longer head is rejected
-        with 431.
+        Maximum size of a request head: bytes including the request line, and number of header lines. A longer head is
+        rejected with status 431.
     header_timeout_s, body_timeout_s : float, default 10 and 30
-        Time limits, in seconds, for sending a head, and for sending a body or reading a response.
+        Time limits in seconds for a client to send a head, and to send a body or read a response.
     connections : int, default 512
         Maximum number of open connections; above it, the oldest idle connection is closed.
 
@@ -74,7 +74,7 @@ class Limits:
 
 
 class Postponed(Exception):  # noqa: N818 - not an error of the call
-    """Contract code takes longer than the thread that answers all requests can spend on one request."""
+    """Contract code takes too long for the thread that answers all requests."""
 
 
 class EmbeddedNode:
@@ -89,7 +89,7 @@ class EmbeddedNode:
     limits : Limits, optional
         Limits on requests.
     host_names : collection of str, optional
-        Further host names to answer.
+        Other host names to accept.
 
     Raises
     ------
@@ -126,12 +126,12 @@ class EmbeddedNode:
 
     @contextmanager
     def execution(self, call: HttpCall, version: int) -> Iterator[LedgerSnapshot]:
-        """Yield the ledger version on which contract code runs inside the block.
+        """Yield the snapshot on which contract code inside the ``with`` block runs.
 
-        A call first runs for a moment in the thread that serves all requests, because handing it to another thread
-        would take longer than most calls. Contract code that is not done by then raises `Postponed`. It runs again in a
-        worker without the lock, so that other requests are answered meanwhile. It changes nothing, so running it twice
-        is not visible.
+        A call first runs for a moment in the thread that serves all requests, because passing it to another thread
+        would take longer than most calls. If contract code takes longer, `Postponed` is raised, and the code runs again
+        in a worker without the lock. The node can then answer other requests in the meantime. Contract code changes
+        nothing here, so running it twice has no visible effect.
         """
         snapshot = self.chain.snapshot(version)
         if not call.in_worker:
@@ -191,8 +191,8 @@ def answer_request(
 ) -> HttpResponse:
     """Answer a request in this thread, without a socket and without a web server.
 
-    Several threads may call it at once: contract code runs without the ledger's lock. The rules for `Host` and `Origin`
-    do not apply, since no other program can send such a request; the limits on sizes do.
+    Several threads may call this function at once, because contract code runs without the ledger's lock. The rules for
+    `Host` and `Origin` do not apply, because no other program can send such a request. The size limits apply.
 
     Parameters
     ----------
@@ -203,14 +203,14 @@ def answer_request(
     target : str
         Path and query, percent-encoded, such as ``/v1/view?ledger_version=7``.
     headers : mapping of str to str
-        Names in any case. ``Content-Length`` is added.
+        Request headers, with names in any case. ``Content-Length`` is added if there is a body.
     body : bytes, optional
-        Body of a POST.
+        Body of a POST request.
 
     Returns
     -------
     HttpResponse
-        Status, headers and body; a request that fails has a response too.
+        Status, headers and body, also for a request that fails.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def answer_request(
 
 
 def body_bytes(limits: Limits, target_bytes: int, headers: Headers) -> int:
-    """Return the size of a request's body, or raise `ApiError` if it is too large or unknown."""
+    """Return the size of a request's body, or raise `ApiError` if head or body is too large or the size is unknown."""
     head_bytes = target_bytes + sum(len(name) + len(value) for name, value in headers)
     if len(headers) > limits.header_lines or head_bytes > limits.header_bytes:
         raise header_problem(limits)
@@ -249,7 +249,7 @@ def body_bytes(limits: Limits, target_bytes: int, headers: Headers) -> int:
 
 def header_problem(limits: Limits) -> ApiError:
     """Return the error for a request head that is too long."""
-    message = f"the request's head is too long: at most {limits.header_bytes} bytes and {limits.header_lines} lines"
+    message = f"the request head is too long: at most {limits.header_bytes:,} bytes and {limits.header_lines:,} lines"
     return framework_error(message, status=431, headers={"connection": "close"})
 
 
@@ -260,12 +260,12 @@ def _length_required() -> ApiError:
 def routed(
     node: EmbeddedNode, method: str, target: tuple[str, str], headers: Headers, body: bytes, *, in_worker: bool = False
 ) -> HttpAnswer:
-    """Return the response of the handler for a target: its decoded path and its query.
+    """Return the handler's response for a target, which consists of a decoded path and a query.
 
     Raises
     ------
     Postponed
-        If contract code takes longer than a moment and the request is not `in_worker`.
+        If contract code takes too long and the request is not `in_worker`.
     """
     path, query = target
     # If a header is repeated, the first one counts; if a parameter is repeated, the last one.
@@ -282,7 +282,7 @@ def routed(
     except VmError as error:
         refused = ApiError(400, "invalid_input", error.view_message, vm_error_code=error.vm_error_code)
     except ContractError as error:
-        refused = ApiError(400, "invalid_input", f"the contract fails: {shown(error)}")
+        refused = ApiError(400, "invalid_input", f"the contract failed: {shown(error)}")
     except Exception as error:  # noqa: BLE001 - an error of the node must not end it
         message = f"Internal error: {type(error).__name__}: {shown(error)}{raised_at(error)}"
         refused = ApiError(500, "internal_error", message)
@@ -290,7 +290,7 @@ def routed(
 
 
 def _route(method: str, path: str, headers: Mapping[str, str]) -> tuple[Handler, dict[str, str]]:
-    """Return the handler of a path, and the path's parameters."""
+    """Return the handler for a path, and the path's parameters."""
     allowed: tuple[str, ...] = ()
     for methods, pattern, handler in _ROUTES:
         if (match := pattern.fullmatch(path)) is not None:

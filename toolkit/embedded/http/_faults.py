@@ -1,7 +1,7 @@
-"""Faults on demand: failures of a network or of a busy node, for tests and courses.
+"""Inject failures of a network or of a busy node, for tests and courses.
 
-A `Faults` object can be changed while the node runs. The faults of a request depend only on a seed and on the number of
-the request, so tests are reproducible.
+A `Faults` object can be changed while the node runs. The fault of a request depends only on a seed and on the request's
+number, which makes tests reproducible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# Error codes by the status with which a node sends them; 404 for the others, which report that something is missing.
+# Error codes by the status with which a node sends them; all other codes report a missing item, with status 404.
 _CODES = {
     400: (
         "bcs_not_supported invalid_input invalid_transaction_update sequence_number_too_old vm_error "
@@ -58,7 +58,7 @@ FAULTS: dict[str, str] = {
     "507": "mempool is full",
     "cut": "the connection closes in the middle of the response",
     "hang": "the request is never answered",
-    "html": "an HTML page of a gateway with status 502",
+    "html": "an HTML page from a gateway, with status 502",
     "slow": "the body is sent in small pieces, within one second",
     **{code.value: f"status {_REFUSALS[code.value][1]} with this error code" for code in ErrorCode},
 }
@@ -80,19 +80,19 @@ class Fault:
     Parameters
     ----------
     kind : str
-        An error code of the REST API such as ``version_pruned``, sent with the status that a node uses for it; an error
-        status (``429``, ``500``, ``503``, ``507``); ``cut``: the connection closes in the middle of the response;
-        ``hang``: the request is never answered; ``html``: an HTML page with status 502; ``slow``: the body is sent in
-        small pieces.
+        An error code of the REST API such as ``version_pruned``, which is sent with the status that a node uses; an
+        error status (``429``, ``500``, ``503``, ``507``); ``cut`` (the connection closes in the middle of the
+        response); ``hang`` (the request is never answered); ``html`` (an HTML page with status 502); or ``slow`` (the
+        body is sent in small pieces).
     rate : float, default 1
-        Share of requests affected, 0 to 1.
+        Share of requests that are affected, from 0 to 1.
     path : str, default ""
-        Prefix of the affected paths below ``/v1``, such as ``/view``; all by default.
+        Prefix of the affected paths below ``/v1``, such as ``/view``; by default, all paths.
 
     Raises
     ------
     InputError
-        If the kind is unknown, the rate is not a share, or the path does not start with a slash.
+        If the kind is unknown, the rate is not from 0 to 1, or the path does not start with a slash.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Fault:
         if self.kind not in FAULTS:
             raise InputError(f"unknown fault {self.kind!r}: expected one of {', '.join(FAULTS)}")
         if not 0 <= self.rate <= 1:
-            raise InputError(f"fault {self.kind}: rate must be 0 to 1, got {self.rate}")
+            raise InputError(f"fault {self.kind}: rate must be from 0 to 1, got {self.rate}")
         if self.path and not self.path.startswith("/"):
             raise InputError(f"fault {self.kind}: path must start with a slash, such as /view; got {self.path!r}")
 
@@ -122,13 +122,13 @@ class Faults:
     Parameters
     ----------
     latency_s : float, default 0
-        Delay of every response, seconds.
+        Delay of every response, in seconds.
     rates : sequence of Fault, optional
         Faults that affect a share of the requests.
     retry_after_s : int, default 1
-        ``Retry-After`` of a 429, seconds.
+        ``Retry-After`` of a 429 response, in seconds.
     seed : int, default 0
-        Determines the requests that the faults in `rates` affect.
+        Determines which requests the faults in `rates` affect.
 
     Examples
     --------
@@ -210,18 +210,18 @@ class Faults:
         return None
 
     async def wait(self) -> None:
-        """Wait for the latency; even ``sleep(0)`` would make a client that has half-closed miss the response."""
+        """Wait for the latency, if any; a client that has half-closed would miss the response after ``sleep(0)``."""
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
 
     def answer(self, fault: Fault) -> HttpAnswer | None:
-        """Return the response that replaces the node's, or None for a fault that changes how the response is sent."""
+        """Return the response of a fault, or None if the fault only changes how the node's response is sent."""
         if fault.kind == "html":
             return HttpAnswer(_HTML, 502, media_type="text/html", with_ledger=False)
         if fault.kind not in _REFUSALS:
             return None
         code, status = _REFUSALS[fault.kind]
-        message, vm_error_code = f"{code.value}, a fault on demand of the embedded node", None
+        message, vm_error_code = f"{code.value}: a fault injected by the embedded node", None
         if code == ErrorCode.VM_ERROR:
             message = f"Invalid transaction: Type: Validation Code: {_NO_BALANCE}"
             vm_error_code = VM_STATUS_CODES[_NO_BALANCE]
@@ -232,7 +232,7 @@ class Faults:
 
 
 def parse_fault(text: str) -> Fault:
-    """Parse a fault as written on the command line.
+    """Parse a fault in the form of the command line.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def parse_fault(text: str) -> Fault:
     Raises
     ------
     InputError
-        If the kind is unknown, or the rate is not a share.
+        If the kind is unknown, or the rate is not from 0 to 1.
 
     Examples
     --------
@@ -262,12 +262,12 @@ def parse_fault(text: str) -> Fault:
 
 
 def parse_schedule(text: str) -> list[str | None]:
-    """Parse the faults of the first requests, as written on the command line.
+    """Parse the faults of the first requests, in the form of the command line.
 
     Parameters
     ----------
     text : str
-        Kinds separated by commas, each optionally repeated by ``*N``; ``ok`` lets a request pass: ``503*3,ok,cut``.
+        Kinds separated by commas, such as ``503*3,ok,cut``. ``*N`` repeats a kind, and ``ok`` lets a request pass.
 
     Returns
     -------
@@ -277,7 +277,7 @@ def parse_schedule(text: str) -> list[str | None]:
     Raises
     ------
     InputError
-        If a part is not a kind, or N is above 100,000.
+        If a kind is unknown, or N is above 100,000.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def parse_schedule(text: str) -> list[str | None]:
 
 
 def parse_latency(text: str) -> float:
-    """Parse a latency as written on the command line.
+    """Parse a latency in the form of the command line.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Requests and their values, answers, and the documented errors with the texts that nodes use."""
+"""Requests and their values, responses, and the documented errors with the texts that nodes use."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class HttpCall:
     in_worker: bool = False  # answered in another thread, because contract code takes long
 
     def wants_bcs(self) -> bool:
-        """Return True if the response must be BCS: JSON or BCS, whichever is accepted first.
+        """Return True if the response must be BCS; of JSON and BCS, the first in the `Accept` header is used.
 
-        A media type with a weight or another parameter does not equal the plain one, as on a node.
+        As on a node, a media type with a weight or another parameter is ignored.
         """
         accepted = (item.strip() for item in self.headers.get("accept", "").lower().split(","))
         return next((item for item in accepted if item in {JSON, BCS}), JSON) == BCS
@@ -65,7 +65,7 @@ class HttpAnswer:
     with_ledger : bool, default True
         Whether headers report the state of the ledger.
     headers : mapping of str to str, optional
-        Further headers, with names in lower case.
+        Additional headers, with names in lower case.
     """
 
     body: bytes
@@ -88,13 +88,13 @@ class ApiError(Exception):
     error_code : str
         Error code of the REST API.
     message : str
-        Message, as a node words it.
+        Message, in the words of a node.
     vm_error_code : int, optional
-        VM status number.
+        Number of the VM status.
     with_ledger : bool, default True
         Whether headers report the state of the ledger.
     headers : mapping of str to str, optional
-        Further headers of the response, with names in lower case.
+        Additional headers of the response, with names in lower case.
     """
 
     status: int
@@ -109,29 +109,29 @@ class ApiError(Exception):
         return self.message
 
     def answer(self) -> HttpAnswer:
-        """Return the response."""
+        """Return the response for this error."""
         body = {"message": self.message, "error_code": self.error_code, "vm_error_code": self.vm_error_code}
         return HttpAnswer(encode(body), self.status, with_ledger=self.with_ledger, headers=self.headers)
 
 
 def invalid_input(message: str, *, vm_error_code: int | None = None, with_ledger: bool = True) -> NoReturn:
-    """Raise the error of an invalid input, status 400; without ledger headers if the ledger was not read."""
+    """Raise the error for an invalid input, status 400; without ledger headers if the ledger was not read."""
     raise ApiError(400, "invalid_input", message, vm_error_code=vm_error_code, with_ledger=with_ledger)
 
 
 def framework_error(message: str, *, status: int = 400, headers: Mapping[str, str] | None = None) -> ApiError:
-    """Return the error of a request that the web framework rejects: path, query, headers or shape of the body."""
+    """Return the error for a request that the web framework rejects because of its path, query, headers or body."""
     return ApiError(status, "web_framework_error", message, with_ledger=False, headers=headers or {})
 
 
 def not_found(what: str, error_code: str, text: str) -> NoReturn:
-    """Raise the error of a missing item, status 404: `what` was looked up by `text`."""
+    """Raise the error for a missing item, status 404; `what` is the item and `text` describes the lookup."""
     raise ApiError(404, error_code, f"{what} not found by {text}")
 
 
 _T = TypeVar("_T")
 
-# Longer texts from a request are truncated in messages, so that a hostile request is not answered with as many bytes.
+# Longer texts from a request are truncated in messages, so that a hostile request does not cause a large response.
 _SHOWN = 200
 _ENDS = (" left", " bytes left", "the data ends inside a ULEB128")
 _JSON_MEDIA = re.compile(r"application/(?:[^;\s]+\+)?json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
@@ -140,15 +140,15 @@ _STATE_KEY_KINDS = {0, 1, 255}  # access paths, table items and raw keys
 
 
 class U16(int):
-    """A number of 16 bits, as text."""
+    """An unsigned 16-bit integer in text form."""
 
 
 class U32(int):
-    """A number of 32 bits, as text."""
+    """An unsigned 32-bit integer in text form."""
 
 
 class U64(int):
-    """A number of 64 bits, as text."""
+    """An unsigned 64-bit integer in text form."""
 
 
 class Flag(int):
@@ -162,13 +162,13 @@ class Address(str):
 
 
 class Identifier(str):
-    """A Move name."""
+    """A Move identifier."""
 
     __slots__ = ()
 
 
 class TransactionHash(str):
-    """0x and 64 digits in lower case."""
+    """A transaction hash: 0x and 64 hex digits in lower case."""
 
     __slots__ = ()
 
@@ -178,7 +178,7 @@ class Hex(bytes):
 
 
 class StateCursor(bytes):
-    """A state key in hex, at which a page starts."""
+    """The state key, in hex, at which a page starts."""
 
 
 def _unsigned(bits: int) -> Callable[[str], int]:
@@ -207,7 +207,7 @@ def _transaction_hash(text: str) -> str:
 def _state_cursor(text: str) -> bytes:
     data = bytes.fromhex(text) if text.isalnum() else b""
     if not data or data[0] not in _STATE_KEY_KINDS:
-        raise ValueError(f"expected the cursor of the page before, got {shown(text)!r}")
+        raise ValueError(f"expected a cursor from the previous page, got {shown(text)!r}")
     return data
 
 
@@ -226,7 +226,7 @@ _KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
 
 
 def _parsed(kind: type[_T], value: Any) -> _T:
-    """Return a value of a kind; also called by msgspec for the fields of a body."""
+    """Parse text as a kind of value; msgspec calls this for the fields of a body."""
     name, parse = _KINDS[kind]
     if not isinstance(value, str):
         raise ValueError(f'failed to parse "{name}": expected a string')  # noqa: TRY004 - as of the parsers
@@ -237,7 +237,7 @@ def _parsed(kind: type[_T], value: Any) -> _T:
 
 
 def path_value(call: HttpCall, name: str, kind: type[_T]) -> _T:
-    """Return a value of the path."""
+    """Return a parameter of the path."""
     try:
         return _parsed(kind, call.path[name])
     except ValueError as error:
@@ -245,7 +245,7 @@ def path_value(call: HttpCall, name: str, kind: type[_T]) -> _T:
 
 
 def query_value(call: HttpCall, name: str, kind: type[_T]) -> _T | None:
-    """Return a value of the query, or None if it is absent."""
+    """Return a parameter of the query, or None if it is absent."""
     text = call.query.get(name)
     try:
         return None if text is None else _parsed(kind, text)
@@ -254,12 +254,12 @@ def query_value(call: HttpCall, name: str, kind: type[_T]) -> _T | None:
 
 
 def path_address(call: HttpCall, name: str) -> str:
-    """Return the address in a path."""
+    """Return the address in the path."""
     return str(path_value(call, name, Address))
 
 
 def path_struct(call: HttpCall, name: str) -> StructTag:
-    """Return the struct type in a path."""
+    """Return the struct type in the path."""
     tag = _type_tag(call.path[name])
     if not isinstance(tag, StructTag):
         raise framework_error(f"failed to parse path `{name}`: invalid struct tag: {shown(call.path[name])}")
@@ -267,7 +267,7 @@ def path_struct(call: HttpCall, name: str) -> StructTag:
 
 
 def _type_tag(text: str) -> TypeTag | None:
-    """Return a type, or None if the text is not one."""
+    """Return the type that a text names, or None if the text is not a type."""
     try:
         return parse_type_tag(text, short=False)
     except InputError:
@@ -281,10 +281,10 @@ def shown(text: object) -> str:
 
 
 def media_type(call: HttpCall, *accepted: str) -> str:
-    """Return the media type of the body, which must be one of `accepted`; otherwise raise the error, status 415.
+    """Return the media type of the body, or raise the error with status 415 if it is not one of `accepted`.
 
-    If an endpoint accepts several media types, a node compares the whole header, so a parameter or an upper-case letter
-    makes it a different media type. If an endpoint accepts JSON only, the media type is parsed.
+    If an endpoint accepts several media types, a node compares the whole header: a parameter or an upper-case letter
+    makes it a different media type. If an endpoint accepts only JSON, the media type is parsed.
     """
     content_type = call.headers.get("content-type")
     if content_type is None:
@@ -299,12 +299,12 @@ def media_type(call: HttpCall, *accepted: str) -> str:
 
 
 def body_decoder(model: type[_T]) -> msgspec.json.Decoder[_T]:
-    """Return a decoder of bodies."""
+    """Return a decoder for JSON bodies."""
     return msgspec.json.Decoder(model, dec_hook=_parsed)
 
 
 def decoded(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
-    """Return decoded JSON, or raise the error for a body that does not fit its model."""
+    """Return decoded JSON, or raise the error for a body that does not match its model."""
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -312,7 +312,7 @@ def decoded(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
 
 
 def function_id(text: str) -> FunctionId:
-    """Return the function of a body."""
+    """Return the function id in a body."""
     try:
         return FunctionId.parse(text)
     except InputError:
@@ -323,7 +323,7 @@ def function_id(text: str) -> FunctionId:
 
 
 def type_tag(text: str) -> TypeTag:
-    """Return the type tag of a type argument, or raise the error for a text that is not a type."""
+    """Return the type tag of a type argument, or raise the error if the text is not a type."""
     tag = _type_tag(text)
     if tag is None:
         invalid_input(f'Invalid move type for converting into `TypeTag`: Unparsable("{shown(text)}")')
@@ -340,7 +340,7 @@ def check_types(texts: Iterable[str], where: str) -> None:
 def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind: str) -> BoundFunction:
     """Return a function with its type arguments, or raise the error that a node sends.
 
-    Only execution finds out whether the type arguments exist.
+    Execution checks later whether the types of the type arguments exist.
 
     Parameters
     ----------
@@ -369,7 +369,7 @@ def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind
 
 
 def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list[Any]:
-    """Return JSON arguments decoded by the layouts of a function's parameters."""
+    """Return JSON arguments decoded with the layouts of a function's parameters."""
     if len(arguments) != len(layouts):
         types = ", ".join(layout.words for layout in layouts)
         values = ", ".join(json_debug(argument) for argument in arguments)
@@ -384,7 +384,7 @@ def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list
 
 
 def bcs_problem(error: ToolkitError) -> str:
-    """Return why bytes are not BCS, in the words of a node for the most usual problems."""
+    """Return why bytes are not valid BCS, in a node's words for the most common problems."""
     text = str(error)
     if "expected the end of the data" in text:
         return "remaining input"

@@ -1,7 +1,7 @@
-"""``POST`` endpoints: table items, views, simulation; submitted transactions are rejected.
+"""``POST`` endpoints: table items, views and simulation; submitted transactions are rejected.
 
 A simulated transaction must not have a valid signature. Signatures of ed25519, multi-ed25519 and secp256k1 keys are
-verified; keyless, passkey and abstract signatures count as not valid.
+verified; keyless, passkey and abstract signatures count as invalid.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _U8 = Annotated[int, msgspec.Meta(ge=0, le=255)]
 
 
 def _shape(kind: str, **fields: Any) -> type[msgspec.Struct]:
-    """Return the shape of a signature whose kind is its field ``type``."""
+    """Return a model of a signature; the field ``type`` contains the kind."""
     return msgspec.defstruct(kind, list(fields.items()), tag_field="type", tag=kind)
 
 
@@ -104,8 +104,8 @@ def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
     Raises
     ------
     ApiError
-        An error of the web framework if the JSON does not have the shape of a signature; an invalid input, with
-        `context`, if lengths or numbers are wrong.
+        An error of the web framework if the JSON does not have the shape of a signature; an ``invalid_input`` error
+        with `context` if lengths or numbers are wrong.
     """
     messages.decoded(_SHAPE, data)
     value = msgspec.json.decode(data)
@@ -123,7 +123,7 @@ def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
 
 
 def _pairless(value: dict[str, Any]) -> FeePayerSignature | None:
-    """Return a fee payer signature without one signature per address, which only execution refuses; otherwise None."""
+    """Return a fee payer signature whose addresses and signatures differ in number, or None; execution rejects it."""
     addresses, signers = value.get("secondary_signer_addresses", ()), value.get("secondary_signers", ())
     if value["type"] != FeePayerSignature.type or len(addresses) == len(signers):
         return None
@@ -153,7 +153,7 @@ def _account_signatures(signature: TransactionSignature) -> list[SignatureModel]
 
 
 def _to_verify(signature: SignatureModel) -> list[tuple[str, str, str]]:
-    """Return kind, key and signature of each part; the kind is empty if the signature cannot be valid."""
+    """Return the kind, key and signature of each part; the kind is empty if the signature cannot be valid."""
     match signature:
         case wire.Ed25519Signature(public_key=key, signature=value):
             return [("ed25519", key, value)]
@@ -163,7 +163,7 @@ def _to_verify(signature: SignatureModel) -> list[tuple[str, str, str]]:
             signers = [(keys[one.index], one.signature) for one in given]
             return [(key.type if key.type == one.type else "", key.value, one.value) for key, one in signers]
         case wire.MultiEd25519Signature(public_keys=keys, signatures=given):
-            # Each bit of the bitmap stands for a key; the most significant bit is the first key.
+            # Each bit of the bitmap represents a key; the most significant bit is the first key.
             bits = int.from_bytes(_data(signature.bitmap), "big")
             places = [place for place in range(32) if bits >> (31 - place) & 1]
             if signature.threshold <= len(places) == len(given) and max(places, default=0) < len(keys):
@@ -172,7 +172,7 @@ def _to_verify(signature: SignatureModel) -> list[tuple[str, str, str]]:
 
 
 def _is_valid(kind: str, key: str, signature: str, message: bytes) -> bool:
-    """Verify a signature; secp256k1 signs the message's SHA3-256 with r and s, and a high s is not canonical."""
+    """Return True if a signature is valid; secp256k1 signs the SHA3-256 of the message, and s must be low."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, utils
@@ -224,7 +224,7 @@ class _ViewRequest(msgspec.Struct):
 
 
 class _Payload(msgspec.Struct, tag_field="type"):
-    """A payload whose kind is its field ``type``."""
+    """A payload; the field ``type`` contains the kind."""
 
 
 class _Call(_Payload, tag="entry_function_payload"):
@@ -241,7 +241,7 @@ class _Bytecode(msgspec.Struct):
 
 
 class _ScriptCall(_Payload, tag="script_payload"):
-    """A script; its arguments are read with the signature that belongs to the bytecode."""
+    """A script payload; the arguments are read with the signature that was declared for the bytecode."""
 
     code: _Bytecode
     type_arguments: list[str]
@@ -316,7 +316,7 @@ def raw_table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 
 def _stored_item(node: EmbeddedNode, handle: str, key: bytes, version: int, text: str) -> bytes:
-    """Return a table item in BCS; `text` is its key for the message if there is none."""
+    """Return a table item in BCS; if it does not exist, the message shows the key as `text`."""
     value = node.chain.state.read(table_key(handle, key), version)
     if value is None:
         by = f"Table handle({wire_address(handle)}), Table key({messages.shown(text)}) and Ledger version({version})"
@@ -417,7 +417,7 @@ def _from_bcs(body: bytes) -> SignedTransaction:
 def _override(
     node: EmbeddedNode, signed: SignedTransaction, *, max_gas: bool, price: bool, prioritized: bool
 ) -> SignedTransaction:
-    """Replace gas unit price and maximum gas if requested; the maximum is what the sender can pay."""
+    """Replace the gas unit price and the maximum gas if requested; the new maximum is what the sender can pay for."""
     raw = signed.raw
     if price or prioritized:
         name = "prioritized_gas_estimate" if prioritized else "gas_estimate"
@@ -453,13 +453,13 @@ def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
 
 
 def refuse_submission(_node: EmbeddedNode, _call: HttpCall) -> HttpAnswer:
-    """``POST /v1/transactions`` and ``/batch``: refused, as on a node that does not accept transactions."""
+    """``POST /v1/transactions`` and ``/batch``: rejected, as on a node that does not accept transactions."""
     message = "Submit transaction is disabled on this endpoint: commit to the embedded ledger from Python"
     raise ApiError(403, "api_disabled", message, with_ledger=False)
 
 
 def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> EncodedPayload:
-    """Return a payload in BCS form, for which calls need the function's parameter types."""
+    """Return a payload in BCS; to encode a call, the types of the function's parameters are looked up."""
     if isinstance(payload, _MultisigCall):
         inner = None if payload.transaction_payload is None else _encoded(node, payload.transaction_payload)
         return payloads.EncodedMultisig(str(payload.multisig_address), inner)  # type: ignore[arg-type]  # only calls are inside a multisig payload

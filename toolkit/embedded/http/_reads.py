@@ -1,4 +1,4 @@
-"""``GET`` endpoints: the node, accounts, modules, resources, transactions, blocks, gas price."""
+"""``GET`` endpoints: the node, accounts, modules, resources, transactions, blocks and the gas price."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def index(node: EmbeddedNode, _: HttpCall) -> HttpAnswer:
 
 
 def healthy(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/-/healthy``: an error if the head is older than ``duration_secs``, compared with the real time."""
+    """``GET /v1/-/healthy``: an error if the head is more than ``duration_secs`` behind the system clock."""
     skew = messages.query_value(call, "duration_secs", messages.U32)
     if skew is not None:
         head_us = node.chain.blocks[-1].timestamp_us
@@ -110,7 +110,7 @@ def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 
 def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/accounts/{address}/resources``, page by page; a group counts as one."""
+    """``GET /v1/accounts/{address}/resources``, page by page; a resource group counts as one resource."""
     address = messages.path_address(call, "address")
     version = node.version(call)
     code, state = node.chain.code_at(version), node.chain.state
@@ -184,7 +184,7 @@ def transaction_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 
 def _stored_version(node: EmbeddedNode, call: HttpCall, name: str, what: str) -> int:
-    """Return the version in a path, which must be stored."""
+    """Return the version in the path, or raise `ApiError` if the ledger does not have it."""
     version = messages.path_value(call, name, U64)
     if version > node.chain.head:
         messages.not_found(what, f"{what.lower()}_not_found", f"Ledger version({version})")
@@ -193,7 +193,7 @@ def _stored_version(node: EmbeddedNode, call: HttpCall, name: str, what: str) ->
 
 
 def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/transactions/by_hash/{txn_hash}``; ``wait_by_hash`` too, since no transaction is pending."""
+    """``GET /v1/transactions/by_hash/{txn_hash}``, and ``wait_by_hash``, because no transaction is ever pending."""
     wanted = messages.path_value(call, "txn_hash", messages.TransactionHash)
     version = node.chain.by_hash.get(wanted)
     if version is None:
@@ -239,7 +239,7 @@ def gas_price(node: EmbeddedNode, _: HttpCall) -> HttpAnswer:
 
 
 def read_balance(node: EmbeddedNode, version: int, module: str, tags: tuple[TypeTag, ...], *arguments: str) -> int:
-    """Return the result of a module's ``balance`` view, 0 if the type is not an asset or the view fails."""
+    """Return the result of a module's ``balance`` view, or 0 if the type is not an asset or the view fails."""
     snapshot = node.chain.snapshot(version)
     try:
         bound = snapshot.code.function("0x1", module, "balance", tags)
@@ -260,7 +260,7 @@ def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str
 
 
 def _limit(call: HttpCall, *, default: int, most: int) -> int:
-    """Return the size of a page."""
+    """Return the page size that a request asks for."""
     limit = messages.query_value(call, "limit", messages.U16)
     if limit == 0:
         messages.invalid_input("Given limit value (0) must not be zero")

@@ -1,4 +1,4 @@
-"""The server of a node: checks connections and requests, injects faults, and sends responses.
+"""The server of a node, which checks connections and requests, injects faults, and sends responses.
 
 `start` and `serve` run a node in a thread, served by uvicorn on loopback.
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 # Requests use few host names; a hostile client must not fill the memory with others.
 _CACHED = 64
-# Longer names are truncated in messages, so that a hostile request is not answered with as many bytes.
+# Longer names are truncated in messages, so that a hostile request does not cause a large response.
 _SHOWN = 80
 # After an error, further data from the client is read and dropped for this long: closing a socket with unread data
 # resets the connection, and the client might lose the answer.
@@ -54,7 +54,7 @@ _LINGER_BYTES = 64 * 1024 * 1024
 # Requests of one connection that wait while another is answered; browsers and HTTP libraries do not pipeline at all.
 _MAX_PIPELINED = 64
 IDLE_TIMEOUT_S = 75
-"""Seconds after which a connection without a request is closed, the default of nginx."""
+"""Seconds after which an idle connection is closed; this is the default of nginx."""
 
 
 class Hosts:
@@ -68,7 +68,7 @@ class Hosts:
     bound : str
         Address or name that the node listens on.
     names : collection of str, optional
-        Further host names to accept, without a port.
+        Other host names to accept, without a port.
     """
 
     def __init__(self, bound: str, names: Collection[str] = ()) -> None:
@@ -92,13 +92,13 @@ class Hosts:
             raise framework_error("expected one `Host` header")
         for host in hosts:
             if not self._knows(b"//" + host):
-                raise _refused("Host", host, "requests for loopback addresses, localhost and its host_names")
+                raise _refused("Host", host, "requests for loopback addresses, localhost and the names in host_names")
         for name, value in headers:
             if name == b"origin" and not (value.startswith((b"http://", b"https://")) and self._knows(value)):
-                raise _refused("Origin", value, "pages of this machine")
+                raise _refused("Origin", value, "pages from this machine")
 
     def _is_known(self, url: bytes) -> bool:
-        """Return True if the host of a URL is answered."""
+        """Return True if requests for the host of a URL are accepted."""
         try:
             host = (urlsplit(url.decode("latin-1")).hostname or "").removesuffix(".")
         except ValueError:  # such as a bracket that is not closed
@@ -137,7 +137,7 @@ class Bounds(asyncio.Protocol):
     _dropped_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for a request; if too many connections are open, close the oldest one that is waiting for its client."""
+        """Wait for a request; above the connection limit, close the oldest connection that waits for its client."""
         super().connection_made(transport)
         self.open[self] = None
         self._expect_within(self.limits.header_timeout_s)
@@ -146,7 +146,7 @@ class Bounds(asyncio.Protocol):
             next(one for one in self.open if one.waits())._abort()  # noqa: SLF001 - of this class
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Remove the connection."""
+        """Forget the connection."""
         self.open.pop(self, None)
         self._expect_within(None)
         super().connection_lost(exc)
@@ -156,7 +156,7 @@ class Bounds(asyncio.Protocol):
         return self._deadline is not None or not self._is_answering() or bool(self.cycle.more_body)
 
     def data_received(self, data: bytes) -> None:
-        """Pass the data to the parser; reject a head that does not end within its limit."""
+        """Pass the data to the parser; reject a head that is longer than its limit."""
         if self._lingers:
             self._dropped_bytes += len(data)
             if self._dropped_bytes > _LINGER_BYTES:
@@ -204,7 +204,7 @@ class Bounds(asyncio.Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _expect_within(self, seconds: float | None) -> None:
-        """Close the connection if the client does not act within some seconds; None if it is the node's turn."""
+        """Close the connection if the client does not act within a number of seconds; None cancels the deadline."""
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = None if seconds is None else self.loop.call_later(seconds, self._abort)
@@ -224,7 +224,7 @@ class Bounds(asyncio.Protocol):
         self._linger()
 
     def _linger(self) -> None:
-        """Stop sending, drop received data, and close when the client does or after `_LINGER_S`."""
+        """Stop sending, drop received data, and close when the client closes or after `_LINGER_S` seconds."""
         self._lingers = True
         self._unset_keepalive_if_required()  # type: ignore[attr-defined]  # a method of uvicorn's classes
         self._expect_within(_LINGER_S)
@@ -248,7 +248,7 @@ class NodeApp:
     faults : Faults
         Latency and faults.
     hosts : Hosts
-        Hosts and origins that are accepted.
+        The hosts and origins that the node accepts.
     """
 
     def __init__(self, node: EmbeddedNode, faults: Faults, hosts: Hosts) -> None:
@@ -257,12 +257,13 @@ class NodeApp:
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or let it meet a fault."""
+        """Answer a request, or inject a fault."""
         kind = None
         try:
             body = await self._checked_body(scope, receive)
         except TimeoutError:
-            answer = framework_error("the request body did not arrive in time", status=408).answer()
+            waited = f"within {self._node.limits.body_timeout_s:g} s"
+            answer = framework_error(f"the request body did not arrive {waited}", status=408).answer()
         except ApiError as error:
             answer = error.answer()
         else:
@@ -288,7 +289,7 @@ class NodeApp:
         await send({"type": "http.response.body", "body": body})
 
     async def _checked_body(self, scope: Scope, receive: Receive) -> bytes:
-        """Return the body of a request, or raise `ApiError` if the request must be refused."""
+        """Return the body of a request, or raise `ApiError` if the request must be rejected."""
         length = body_bytes(self._node.limits, len(scope["raw_path"]) + len(scope["query_string"]), scope["headers"])
         self._hosts.check(scope["headers"], scope["http_version"])
         pieces, more = [], length > 0
@@ -324,9 +325,9 @@ class Server:
     url : str
         Base URL, which ends in ``/v1``.
     faults : Faults
-        Latency and faults; can be changed while the node runs.
+        Latency and faults, which can be changed while the node runs.
     node : EmbeddedNode
-        The node that is served.
+        The running node.
 
     Raises
     ------
@@ -383,7 +384,7 @@ class Server:
         self.stop()
 
     def stop(self) -> None:
-        """Stop the node and free the port; has no effect on a stopped node."""
+        """Stop the node and free the port; does nothing if the node has stopped."""
         atexit.unregister(self.stop)
         self._server.should_exit = True
         self._server.force_exit = True
@@ -409,7 +410,7 @@ def start(
     ledger : Ledger
         The ledger; it may grow while it is served.
     port : int, default 0
-        Port to listen on; 0 selects a free one.
+        Port to listen on; 0 selects a free port.
     host : str, default "127.0.0.1"
         Address to listen on. Any address other than loopback exposes the node to the network.
     brand : str, default "APTOS"
@@ -419,8 +420,8 @@ def start(
     faults : Faults, optional
         Latency and faults, for tests and courses.
     host_names : collection of str, optional
-        Host names to accept besides ``localhost``, loopback addresses and `host`, such as the name of a container;
-        without a port. Requests for other names are rejected with 403.
+        Host names, without a port, to accept in addition to ``localhost``, loopback addresses and `host`; for example
+        the name of a container. Requests for other names are rejected with status 403.
 
     Returns
     -------
@@ -459,7 +460,7 @@ def serve(
     Parameters
     ----------
     ledger, port, host, brand, limits, faults, host_names
-        As for `start`.
+        See `start`.
 
     Yields
     ------
