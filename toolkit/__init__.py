@@ -49,7 +49,7 @@ _HOMES = {
     "gas.plan._estimate": "Plan",
     "wire": "EntryFunction Multisig Script SimulationRequest TableItemRequest ViewFunction",
 }
-"""Public names by module, separated by spaces; those of the first line are modules."""
+"""Public names by the module that defines them, separated by spaces. The names in the first line are modules."""
 __getattr__, _, _names = _imported_on_use(__name__, _HOMES)
 __all__ = ["__version__", "set_display", *_names]  # noqa: PLE0604 - all are strings
 
@@ -128,7 +128,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Add the cell magic ``%%contract`` to a notebook: ``%load_ext toolkit``."""
+    """Register the cell magic ``%%contract``; IPython calls this for ``%load_ext toolkit``."""
     import_module(f"{__name__}.teaching._contract_cell").add_contract_cell(shell)
 
 

@@ -1,38 +1,38 @@
-"""Exceptions of the toolkit: every error that it raises on purpose derives from `ToolkitError`.
+"""Exceptions of the toolkit. Every error that the toolkit raises deliberately derives from `ToolkitError`.
 
 ::
 
     ToolkitError
     ├── InputError                 an argument, option or file is not valid (also a ValueError)
     │   ├── Aborted                a view or a transaction of an embedded ledger failed
-    │   ├── ContractError          a contract does what Move does not allow, or its Python fails
-    │   ├── NotAtPast              an operation at a past version that a node offers at its head only
+    │   ├── ContractError          a contract violates a rule of Move, or its Python code fails
+    │   ├── NotAtPast              a past version was requested for an operation that nodes offer only at the head
     │   └── StudyError             a study file or a run folder is not valid
-    │       └── RunStopped         a run was interrupted by its machine or its workers; repeating the call continues it
+    │       └── RunStopped         a run or an archive sync was interrupted; repeat the call to continue it
     ├── SchemaError                a value does not fit its declared type (also a ValueError)
-    ├── InexactError               pandas would compute wide integers with floats (also an ArithmeticError)
-    ├── NodeUnreachable            no HTTP response: refused, timed out, cut off, TLS (also a ConnectionError)
-    │   ├── HopelessError          a retry cannot help: TLS or a redirect refused, a response too large or too slow
+    ├── InexactError               pandas would convert wide integers to floats (also an ArithmeticError)
+    ├── NodeUnreachable            no usable HTTP response, such as after a timeout (also a ConnectionError)
+    │   ├── HopelessError          a retry cannot help, such as when the node's certificate is not trusted
     │   └── OfflineMiss            the client is offline and the response is not in the cache
     ├── ClosedError                the client is closed
-    ├── LedgerChanged              the node serves a different ledger than before: chain id or history differ
+    ├── LedgerChanged              the node now serves a different ledger: its chain id or history differs
     └── NodeError                  the node returned an error status
         ├── InvalidRequest         400
-        ├── Forbidden              403 (and 401 of a gateway)
-        ├── NotFound               404
+        ├── Forbidden              403, or 401 from a gateway
+        ├── NotFound               404 or 405
         ├── VersionPruned          410
         ├── TooLarge               413
         ├── RateLimited            429
         ├── Unavailable            503
         └── InsufficientStorage    507
 
-`FailedReadsWarning` is the only warning with its own class; all others are `UserWarning`.
+`FailedReadsWarning` is the only warning class of the toolkit; all other warnings are a plain `UserWarning`.
 
 Messages say what was requested, where it failed, what was expected, what was received and what to do next. Control and
 bidirectional characters in quoted text are escaped; newlines are the only control characters in a message.
 
-A notebook shows the cell that failed and the message. With the environment variable ``LEDGER_TOOLKIT_DEBUG=1``, it also
-shows the frames inside the toolkit and the underlying errors, such as a library's.
+In a notebook, a traceback shows only your own code and the message. If the environment variable
+``LEDGER_TOOLKIT_DEBUG`` is set to 1, it also shows the frames inside the toolkit and the underlying exceptions.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ __all__ = [
 ]
 
 _MAX_MESSAGE = 8_000
-_MARK = 50  # of a text that was cut: a pickled error is made again of its message, which must not be cut twice
+_MARK = 50  # room for the truncation mark: unpickling an error passes its message again, which must not be cut twice
 
 
 class ToolkitError(Exception):
-    """Base class of all errors that the toolkit raises on purpose.
+    """Base class of all errors that the toolkit raises deliberately.
 
     Examples
     --------
@@ -94,13 +94,13 @@ class ToolkitError(Exception):
         super().__init__(*(_bounded(cleaned(arg)) if isinstance(arg, str) else arg for arg in args))
 
     def add_note(self, note: str, /) -> None:
-        """Add a line that tracebacks show, with control characters escaped."""
+        """Add a note to the traceback, with control characters escaped."""
         super().add_note(cleaned(note))
 
     def _render_traceback_(self) -> list[str]:
         """Return the lines that IPython shows for the error: the user's code and the message.
 
-        With ``LEDGER_TOOLKIT_DEBUG=1`` or ``%xmode Verbose``, then ``%tb``, everything else is shown too.
+        With ``LEDGER_TOOLKIT_DEBUG=1``, or for ``%tb`` after ``%xmode Verbose``, all other frames are shown too.
         """
         from toolkit._present.notebook import short_traceback
 
@@ -108,12 +108,12 @@ class ToolkitError(Exception):
 
 
 def _bounded(text: str) -> str:
-    """Return a message that fits a screen or two, whatever was quoted in it; a message that was cut stays as it is."""
+    """Truncate a message to about two screens; a message that is already truncated is returned unchanged."""
     return text if len(text) <= _MAX_MESSAGE + _MARK else cut_text(text, _MAX_MESSAGE)
 
 
 class FailedReadsWarning(UserWarning):
-    """All reads of a fetch function failed, or some values do not fit their types. The rows concerned have no value.
+    """All reads of a fetch function failed, or some values do not fit their types. The affected rows have no value.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class InputError(ToolkitError, ValueError):
 
 
 class ContractError(InputError):
-    """A contract violates a rule of Move, or its Python code fails; the message names the line.
+    """A contract violates a rule of Move, or its Python code fails. The message names the line.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class Aborted(InputError):
     reason : str
         The message from the contract or the node.
     vm_status : str
-        The status of the transaction, as a node prints it.
+        The VM status, as a node prints it.
     transaction : CommittedTransaction, optional
         The failed transaction, which was still committed; None for a view.
 
@@ -215,16 +215,16 @@ class StudyError(InputError):
 
 
 class RunStopped(StudyError):
-    """The machine or the workers interrupted a run; repeat the call to continue it.
+    """A run or an archive sync was interrupted, for example by a full disk. Repeat the call to continue it.
 
     Examples
     --------
     >>> from toolkit import errors
     >>> try:
-    ...     raise errors.RunStopped("a worker stopped; call it again to continue")
+    ...     raise errors.RunStopped("a worker died; repeat the call to continue")
     ... except errors.StudyError as error:
     ...     print(error)
-    a worker stopped; call it again to continue
+    a worker died; repeat the call to continue
     """
 
 
@@ -238,7 +238,7 @@ class SchemaError(ToolkitError, ValueError):
     column : str, optional
         Column of the value that does not fit, or the path inside a nested value.
     rows : sequence of int, optional
-        Positions of the first failing rows.
+        Positions of the first rows that do not fit.
 
     Examples
     --------
@@ -257,9 +257,9 @@ class SchemaError(ToolkitError, ValueError):
 
 
 class InexactError(ToolkitError, ArithmeticError):
-    """pandas would convert wide integers to floats in this operation; the message names an exact alternative.
+    """pandas would convert wide integers to floats in this operation. The message names an exact alternative.
 
-    Deliberately not a TypeError or ValueError: pandas catches these and discards the message.
+    This is deliberately not a TypeError or ValueError: pandas catches those and discards the message.
 
     Examples
     --------
@@ -275,7 +275,7 @@ class InexactError(ToolkitError, ArithmeticError):
 
 
 class NodeUnreachable(ToolkitError, ConnectionError):
-    """The node sent no HTTP response.
+    """The node sent no usable HTTP response.
 
     Examples
     --------
@@ -289,14 +289,14 @@ class NodeUnreachable(ToolkitError, ConnectionError):
 
 
 class HopelessError(NodeUnreachable):
-    """A retry cannot help: TLS or a redirect was refused, or the response is too large or too slow.
+    """A retry cannot help, for example because the node's certificate is not trusted or the response is too large.
 
     Examples
     --------
     >>> from toolkit import errors
     >>> try:
     ...     raise errors.HopelessError("the response is larger than the limit")
-    ... except errors.NodeUnreachable as error:  # a loop that tries again stops here
+    ... except errors.NodeUnreachable as error:  # a retry loop should stop here
     ...     print(isinstance(error, errors.HopelessError))
     True
     """
@@ -336,16 +336,16 @@ class ClosedError(ToolkitError, RuntimeError):
 
 
 class LedgerChanged(ToolkitError):
-    """The node serves a different ledger than before: its chain id or its history changed. Connect again to use it.
+    """The node now serves a different ledger: its chain id or its history changed. Connect again to use it.
 
     Examples
     --------
     >>> from toolkit import errors
     >>> try:
-    ...     raise errors.LedgerChanged("chain id 4 before, 7 now")
+    ...     raise errors.LedgerChanged("expected chain id 4, got 7")
     ... except errors.ToolkitError as error:
     ...     print(error)
-    chain id 4 before, 7 now
+    expected chain id 4, got 7
     """
 
 
@@ -359,17 +359,17 @@ class NodeError(ToolkitError):
     status : int
         HTTP status.
     error_code : str or None
-        Error code from the node, such as ``table_item_not_found``; None if the body is not a documented error.
+        Error code from the node, such as ``table_item_not_found``; None if the body is not the API's error JSON.
     message : str
-        The node's message, truncated at 2,000 characters, or the start of the body if it is not a documented error.
+        The node's message, truncated at 2,000 characters, or the start of a body that is not the API's error JSON.
     vm_error_code : int or None
         VM status code; None if the error does not come from the VM.
     ledger : LedgerState or None
-        The node's head when it responded; None if the headers do not report it.
+        The node's head when it responded; None if the response headers do not report it.
     retry_after_s : float or None
         Seconds to wait before a retry; None if the node does not specify a delay.
     archive : str or None
-        URL (https) of an archive node that has the pruned version; None if the node does not advertise one.
+        HTTPS URL of an archive node that has the pruned version; None if the node does not advertise one.
 
     Examples
     --------
@@ -403,7 +403,7 @@ class NodeError(ToolkitError):
         self.archive = archive
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickling with all attributes, so that an error of a worker process is raised unchanged."""
+        """Support pickling with all attributes, so that an error from a worker process is raised unchanged."""
         return partial(type(self), status=self.status), self.args, self.__dict__
 
 
@@ -423,7 +423,7 @@ class InvalidRequest(NodeError):
 
 
 class Forbidden(NodeError):
-    """The node or its gateway rejects the request: status 403, or 401 from a gateway.
+    """403, or 401 from a gateway: the request is not permitted.
 
     Examples
     --------
@@ -449,7 +449,7 @@ class NotFound(NodeError):
 
 
 class VersionPruned(NodeError):
-    """410: the requested ledger version is pruned.
+    """410, or 500 with a message about pruned state: the requested ledger version has been pruned.
 
     Examples
     --------
@@ -473,7 +473,9 @@ class TooLarge(NodeError):
 
 
 class RateLimited(NodeError):
-    """429: too many requests. Also raised without sending a request while the node asks for a long wait.
+    """429: too many requests.
+
+    Also raised if a request is not sent because the node asked clients to back off.
 
     Examples
     --------

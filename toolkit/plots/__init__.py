@@ -1,4 +1,4 @@
-"""Figures of gas and state: each function draws a frame on ``ax=`` (or a new figure) and returns the Axes."""
+"""Figures of gas and state. Each function draws a frame on ``ax``, or on a new figure, and returns the Axes."""
 
 from toolkit.plots._gas_breakdown import gas_breakdown
 from toolkit.plots._gas_by_call import gas_distribution, gas_heatmap

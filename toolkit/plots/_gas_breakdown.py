@@ -1,4 +1,4 @@
-"""Figure that splits the gas of simulations and committed transactions into execution, io and storage."""
+"""The figure that splits the gas of simulations and committed transactions into execution, io and storage."""
 
 from __future__ import annotations
 
@@ -41,35 +41,35 @@ def gas_breakdown(
 ) -> Axes:
     """Draw what each transaction spent its gas on, as stacked bars.
 
-    Storage is paid in octas, but drawn in gas units, converted at the transaction's gas unit price. The number at the
+    Storage is charged in octas but drawn in gas units, converted at the transaction's gas unit price. The number at the
     end of a bar is the total gas used. It may differ from the sum of the parts by up to 2 gas units, since the node
     rounds each part. Parts too narrow for a label are listed after the total.
 
     Parameters
     ----------
     transactions : DataFrame, TransactionFrames, Simulation, Run.observations, or several of them
-        Simulations (one, a list, or a mapping of names to simulations), results of `fetch_simulations` or
-        `fetch_transactions` or their frame ``transactions``, or ``run.observations``. Rows without a split (views) are
-        omitted. If a call was simulated several times, the last simulation is drawn. Committed transactions of a call
-        have one bar per stratum (such as failed transactions), which shows its last transaction. At most 40 bars are
-        drawn, those with the most gas.
+        Simulations (one, a list, or a mapping of names to simulations), the result of `fetch_simulations` or
+        `fetch_transactions`, its frame ``transactions``, or ``run.observations``. Views are omitted, since their gas is
+        not split. If a call was simulated several times, only the last simulation is drawn. Each call has a bar for
+        each of its 6 most frequent strata of committed transactions (such as failed transactions), which shows the last
+        transaction of the stratum. Only the 40 bars with the most gas are drawn.
     parts : list of {"execution", "io", "storage"}, optional
         Parts to draw; all by default. Leaving out storage can help, since new storage often costs far more than the
-        other parts. If given, the number at the end of a bar is the sum of these parts.
+        other parts. The number at the end of a bar is then the sum of the selected parts.
     ax : Axes, optional
-        Axes to draw on; by default a new figure.
+        Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
         As in `gas_by_version`; `colors` sets the colours of the parts.
 
     Returns
     -------
     Axes
-        x in gas units; one bar per call and source, and per stratum of committed transactions, in call order.
+        The x axis is in gas units. Each call, in order, has one bar per source, or per stratum if committed.
 
     Raises
     ------
     InputError
-        If `transactions` is not one of these, or a frame lacks a column.
+        If `transactions` is not one of these or lacks a column, or `parts` or `colors` contains an unknown name.
 
     Examples
     --------
@@ -83,19 +83,19 @@ def gas_breakdown(
     """
     observations = as_observations(transactions, figure="gas_breakdown", columns=COLUMNS)
     if isinstance(parts, str) or not set(parts or ()) <= style.PART_COLOURS.keys():
-        raise InputError(f"parts must be a list of {', '.join(style.PART_COLOURS)}, got {parts!r:.80}")
+        raise InputError(f"parts: expected a list of names from {', '.join(style.PART_COLOURS)}, got {parts!r:.80}")
     every = breakdown(observations)
     drawn = style.chosen({name: style.PART_COLOURS[name] for name in parts or style.PART_COLOURS}, colors)
     every = every if parts is None else every.assign(total=every[list(drawn)].sum(axis=1))
     rows = style.largest(every, every["total"].to_numpy(), style.row_limit(ax, figsize, MAX_BARS))
     if title is None:
-        cut = f": the {len(rows)} bars with the most gas, of {len(every):,}" if len(rows) < len(every) else ""
+        cut = f": the {len(rows)} largest of {len(every):,} bars" if len(rows) < len(every) else ""
         title = f"What the gas was spent on{cut}"
     xlabel = style.gas_label(model=is_model(observations))
     height = 1.3 + 0.36 * max(len(rows), 1)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
-            return style.nothing(axes, "no simulations and no committed transactions")
+            return style.nothing(axes, "no simulations or committed transactions")
         style.whole_ticks(axes.xaxis)
         _draw_bars(axes, rows, drawn)
         legend_below(axes, axes.containers, wanted=legend)
@@ -103,19 +103,20 @@ def gas_breakdown(
 
 
 def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return the gas split of each call and source, all parts in gas units; for committed transactions, by stratum.
+    """Return the gas split of each call and source, in gas units. Committed transactions are split by stratum.
 
     Parameters
     ----------
     observations : DataFrame
-        As `Run.observations`; if the column ``slots_created`` is present, the strata distinguish it too.
+        A frame like `Run.observations`. If it has the column ``slots_created``, strata also depend on that column.
 
     Returns
     -------
     DataFrame
-        ``label``, ``source``, ``kind`` (the stratum; empty if the call has only one), ``count`` (transactions in it),
-        ``success`` (bool), ``total``, ``execution``, ``io`` and ``storage`` (float64, gas units) of the last of them.
-        Storage is 0 if the gas unit price is 0, since nothing is charged then.
+        ``label``, ``source``, ``kind`` (the stratum; empty if the call has only one) and ``count`` (number of
+        transactions in the stratum), and from the last of these transactions: ``success`` (bool), ``total``,
+        ``execution``, ``io`` and ``storage`` (float64, gas units). Storage is 0 if the gas unit price is 0, since
+        nothing is charged then.
     """
     rows = observations[observations["execution_gas_units"].notna()]
     if "ledger_version" in rows.columns:
@@ -138,7 +139,7 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
 
 
 def _parts(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return label, source, success and the parts of the gas of each row, in gas units."""
+    """Return each row's label, source and success, and the parts of its gas in gas units."""
     price = rows["gas_unit_price"].to_numpy(dtype=np.float64, na_value=0)
     octas = rows["storage_fee_octas"].to_numpy(dtype=np.float64, na_value=0)
     success = rows["success"] if "success" in rows.columns else pd.Series(data=True, index=rows.index)

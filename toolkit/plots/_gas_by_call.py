@@ -1,4 +1,4 @@
-"""Figures that compare calls: the distribution of the gas of each, and a heat map of calls by ledger version."""
+"""Figures that compare calls: a gas histogram for each call, and a heat map of calls by ledger version."""
 
 from __future__ import annotations
 
@@ -55,37 +55,37 @@ def gas_distribution(
 
     Each row has its own height scale: the tallest bar, at the most frequent gas, fills the row. A tick marks the
     median, which is always an observed value: for an even number of values, the lower of the middle two. Simulations of
-    one function share a row, whatever their arguments. Failed executions, which also cost gas, are drawn paler and are
-    explained in the legend. The axis is logarithmic if gas differs by a factor of 20 or more.
+    one function share a row, whatever their arguments. Failed executions, which also cost gas, are drawn paler, as
+    the legend explains. The axis is logarithmic if the most gas is at least 20 times the least.
 
     Parameters
     ----------
     observations : DataFrame, TransactionFrames, Simulation, or several of them
         As in `gas_by_version`.
     source : str, optional
-        The source to draw, since sources are never mixed. By default ``committed``, or the only source in the data. For
-        views (``view@version``), the distribution depends on the versions that were chosen.
+        The source to draw; sources are never mixed. By default, the only source in the data, or ``committed`` if there
+        are several. For views (``view@version``), the distribution depends on which versions were read.
     timeline : DataFrame, optional
         A frame from `Run.timeline` or `toolkit.timeline`. Each change of the gas schedule starts a new row, so that no
         median mixes gas under different schedules.
     calls : sequence of str, optional
-        Labels, or names as shown in the figure; all by default.
+        Calls to draw, by label or by the name shown in the figure; all by default.
     ax : Axes, optional
-        Axes to draw on; by default a new figure.
+        Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
         As in `gas_by_version`.
 
     Returns
     -------
     Axes
-        x in gas units; one row per call, in call order.
+        The x axis is in gas units. There is one row per call, in call order, or several with `timeline`.
 
     Raises
     ------
     SchemaError
         If `timeline` lacks a column.
     InputError
-        If `observations` is not one of these or lacks a column, or `calls` contains an unknown label.
+        If `observations` is not one of these or lacks a column, or `calls` or `colors` contains an unknown name.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def gas_distribution(
     height = 1.2 + 0.6 * max(len(rows), 1)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if not rows:
-            return style.nothing(axes, f"no readings of {figure_text(source)}")
+            return style.nothing(axes, f"no observations with the source {figure_text(source)}")
         _draw_rows(axes, rows, colours)
         handles = axes.get_legend_handles_labels()[0]
         legend_below(axes, handles if len(handles) > 1 else [], wanted=legend)
@@ -115,7 +115,7 @@ def gas_distribution(
 
 
 class _Stretch(NamedTuple):
-    """The readings of a call between two changes of the gas schedule."""
+    """The observations of a call between two changes of the gas schedule."""
 
     series: CallSeries
     where: str
@@ -169,7 +169,7 @@ def _row_name(row: _Stretch, limit: int) -> str:
 
 
 def _edges(ax: Axes, values: Floats) -> Floats:
-    """Set the gas axis and return the edges of its bins: of equal width in the figure, at least one gas unit."""
+    """Set the gas axis and return its bin edges: equally spaced in the figure, at least a gas unit apart if linear."""
     low, high = float(values.min()), float(values.max())
     if style.gas_scale(ax, "x", values) and low > 0:
         edges = np.geomspace(low / 1.15, high * 1.15, BINS + 1).astype(np.float64)
@@ -195,23 +195,22 @@ def gas_heatmap(
 ) -> Axes:
     """Draw each call as a row, coloured by its gas relative to the call's first observation.
 
-    Useful for many calls, whose lines would hide each other. Between two equal observations, the row has their colour.
-    Between two different observations, the gas is not known, and the row is blank unless the two are neighbours in the
-    figure.
+    Useful for many calls, whose lines would hide each other. The row is coloured between two equal observations.
+    Between two different observations, the gas is not known, and the row is blank unless the two are next to each other
+    in the figure.
 
     Parameters
     ----------
     observations : DataFrame, or several of them
-        As in `gas_by_version`; rows of ``view@version`` are drawn.
+        As in `gas_by_version`; only views (source ``view@version``) are drawn.
     timeline : DataFrame, optional
-        A frame from `toolkit.timeline`. The timeline's changes are marked below the rows, in the colour and shape of
-        each cause.
+        A frame from `toolkit.timeline`. Its changes are marked below the rows, in the colour and shape of each cause.
     x : {"version", "both"}, default "version"
         With "both", ticks show versions and dates, as in `gas_by_version`.
     calls : sequence of str, optional
-        Labels, or names as shown in the figure; all by default.
+        Calls to draw, by label or by the name shown in the figure; all by default.
     ax : Axes, optional
-        Axes to draw on; by default a new figure.
+        Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
         As in `gas_by_version`. `colors` is a colormap, its name, or a sequence of colours from less to more gas. The
         colour bar takes some of the width of `ax`; ``legend=False`` removes it.
@@ -219,14 +218,14 @@ def gas_heatmap(
     Returns
     -------
     Axes
-        x in ledger versions; one row per call, in call order.
+        The x axis is in ledger versions. There is one row per call, in call order.
 
     Raises
     ------
     SchemaError
         If `timeline` lacks a column.
     InputError
-        If `observations` is not one of these or lacks a column, `calls` contains an unknown label, or dates are
+        If `observations` is not one of these or lacks a column, `calls` contains an unknown name, or dates are
         requested and fewer than two times are known.
 
     Examples
@@ -271,7 +270,7 @@ def gas_heatmap(
 
 
 def _cells(series: CallSeries, edges: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return log2 of a call's gas relative to its first reading (NaN if unknown), and where it failed, by column."""
+    """Return, for each column, log2 of a call's gas relative to its first value (NaN if unknown), and if it failed."""
     known = series.gas[series.answered]
     with np.errstate(divide="ignore"):
         gas = np.log2(np.maximum(series.gas, 1) / max(float(known[0]), 1) if len(known) else series.gas)
@@ -287,7 +286,7 @@ def _cells(series: CallSeries, edges: Floats) -> tuple[Floats, NDArray[np.bool_]
 def _draw(
     ax: Axes, found: Sequence[CallSeries], edges: Floats, changes: Sequence[time.TimelineMark], colors: Any
 ) -> tuple[QuadMesh, float]:
-    """Draw a row per call; return the cells, and the largest change as a power of 2."""
+    """Draw one row per call; return the cells, and the largest change as a power of 2."""
     change, failed = map(np.array, zip(*(_cells(series, edges) for series in found), strict=True))
     reach = max(float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0, MIN_RANGE)
     heights = np.arange(len(found) + 1) - 0.5
@@ -311,5 +310,5 @@ def _draw(
 
 
 def _factor(power: float, _: object) -> str:
-    """Return the factor whose logarithm is on the colour bar."""
+    """Return the tick label of the colour bar for a power of 2: the factor, or "same"."""
     return "same" if abs(power) < MIN_POWER else times(2**power)

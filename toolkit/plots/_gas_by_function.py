@@ -1,4 +1,4 @@
-"""The figure of a profile: the functions in which a call spends its gas, as an icicle."""
+"""The figure of a gas profile: an icicle of the functions in which a call spends its gas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from matplotlib.patches import Rectangle
 
-from toolkit._present.text import number, short_addresses
+from toolkit._present.text import plural, short_addresses
 from toolkit.errors import InputError
 from toolkit.gas._series import require
 from toolkit.plots import _style as style
@@ -68,19 +68,19 @@ def gas_by_function(
         Kinds of charges to draw; all by default. Leaving out storage can help, since new storage often costs far more
         than the rest.
     ax : Axes, optional
-        Axes to draw on; by default a new figure.
+        Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
         As in `gas_by_version`; `colors` sets the colours of the categories.
 
     Returns
     -------
     Axes
-        x in gas units; one row per level of calls.
+        The x axis is in gas units. There is one row per level of the call stack.
 
     Raises
     ------
     InputError
-        If `profile` is neither of these, or a category does not exist.
+        If `profile` is neither of these, or `categories` or `colors` contains an unknown name.
     SchemaError
         If a frame lacks a column.
 
@@ -96,11 +96,11 @@ def gas_by_function(
     """
     frame = profile.to_frame() if hasattr(profile, "scaling") else profile
     if not isinstance(frame, pd.DataFrame):
-        raise InputError(f"gas_by_function draws a GasProfile or its to_frame(), got {type(profile).__name__}")
+        raise InputError(f"gas_by_function: expected a GasProfile or its to_frame(), got {type(profile).__name__}")
     require(frame, COLUMNS, what="figures of gas by function")
     unknown = [name for name in categories or () if name not in COLOURS]
     if unknown or isinstance(categories, str):
-        raise InputError(f"categories must be a list of {', '.join(COLOURS)}, got {categories!r:.80}")
+        raise InputError(f"categories: expected a list of names from {', '.join(COLOURS)}, got {categories!r:.80}")
     drawn = frame if categories is None else frame[frame["category"].isin(list(categories))]
     boxes = _Box()
     for stack, category, gas in zip(drawn["stack"], drawn["category"], drawn["internal_gas"], strict=True):
@@ -118,7 +118,7 @@ def gas_by_function(
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         if not boxes.gas:
-            return style.nothing(axes, "nothing was charged")
+            return style.nothing(axes, "no gas was charged")
         axes.set_xlim(0, boxes.gas / unit)
         axes.set_ylim(levels, 0)
         style.whole_ticks(axes.xaxis)
@@ -131,14 +131,14 @@ def _title(profile: Any, gas: int, unit: int, categories: Sequence[str] | None) 
     call = "::".join(str(getattr(profile, "call", "")).split("::")[-2:])
     of = f" of {figure_text(call, 60)}" if call else ""
     which = "" if categories is None else f", {' and '.join(categories)} only"
-    whole = f"{number(gas // unit)} gas units" if gas % unit == 0 else f"{gas / unit:,.1f} gas units"
+    whole = plural(gas // unit, "gas unit") if gas % unit == 0 else f"{gas / unit:,.1f} gas units"
     return f"Gas{of} by function{which}: {whole}"
 
 
 def _draw(
     ax: Axes, box: _Box, at: tuple[int, int], unit: int, colours: Mapping[str, Any]
 ) -> list[tuple[Rectangle, Annotation, Sequence[str]]]:
-    """Draw the functions that a box calls, from a left edge and level on, then its own gas; return the named boxes."""
+    """Draw a box's callees and then its own gas, starting at a left edge and level; return the boxes with names."""
     left, level = at
     named: list[tuple[Rectangle, Annotation, Sequence[str]]] = []
     for name, callee in sorted(box.callees.items(), key=lambda item: -item[1].gas):
@@ -157,7 +157,7 @@ def _draw(
 
 
 def _rectangle(ax: Axes, at: tuple[int, int, int], unit: int, **look: Any) -> Rectangle:
-    """Draw a box of a given left edge, level and gas."""
+    """Draw a box, given its left edge, level and gas."""
     left, level, gas = at
     box = Rectangle((left / unit, level), gas / unit, 0.94, edgecolor=style.paper(ax), linewidth=0.8, **look)
     ax.add_patch(box)

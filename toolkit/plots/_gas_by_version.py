@@ -1,4 +1,4 @@
-"""The figure of gas by ledger version: where it steps, why, and where a call fails."""
+"""The figure of gas by ledger version, which also shows steps, their causes and failed calls."""
 
 from __future__ import annotations
 
@@ -52,63 +52,63 @@ def gas_by_version(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw the gas of calls against the ledger version at which they were read.
+    """Draw the gas of calls against the ledger version.
 
     Views are lines that step where gas changes between adjacent versions. Between observations further apart, the
     version of the change is not known, and the line slopes. Simulations are diamonds, committed transactions are dots,
-    and failed executions are crosses. Reads without a result are bars at the bottom. The axis is logarithmic if gas
-    differs by a factor of 20 or more. Each line is labelled at its end; next to other axes, or if space is short, names
-    are in the legend instead. At most 12 calls are drawn, those whose gas differs most, unless `calls` selects others;
-    `gas_heatmap` draws them all.
+    and failed executions are crosses. Reads without a result are bars at the bottom. The y axis is logarithmic if the
+    most gas is at least 20 times the least. Each line is labelled at its end; next to other axes, or if space is short,
+    names are in the legend instead. By default, only the 12 calls whose gas varies most are drawn; `calls` selects
+    others, and `gas_heatmap` draws all calls.
 
     Parameters
     ----------
     observations : DataFrame, TransactionFrames, Simulation, or several of them
         `Run.observations`; a frame of `fetch_views`, or a mapping of names to frames; the result of
         `fetch_transactions` or `fetch_simulations`, or its frame ``transactions``; or simulations. Gas is in gas units.
-        Functions are shown by name, simulations with the arguments in which they differ. System transactions, such as
-        block metadata, are omitted.
+        Calls are named after their functions; names of simulations include the arguments in which they differ. System
+        transactions, such as block metadata, are omitted.
     steps : DataFrame, optional
-        A frame from `Run.steps`. Each step is marked with the colour and shape of its cause. An interval is a band with
-        a hollow mark in the middle. Marks for committed transactions are at the mean gas of the transactions compared.
+        A frame from `Run.steps`. Each step is marked with the colour and shape of its cause. A step that was only
+        narrowed to an interval is a band with a hollow mark in the middle. Marks for committed transactions are at the
+        mean gas of the transactions compared.
     levels : DataFrame, optional
         A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that follows the
         steps of that stratum; the transactions become small dots. For a call with more than 6 strata, only the 6 most
         frequent are drawn.
     timeline : DataFrame, optional
-        A frame from `toolkit.timeline`. The timeline's changes are marked at the bottom, in the colour and shape of
-        each cause.
+        A frame from `toolkit.timeline`. Its changes are marked at the bottom, in the colour and shape of each cause.
     x : {"version", "time", "both"}, default "version"
         With "time", the axis is scaled by time and ticks show dates; with "both", it is scaled by version and ticks
         show versions and dates. Times are known for committed transactions, for steps, and for the changes and both
         ends of the timeline; other times are interpolated.
     calls : sequence of str, optional
-        Labels, or names as shown in the figure; all by default. A call has the same colour whichever other calls are
-        drawn.
+        Calls to draw, by label or by the name shown in the figure; all by default. The colour of a call does not depend
+        on which other calls are drawn.
     ax : Axes, optional
-        Axes to draw on; by default a new figure.
+        Axes to draw on; by default, a new figure.
     figsize : (float, float), optional
-        Size of a new figure in inches; by default, page width, with the height that the content needs.
+        Size of a new figure in inches; by default, 7 inches wide and as high as the content requires.
     title : str, optional
         Title of the figure. By default, a description of what is drawn; an empty string removes it.
     colors : color, sequence or mapping of str to color, optional
         Colours of the calls, in call order or by name. By default, the colours of the active style, if it sets any.
     legend : bool, default True
-        Whether to draw a legend and the names at the ends of lines. A legend that would take up half the height is
-        reduced to the calls, or omitted. `Axes.legend` draws one with all entries.
+        Whether to draw a legend and the names at the ends of lines. A legend that would take up about half the height
+        of the axes is reduced to the calls, or omitted. `Axes.legend` draws one with all entries.
 
     Returns
     -------
     Axes
-        x in ledger versions, even if scaled by time; y in gas units.
+        The x axis is in ledger versions, even if it is scaled by time; the y axis is in gas units.
 
     Raises
     ------
     SchemaError
         If `steps`, `levels` or `timeline` lacks a column.
     InputError
-        If `observations` is not one of these or lacks a column, `calls` or `colors` contains an unknown label, or dates
-        are requested and fewer than two times are known.
+        If `observations` is not one of these or lacks a column, `calls` or `colors` contains an unknown name, dates are
+        requested and fewer than two times are known, or both `ax` and `figsize` are given.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def gas_by_version(
     found = every if calls is not None else _most_moved(every)
     cut = f": {len(_labels(found))} of {len(_labels(every))} calls" if len(found) < len(every) else ""
     if steps is not None:
-        require(steps, STEP_COLUMNS, what="marks of changes")
+        require(steps, STEP_COLUMNS, what="marks of steps")
         steps = steps[steps["label"].isin(_labels(found))]
     lines = [] if levels is None else _level_lines(levels, found)
     changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
@@ -177,7 +177,7 @@ def _most_moved(found: Sequence[CallSeries]) -> list[CallSeries]:
 def _draw_readings(
     ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level], looks: _Looks
 ) -> list[tuple[Line2D, str]]:
-    """Draw the readings and levels of calls; return the named lines."""
+    """Draw the observations and levels of calls; return the lines with their names."""
     names = []
     levelled = {(line.series.label, line.series.node) for line in lines}
     taken: set[tuple[str, str]] = set()
@@ -208,7 +208,7 @@ def _span(found: Sequence[CallSeries]) -> tuple[float, float]:
 
 
 class _Level(NamedTuple):
-    """The level of one kind of a call's committed transactions: the corners of its line; NaN interrupts it."""
+    """The level of one stratum of a call's committed transactions, as the corners of a line that NaN interrupts."""
 
     series: CallSeries
     stratum: str
@@ -217,8 +217,8 @@ class _Level(NamedTuple):
 
 
 def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Level]:
-    """Return one line per stratum of committed transactions, the most frequent of each call."""
-    require(levels, LEVEL_COLUMNS, what="lines of levels")
+    """Return one line per stratum of committed transactions, for each call's most frequent strata."""
+    require(levels, LEVEL_COLUMNS, what="level lines")
     lines = []
     for series in found:
         mine = levels[(levels["label"] == series.label) & (series.source == Source.COMMITTED)]
@@ -237,14 +237,14 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Lev
 
 
 def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], looks: _Looks, **look: Any) -> Line2D:
-    """Draw a line in the colour and with the dashes of a call."""
+    """Draw a line in the colour and line style of a call."""
     look |= looks[series.label, series.node]
     [line] = ax.plot(*points, linewidth=1.6, solid_joinstyle="miter", **look)
     return line
 
 
 def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) -> Line2D | None:
-    """Draw the readings of a call; return the line that stands for it in a legend, None without a reading."""
+    """Draw the observations of a call; return its line for the legend, or None if it has no observation."""
     colour = looks[series.label, series.node]["color"]
     look: dict[str, Any]
     if series.source == Source.VIEW:
@@ -270,9 +270,9 @@ def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) ->
 def _set_axes(
     ax: Axes, found: Sequence[CallSeries], times: tuple[Floats, Floats] | None, *, x: str, below: float, above: float
 ) -> None:
-    """Set scales, ticks and margins, with shares of the height that are free `below` and `above` the readings.
+    """Set scales, ticks and margins; `below` and `above` are the shares of the height left free around the data.
 
-    The limits follow from the data, so that they also do if the user sets another scale.
+    The limits are left to matplotlib's autoscaling, so that they still fit if the user changes the scale.
     """
     values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
     if times is None:
@@ -295,7 +295,7 @@ def _set_axes(
 
 
 def _draw_rug(ax: Axes, failing: Sequence[CallSeries], looks: _Looks, *, above: float) -> None:
-    """Draw for each failing call a row of bars at the bottom, at the readings without a result."""
+    """Draw, for each failing call, a row of bars at the bottom where reads have no result."""
     foot = blended_transform_factory(ax.transData, ax.transAxes)
     for row, series in enumerate(failing):
         y = above + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
@@ -306,7 +306,7 @@ def _draw_rug(ax: Axes, failing: Sequence[CallSeries], looks: _Looks, *, above: 
 
 
 def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
-    """Draw a mark for every step and a band for every interval."""
+    """Draw a mark for every step, and a band for each that was only narrowed to an interval."""
     for cause, group in marks[~marks["exact"]].groupby("cause"):
         x, y = group[["start", "start", "end", "end"]], group[["before", "after", "after", "before"]]
         bands = list(np.dstack([x.to_numpy(), y.to_numpy()]))
@@ -320,8 +320,8 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
 
 
 def _marks(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the marks: ``x, y``, the interval ``start..end``, gas ``before, after``, and their kind."""
-    if "part" in steps.columns:  # the parts of one kind of transactions are one mark, at the gas used in all
+    """Return the marks of steps: position ``x, y``, interval ``start..end``, gas ``before, after``, cause and drift."""
+    if "part" in steps.columns:  # the parts of one stratum share a mark, at the total gas used
         keys = ["label", "node", "stratum", "version_before", "version_after", "cause"]
         again = steps.duplicated([name for name in keys if name in steps])
         steps = steps[~(steps["part"].notna() & again)]
@@ -343,14 +343,14 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _side(steps: pd.DataFrame, side: str) -> pd.Series[float]:
-    """Return the gas of a side: unchanged for views, the mean of the transactions compared for committed calls."""
+    """Return the gas before or after each step; for committed transactions, the mean of those compared."""
     gas = pd.Series(steps[f"gas_{side}"].to_numpy(np.float64, na_value=np.nan), index=steps.index)
     total = steps.get(f"total_{side}")
     return gas if total is None else pd.Series(total.to_numpy(np.float64, na_value=np.nan), steps.index).fillna(gas)
 
 
 def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | None) -> None:
-    """Add the entries of a legend that say what kinds of marks mean."""
+    """Add legend entries that explain the marks."""
     grey = style.muted(ax)
     plain: dict[str, Any] = {"linestyle": "none", "color": grey, "markersize": 6}
     hollow = plain | {"marker": "o", "markerfacecolor": style.paper(ax), "markeredgecolor": grey}
@@ -369,7 +369,7 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | 
 
 
 def _level_name(line: _Level, *, named: bool) -> str:
-    """Return the kind of transaction, and the label of its call if there are several."""
+    """Return the stratum, with the name of its call if several calls are drawn."""
     kind = "" if line.stratum == ALL_TRANSACTIONS else texts.figure_text(line.stratum, 30 if named else 44)
     if not named and kind:
         return kind
@@ -383,7 +383,7 @@ def _name(series: CallSeries) -> str:
 
 
 def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
-    """Return one caption per interval: captions for the most calls first, then for the largest changes."""
+    """Return one caption per interval, ordered by the number of calls, then by the size of the change."""
     size = np.abs(np.log(np.maximum(marks["after"], 1) / np.maximum(marks["before"], 1)))
     captions: list[tuple[float, texts.Caption]] = []
     at: Any  # in the stubs a group key is any hashable

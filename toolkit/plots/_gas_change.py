@@ -45,22 +45,23 @@ def gas_change(
     ----------
     changes : DataFrame
         A frame from `Run.steps` or `Comparison.calls`. Uses the columns ``label``, ``gas_before`` and ``gas_after``
-        (gas units), and ``version_before``, ``version_after``, ``cause`` and ``model`` if present. Rows without gas on
-        one side (the call failed) are omitted. Colours show causes; a comparison without causes is grey.
+        (gas units), and ``version_before``, ``version_after``, ``cause`` and ``model`` if present. Rows that lack the
+        gas before or after the change, because the call failed, are omitted. Colours show causes; changes without
+        causes are drawn in one colour.
     ax : Axes, optional
-        Axes to draw on; by default a new figure.
+        Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
-        As in `gas_by_version`; `colors` sets the colours of the causes, by name as in the legend.
+        As in `gas_by_version`; `colors` sets the colours of the causes, by their names in the legend.
 
     Returns
     -------
     Axes
-        x in gas units; one row per change, in the order of the frame.
+        The x axis is in gas units. There is one row per change, in the order of the frame.
 
     Raises
     ------
     InputError
-        If `changes` is not a frame of changes, or lacks a column.
+        If `changes` is not a frame of changes or lacks a column, or `colors` contains an unknown name.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def gas_change(
     """
     given: Any = changes
     if not isinstance(given, pd.DataFrame) or not {"label", "gas_before", "gas_after"} <= set(given.columns):
-        raise InputError(f"gas_change: expected run.steps or the calls of toolkit.compare, got {described(given)}")
+        raise InputError(f"gas_change: expected run.steps or comparison.calls, got {described(given)}")
     if set(STEP_COLUMNS) <= set(changes.columns):
         changes = merge_drift(changes)
     known = changes[changes["gas_before"].notna() & changes["gas_after"].notna()]
@@ -83,7 +84,7 @@ def gas_change(
     rows = style.largest(known.assign(label=known["label"].map(names)), size, most)
     if title is None:
         all_drawn = len(rows) == len(known)
-        title = "Gas before and after" if all_drawn else f"The {len(rows)} largest of {len(known):,} changes of gas"
+        title = "Gas before and after" if all_drawn else f"The {len(rows)} largest of {len(known):,} gas changes"
     causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else [None] * len(rows)
     there = [cause for cause in style.CAUSE_MARKS if cause in causes]
     colours = style.chosen({cause.label: style.cause_colour(cause) for cause in there}, colors)

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 def figure_text(text: object, limit: int = 36) -> str:
     """Return text that matplotlib draws literally, with the current fonts.
 
-    Dollar signs are escaped, so that nothing is read as mathtext. Characters that are in none of the fonts become a
-    box, so that drawing never warns about missing glyphs.
+    Dollar signs are escaped, so that nothing is read as mathtext. Characters that none of the fonts has become a box,
+    so that drawing never warns about missing glyphs.
 
     Parameters
     ----------
     text : object
-        Shown by ``str``.
+        Converted with ``str``.
     limit : int, default 36
-        Maximum number of characters returned, without the escapes of dollar signs.
+        Maximum number of characters, not counting the backslashes that escape dollar signs.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def figure_text(text: object, limit: int = 36) -> str:
 
 @lru_cache(maxsize=8)
 def _characters(families: tuple[str, ...]) -> frozenset[int]:
-    """Return the code points that the fonts of `families` have; matplotlib tries one font after the other."""
+    """Return the code points in the fonts of `families`, which matplotlib tries in turn."""
     paths = {findfont(FontProperties(family=[family])) for family in families}
     return frozenset().union(*(get_font(path).get_charmap() for path in paths))
 
@@ -57,13 +57,13 @@ _LONG_NAMES_PT = 60
 
 
 class Placed(Artist):
-    """Labels that are placed whenever their axes are drawn, according to the axes' limits, scale, size and colours."""
+    """Labels that are placed anew whenever their axes are drawn, to match their limits, scale, size and colours."""
 
     def __init__(self, ax: Axes, place: Callable[[], None]) -> None:
         super().__init__()
         self._place = place
         self.set_in_layout(False)
-        self.set_zorder(-1)  # before the texts, which have their places then
+        self.set_zorder(-1)  # drawn before the texts, which then have their positions
         ax.add_artist(self)
 
     def draw(self, renderer: object) -> None:
@@ -90,7 +90,7 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     Returns
     -------
     list of float
-        One position for each target, in the order given; the order of positions does not change.
+        One position for each target, in the same order; positions are ordered like their targets.
     """
     if not wanted:
         return []
@@ -174,7 +174,7 @@ def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]], rows: 
 
 
 def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
-    """Write in each box the first of its names that fits, if any."""
+    """Label each box with the first of its names that fits, if any."""
     Placed(ax, partial(_place_names, boxes))
 
 
@@ -191,19 +191,19 @@ def _place_names(boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -
 
 
 def legend_below(ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines: int = 1, needed: int = 0) -> None:
-    """Draw a legend below the axes and its label, in as few rows as fit.
+    """Draw a legend below the axes and the x label, in as few rows as possible.
 
     Parameters
     ----------
     ax : Axes
     handles : sequence of Artist
-        Entries; their labels are the text.
+        Entries of the legend, with their labels.
     wanted : bool
         Whether a legend was requested.
     lines : int
-        Lines of the tick labels.
+        Number of lines in a tick label.
     needed : int
-        Number of leading entries that are drawn alone if all of them would take up most of the axes' height.
+        Number of leading entries to draw alone if all entries would take up about half the height of the axes.
     """
     ticks, label, size = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
     figure = figure_of(ax)

@@ -1,4 +1,4 @@
-"""Figures of what changed on the ledger: parameters of the gas schedule, and state written by transactions."""
+"""Figures of ledger changes: parameters of the gas schedule, and state written by transactions."""
 
 from __future__ import annotations
 
@@ -48,28 +48,29 @@ def schedule_changes(
 ) -> Axes:
     """Draw the parameters that differ between two gas schedules, by the factor of change.
 
-    One row per part of the schedule (``instr``, ``txn``, ...). The area of a circle grows with the number of parameters
-    that changed by that factor. Parameters that were added or removed, or whose value was or became 0, have no factor
-    and are counted at the end of their row.
+    There is one row per part of the schedule (``instr``, ``txn``, ...). The area of a circle grows with the number of
+    parameters that changed by that factor. Parameters that were added or removed, or whose value was or became 0, have
+    no factor and are counted at the end of their row.
 
     Parameters
     ----------
     diff : DataFrame
         A frame from `toolkit.schedule_diff`. Uses the columns ``name``, ``kind``, ``before`` and ``after``.
     ax : Axes, optional
-        Axes to draw on; by default a new figure.
+        Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
         As in `gas_by_version`; `colors` sets the colours of ``rose`` and ``fell``.
 
     Returns
     -------
     Axes
-        x is the factor (new value divided by old value), logarithmic; one row per part of the schedule.
+        The x axis is the factor (new value divided by old value) and is logarithmic. There is one row per part of the
+        schedule.
 
     Raises
     ------
     InputError
-        If `diff` is not a frame of `toolkit.schedule_diff`.
+        If `diff` is not a frame from `toolkit.schedule_diff`, or `colors` contains an unknown name.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def schedule_changes(
     >>> axes.get_xlabel()
     'new value as a multiple of the old one'
     """
-    diff = _frame(diff, ("name", "kind", "before", "after"), "schedule_changes: expected toolkit.schedule_diff(...)")
+    diff = _frame(diff, ("name", "kind", "before", "after"), "schedule_changes: expected a toolkit.schedule_diff frame")
     diff = diff[diff["kind"] != "unchanged"]
     groups = [(str(name), rows) for name, rows in diff.groupby(diff["name"].str.split(".").str[0])]
     groups.sort(key=lambda group: -len(group[1]))
@@ -101,7 +102,7 @@ def schedule_changes(
 
 
 def _frame(given: Any, columns: Sequence[str], expected: str) -> pd.DataFrame:
-    """Return a frame, or the state changes of an object; raise InputError for anything else."""
+    """Return a frame with these columns, or an object's ``changes``; raise InputError for anything else."""
     frame = given if isinstance(given, pd.DataFrame) else getattr(given, "changes", None)
     if not isinstance(frame, pd.DataFrame) or not set(columns) <= set(frame.columns):
         raise InputError(f"{expected}, got {described(given)}")
@@ -139,7 +140,7 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours
 
 
 def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:
-    """Write right of the axes how many parameters do not have a factor."""
+    """Write, to the right of the axes, how many parameters have no factor."""
     zero = (rows["kind"] == "changed") & ((rows["before"] == 0) | (rows["after"] == 0))
     counts = {"added": (rows["kind"] == "added"), "removed": (rows["kind"] == "removed"), "from or to zero": zero}
     text = ", ".join(f"{int(found.sum()):,} {what}" for what, found in counts.items() if found.any())
@@ -157,27 +158,28 @@ def state_changes(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw the number of state changes of each resource type, table and module, stacked by kind.
+    """Draw how many state changes each resource type, table and module has, stacked by kind.
 
     Parameters
     ----------
     changes : DataFrame, Simulation or TransactionFrames
-        A simulation, the result of `fetch_simulations` or `fetch_transactions`, or the frame ``changes`` of one of
+        A simulation, the result of `fetch_simulations` or `fetch_transactions`, or the frame ``changes`` of any of
         these.
     ax : Axes, optional
-        Axes to draw on; by default a new figure.
+        Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
         As in `gas_by_version`; `colors` sets the colours of the kinds, such as ``write resource``.
 
     Returns
     -------
     Axes
-        x is the number of state changes; one row per resource type, table or module, with the most changes first.
+        The x axis is the number of state changes. There is one row per resource type, table or module, with the most
+        changes first.
 
     Raises
     ------
     InputError
-        If `changes` is not one of these, or lacks a column.
+        If `changes` is not one of these or lacks a column, or `colors` contains an unknown name.
 
     Examples
     --------
@@ -186,7 +188,7 @@ def state_changes(
     >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
     >>> simulation = toolkit.connect().simulate(call, sender="0xa11ce")
     >>> toolkit.plots.state_changes(simulation, ax=Figure().subplots()).get_title()
-    'What is written'
+    'State changes'
     """
     changes = _frame(changes, STATE_COLUMNS, "state_changes: expected a frame of state changes, or an object with one")
     counts = _state_counts(changes)
@@ -196,8 +198,8 @@ def state_changes(
     colours = style.chosen(dict(zip(kinds, usual, strict=True)), colors)
     if title is None:
         others = plural(int(counts.iloc[len(shown) :].to_numpy().sum()), "change")
-        cut = f": the {len(shown)} most written of {len(counts):,}; the others: {others}"
-        title = f"What is written{cut if len(counts) > len(shown) else ''}"
+        cut = f": the {len(shown)} largest of {len(counts):,} rows ({others} not shown)"
+        title = f"State changes{cut if len(counts) > len(shown) else ''}"
     height = 1.3 + 0.3 * max(len(shown), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel="state changes") as axes:
         if shown.empty:
@@ -208,7 +210,7 @@ def state_changes(
 
 
 def _state_counts(changes: pd.DataFrame) -> pd.DataFrame:
-    """Count changes by what was changed (rows, those with most changes first) and kind (columns)."""
+    """Count changes by what was changed (rows, most changes first) and by kind (columns)."""
     if changes.empty:
         return pd.DataFrame()
     what = changes["resource_type"].fillna("module " + changes["module"]).fillna("table " + changes["handle"])

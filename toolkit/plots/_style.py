@@ -1,6 +1,6 @@
-"""What all figures share: axes, shades of the active style, colours, ticks, and figures inside pages.
+"""Code that all figures share: axes, colours, ticks, and figures embedded in pages.
 
-Figures follow the style that is set (`matplotlib.rcParams`) in fonts, text, background and grid, and do not change it.
+Fonts, text, background and grid follow the active style (`matplotlib.rcParams`), which figures do not change.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def mixed(one: Any, other: Any, share: float) -> str:
-    """Return a mixture of two colours, with a share of the first."""
+    """Return a mixture of two colours; `share` is the proportion of the first."""
     red, green, blue = (share * a + (1 - share) * b for a, b in zip(to_rgb(one), to_rgb(other), strict=True))
     return to_hex((red, green, blue))
 
@@ -70,7 +70,7 @@ CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
 
 class CauseMark(NamedTuple):
-    """Colour and, for readers who cannot distinguish colours, shape of a cause; None is the colour of the text."""
+    """The colour of a cause (None for the text colour), and its shape for readers who cannot distinguish colours."""
 
     colour: str | None
     marker: str
@@ -122,7 +122,7 @@ def on(colour: Any) -> str:
 
 
 def as_text(ax: Axes, colour: Any) -> str:
-    """Return a colour for text on the background of axes: on a dark one, colours of marks are too dark for text."""
+    """Return the colour of a mark adapted for text: lighter on a dark background, where it would be hard to read."""
     return mixed(colour, ink(), 0.4) if _light(paper(ax)) < 0.3 else to_hex(colour)  # noqa: PLR2004
 
 
@@ -132,26 +132,26 @@ def cause_colour(cause: Cause) -> str:
 
 
 def chosen(defaults: Mapping[str, Any], colors: Colors) -> dict[str, Any]:
-    """Return the colours of a figure by name: the requested ones, otherwise the defaults.
+    """Return the colours of a figure by name: the requested colours, or the defaults where none is requested.
 
     Parameters
     ----------
     defaults : mapping of str to color
-        In the order of the figure.
+        Default colours, in the order of the figure.
     colors : color, sequence of colors, mapping of str to color, or None
-        A sequence is used in the order of the figure, and repeated if it is too short.
+        A sequence is applied in the order of the figure, and repeated if it is too short.
 
     Raises
     ------
     InputError
-        If a name does not occur in the figure.
+        If `colors` contains a name that is not in the figure.
     """
     if not isinstance(colors, Mapping):
         given = [colors] if isinstance(colors, str) else list(colors or ())
         return {name: given[n % len(given)] for n, name in enumerate(defaults)} if given else dict(defaults)
     if unknown := [name for name in colors if name not in defaults]:
         there = listed((visible(repr(name), 60) for name in defaults), 8)
-        raise InputError(f"colors: {visible(repr(unknown[0]), 60)} is not in this figure; there are: {there or 'none'}")
+        raise InputError(f"colors: {visible(repr(unknown[0]), 60)} is not in this figure; expected {there or 'none'}")
     return dict(defaults) | dict(colors)
 
 
@@ -164,10 +164,9 @@ def call_colour(position: int) -> Any:
 
 
 def call_colours(found: Sequence[CallSeries], colors: Colors) -> dict[tuple[str, str], Any]:
-    """Return the colour of each call by its label and node; `colors` has labels, or names as the figure shows them.
+    """Return the colour of each call by label and node; the names in `colors` are labels, or names in the figure.
 
-    A single call on several nodes has a colour for each node. If there are several calls, nodes differ only by their
-    dashes.
+    A single call on several nodes has a colour for each node. With several calls, nodes differ only in line style.
     """
     keys = list(dict.fromkeys((series.label, series.node) for series in found))
     if len(keys) > 1 and len({label for label, _ in keys}) == 1:
@@ -180,7 +179,7 @@ def call_colours(found: Sequence[CallSeries], colors: Colors) -> dict[tuple[str,
 
 
 def call_dashes(found: Sequence[CallSeries]) -> dict[tuple[str, str], Any]:
-    """Return the line style of each call by label and node: they differ by node, and when the colours repeat."""
+    """Return the line style of each call by label and node. Styles differ by node, and between calls of one colour."""
     nodes = {node: place for place, node in enumerate(dict.fromkeys(series.node for series in found))}
     turn = {(one.label, one.node): one.position // len(PALETTE) + nodes[one.node] for one in found}
     return {key: DASHES[place % len(DASHES)] for key, place in turn.items()}
@@ -196,7 +195,7 @@ def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: flo
 
 
 def once(ax: Axes, label: str) -> str:
-    """Return a label for a legend if no artist of the axes has it yet."""
+    """Return `label` if no artist of the axes has it yet, otherwise a label that the legend omits."""
     return "_nolegend_" if label in ax.get_legend_handles_labels()[1] else label
 
 
@@ -220,9 +219,9 @@ def drawing(
     ax : Axes or None
         Axes to draw on; None creates a figure.
     figsize : (float, float), optional
-        Width and height of a figure that is created, in inches.
+        Width and height of a new figure, in inches.
     height : float
-        Height of the new figure if `figsize` is not given.
+        Height of a new figure in inches if `figsize` is not given.
     title, xlabel : str
     across : {"x", "y"} or None
         The axis whose ticks have grid lines.
@@ -237,9 +236,12 @@ def drawing(
         If both `ax` and `figsize` are given.
     """
     if ax is not None and figsize is not None:
-        raise InputError("figsize is the size of a new figure; with ax=, use ax.figure.set_size_inches(width, height)")
+        raise InputError(
+            "figsize applies only to a new figure; to resize the figure of ax, use "
+            "ax.figure.set_size_inches(width, height)"
+        )
     # Text from users and the chain is never drawn by TeX, which can read files. `matplotlib.rc_context` would restore
-    # all settings, also what the first figure of a notebook sets when it loads the backend: it would not be shown then.
+    # all settings, including those that a notebook's first figure makes when it loads the backend, and hide the figure.
     before = mpl.rcParams["text.usetex"]
     mpl.rcParams["text.usetex"] = False
     try:
@@ -265,7 +267,7 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def room(ax: Axes) -> float:
-    """Return the width of axes in inches before the figure is laid out; labels will take part of it."""
+    """Return the width of axes in inches before the figure is laid out; labels will take up some of it."""
     return float(ax.get_position(original=True).width * figure_of(ax).get_figwidth())
 
 
@@ -280,7 +282,7 @@ def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int) -
 
 
 def is_wide(ax: Axes) -> bool:
-    """Return whether there is room for names beside and inside axes: they are wide, with nothing to their right."""
+    """Return whether axes have room for names beside and inside them: they are wide, and alone in their figure."""
     return len(figure_of(ax).axes) == 1 and room(ax) >= MIN_WIDE
 
 
@@ -291,7 +293,7 @@ def size_of(what: str) -> float:
 
 
 def nothing(ax: Axes, text: str) -> Axes:
-    """Write a text, such as the reason why a figure is empty, in the middle of the axes; return them."""
+    """Write text, such as the reason why the figure is empty, in the middle of the axes; return the axes."""
     ax.set_yticks([])
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", color=muted(ax))
     return ax
@@ -306,10 +308,10 @@ def name_limit(ax: Axes, *, beside: bool = False) -> int:
 def name_rows(
     ax: Axes, names: Sequence[str], *, shift: float = 0.0, below: float = 0.5, above: float = 0.5, beside: bool = False
 ) -> None:
-    """Name the rows of a figure, the first at the top; names are `shift` below the middle of their rows.
+    """Name the rows of a figure from top to bottom; names are `shift` below the middle of their rows.
 
-    In narrow axes, each name is above its row instead, unless it must be `beside` it: names as long as the axes are
-    wide would leave no room for these axes or the next ones.
+    In narrow axes, each name is above its row instead, unless `beside` is true: long names beside the rows would leave
+    no room for the axes.
     """
     inside = not (beside or is_wide(ax))
     ax.tick_params(axis="y", length=0)
@@ -326,13 +328,13 @@ def name_rows(
 
 
 def longest_name(ax: Axes) -> int:
-    """Return how many characters the longest tick label left of axes has."""
+    """Return the length in characters of the longest tick label to the left of the axes."""
     beside = [name.get_text() for name in ax.get_yticklabels() if name.get_horizontalalignment() != "left"]
     return max((len(line) for name in beside for line in name.split("\n")), default=0)
 
 
 def fit(ax: Axes, ends: Floats, texts: Sequence[str]) -> None:
-    """Widen a linear x axis that begins at 0, so that a text at the end of each bar is inside the axes."""
+    """Widen a linear x axis that begins at 0, so that the text at the end of each bar fits inside the axes."""
     width = max(72 * room(ax) / CHARACTER - longest_name(ax) * size_of("ytick.label"), 1)
     shares = [min((len(text) + 1) * 0.833 * size_of("font.") / width, 0.7) for text in texts]
     most = float(ends.max()) or 1.0
@@ -352,18 +354,18 @@ def write(
     colour: Any = None,
     **options: Any,
 ) -> Annotation:
-    """Write a text at a place in the axes, moved by `offset` points; `options` are passed to `Axes.annotate`."""
+    """Write text at a position in the axes, shifted by `offset` points; `options` are passed to `Axes.annotate`."""
     options = {"xytext": offset, "textcoords": "offset points", "va": "center_baseline"} | options
     return ax.annotate(text, xy=at, fontsize=size, color=colour or ink(), gid=gid, **options)
 
 
 def gas_label(*, model: bool) -> str:
-    """Return the label of a gas axis, which says if the gas comes from a model."""
+    """Return the label of a gas axis, which states whether the gas comes from a model."""
     return f"{'model gas' if model else 'gas used'} (gas units)"
 
 
 def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, Any, str]]) -> Floats:
-    """Draw bars of several parts, each with gid, widths, colour and label; return the bars' ends."""
+    """Draw stacked bars, each part with a gid, widths, a colour and a label; return the ends of the bars."""
     left, height = np.zeros(len(bars[0][1])), 0.56 if is_wide(ax) else 0.4
     for gid, width, colour, label in bars:
         ax.barh(np.arange(len(width)), width, left=left, height=height, color=colour, gid=gid, label=label)
@@ -387,7 +389,7 @@ GAS_NUMBERS, VERSION_NUMBERS = FuncFormatter(_quantity), FuncFormatter("{:.0f}".
 
 
 class WholeTicks(MaxNLocator):
-    """Ticks at whole numbers from 0 on, as many as have room for their labels when the figure is drawn."""
+    """Ticks at whole numbers from 0 up, as many as there is room to label when the figure is drawn."""
 
     def __init__(self, axis: Axis, characters: int) -> None:
         super().__init__(integer=True, min_n_ticks=1)
@@ -424,7 +426,7 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
 
 
 def whole_ticks(axis: Axis, numbers: Formatter = GAS_NUMBERS, characters: int = 0) -> None:
-    """Set ticks at whole numbers; other labels have a maximum length."""
+    """Set ticks at whole numbers; `characters` is the length of the longest label if labels are not just numbers."""
     axis.set_major_locator(WholeTicks(axis, characters))
     axis.set_major_formatter(numbers)
 
@@ -471,18 +473,18 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[A
     Parameters
     ----------
     name : str
-        Makes the figure's ids unique in the page.
+        Prefix of the figure's ids, which makes them unique in the page.
     size : (float, float)
         Width and height in inches.
     alt : str
         What the figure shows, for readers who cannot see it.
     draw : callable
-        Draws on the Axes that it is called with. Their transforms are final when this returns.
+        Draws on the Axes passed to it. Their transforms are final when `inline_svg` returns.
 
     Returns
     -------
     str
-        Equal for equal input, byte for byte.
+        The element; identical input gives identical text.
     """
     text = io.StringIO()
     with mpl_style.context(["default", _SVG_RC]):
@@ -497,14 +499,14 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[A
     svg = text.getvalue()
     box = re.search(r'viewBox="([\d. ]+)"', svg)
     body = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
-    # The metadata and styles are of use in a separate file only.
+    # The metadata and styles are useful only in a separate file.
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(r"<[^<>]+>", lambda tag: _tag(tag[0], name), body)
     return f'<svg viewBox="{box[1] if box else ""}" role="img" aria-label="{escape(visible(alt))}">{body.strip()}</svg>'
 
 
 def _tag(tag: str, name: str) -> str:
-    """Make the ids of one tag unique, and replace its colours by CSS variables; text between tags is not changed."""
+    """Make the ids of one tag unique, and replace its colours with CSS variables; text between tags is unchanged."""
     if tag.startswith("<!--"):
         return ""
     keep = tag.startswith(("<clipPath", "<path"))  # these are referenced; matplotlib does not use the other ids

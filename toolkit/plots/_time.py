@@ -1,4 +1,4 @@
-"""Time in figures: the changes of a timeline as marks, and axes of ledger versions with dates."""
+"""Time in figures: marks for the changes in a timeline, and ledger version axes with dates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _dates: Any = dates  # it has no types
 
 
 class TimelineMark(NamedTuple):
-    """A timeline's change in a figure: its place, the versions that it lies between, and its row in the strip."""
+    """The mark of a timeline's change: its position, the versions that it lies between, and its row in the strip."""
 
     x: float
     start: float
@@ -43,14 +43,14 @@ class TimelineMark(NamedTuple):
 
 
 def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[TimelineMark]:
-    """Return the marks of a timeline's changes between two versions, in rows so that neighbours do not overlap.
+    """Return marks for a timeline's changes between two versions, assigned to rows so that neighbours do not overlap.
 
     Raises
     ------
     SchemaError
-        If a column is missing.
+        If `timeline` lacks a column.
     """
-    require(timeline, ("ledger_version", "version_before", "exact", "kind"), what="marks of a timeline")
+    require(timeline, ("ledger_version", "version_before", "exact", "kind"), what="timeline marks")
     found: list[TimelineMark] = []
     ends = [-np.inf] * _MAX_TIMELINE_ROWS
     rows = sorted(plain_rows(timeline), key=lambda row: int(row["ledger_version"]))
@@ -58,7 +58,7 @@ def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[Ti
         start, end = float(row["version_before"]), float(row["ledger_version"])
         x = end if row["exact"] else (start + end) / 2
         if first <= x <= last:
-            gap = 0.015 * (last - first)  # least distance of marks in one row
+            gap = 0.015 * (last - first)  # minimum distance between marks in one row
             place = next((place for place, used in enumerate(ends) if x - used >= gap), _MAX_TIMELINE_ROWS - 1)
             ends[place] = x
             found.append(TimelineMark(x, start, end, Cause.of(row["kind"]), bool(row["exact"]), place))
@@ -66,7 +66,7 @@ def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[Ti
 
 
 def schedule_versions(timeline: pd.DataFrame, first: float, last: float) -> list[float]:
-    """Return the versions between two at which a gas schedule took effect, ascending; for intervals, their ends."""
+    """Return the versions between two at which a gas schedule took effect, ascending; for an interval, its end."""
     require(timeline, ("ledger_version", "kind"), what="changes of the gas schedule")
     changes = timeline.loc[timeline["kind"] == Cause.SCHEDULE, "ledger_version"].to_numpy(dtype=np.float64)
     return sorted({float(version) for version in changes if first < version <= last})
@@ -78,14 +78,14 @@ def timeline_rows(marks: Sequence[TimelineMark]) -> int:
 
 
 def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float) -> None:
-    """Draw the marks of a timeline in a strip at the bottom of the axes, each with a thin line up.
+    """Draw the marks of a timeline in a strip at the bottom of the axes, each with a thin vertical line.
 
     Parameters
     ----------
     ax : Axes
     marks : sequence of TimelineMark
     share : float
-        Share of the axes' height that the strip takes.
+        Share of the axes' height that the strip takes up.
     """
     foot, rows = ax.get_xaxis_transform(), timeline_rows(marks)
     for mark in marks:
@@ -135,14 +135,14 @@ def axis_times(
     versions, seconds = known_times(observations, steps, timeline)
     if not len(versions):
         raise InputError(
-            "dates on the axis need the times of two versions or more: pass timeline=toolkit.timeline(node, versions), "
-            "which has the times of both ends, or steps=run.steps"
+            "dates on the axis require the times of at least two versions, but fewer are known; pass "
+            "timeline=toolkit.timeline(node, versions), which includes the times of the first and last version"
         )
     return versions, seconds
 
 
 def axis_label(found: Sequence[CallSeries], times: tuple[Floats, Floats] | None, x: str) -> str:
-    """Return the label of a version axis, which says so if its dates are interpolated from other versions."""
+    """Return the label of a version axis, which states whether its dates are interpolated."""
     if times is None:
         return "ledger version"
     if x == "time":
@@ -159,11 +159,11 @@ class _VersionDates(Locator):
         self._versions, self._days, self._width = versions, days, width
 
     def dates(self, versions: Any) -> Any:
-        """Return the times of versions, in days since 1970."""
+        """Return the times of ledger versions, in days since 1970."""
         return np.interp(versions, self._versions, self._days)
 
     def versions(self, days: Any) -> Any:
-        """Return the versions of times."""
+        """Return the ledger versions at times in days since 1970."""
         return np.interp(days, self._days, self._versions)
 
     def __call__(self) -> Any:
@@ -194,7 +194,7 @@ class _DateTexts(Formatter):
 
 
 def _version_dates(ax: Axes, versions: Floats, seconds: Floats) -> _VersionDates:
-    """Return the dates of versions: interpolated between known times, extrapolated at the mean pace beyond them."""
+    """Return a locator that interpolates between known times and extrapolates at the mean pace beyond them."""
     days = np.maximum.accumulate(seconds) / _DAY_S
     pace = (days[-1] - days[0]) / (versions[-1] - versions[0])
     days = days + np.arange(len(days)) * (days[-1] - days[0]) * 1e-9  # versions of one block have one time
@@ -206,13 +206,14 @@ def _version_dates(ax: Axes, versions: Floats, seconds: Floats) -> _VersionDates
 
 
 def date_axis(ax: Axes, versions: Floats, seconds: Floats) -> None:
-    """Scale an x axis of ledger versions by time, with ticks at dates; its limits stay in versions.
+    """Scale an x axis of ledger versions by time, with ticks at dates; its limits are still in versions.
 
     Parameters
     ----------
     ax : Axes
     versions, seconds : ndarray of float64
-        Ledger versions, ascending and each once, and their times since 1970; at least two different times.
+        Ledger versions, ascending without duplicates, and their times in seconds since 1970, of which at least two
+        differ.
     """
     ticks = _version_dates(ax, versions, seconds)
     ax.set_xscale("function", functions=(ticks.dates, ticks.versions))
@@ -221,7 +222,7 @@ def date_axis(ax: Axes, versions: Floats, seconds: Floats) -> None:
 
 
 def add_dates(ax: Axes, versions: Floats, seconds: Floats) -> None:
-    """Write dates below the ledger versions of an x axis; parameters as for `date_axis`."""
+    """Write dates below the ledger versions of an x axis; the parameters are those of `date_axis`."""
     ticks = _version_dates(ax, versions, seconds)
     form = "%Y-%m-%d" if seconds[-1] - seconds[0] > 3 * _DAY_S else "%m-%d %H:%M"
 
@@ -229,7 +230,7 @@ def add_dates(ax: Axes, versions: Floats, seconds: Floats) -> None:
         known = float(np.clip(version, versions[0], versions[-1]))
         if version < 0:
             return ""
-        # A version beyond the known times has the date of the next known one; further away it would be a guess.
+        # A version just beyond the known times has the date of the nearest known version; further away has none.
         near = abs(version - known) <= 0.01 * (versions[-1] - versions[0])
         return f"{version:.0f}\n{f'{_dates.num2date(ticks.dates(known)):{form}}' if near else ''}"
 

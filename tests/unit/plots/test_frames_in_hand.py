@@ -178,7 +178,7 @@ def test_of_many_bars_those_of_most_gas_are_drawn(node: toolkit.Node) -> None:
     ax = gas_breakdown(many.assign(payload=payloads, gas_used=range(50)))
     assert len(bars(ax)) == 40
     assert "aptos_account::transfer(49)" in bars(ax)
-    assert ax.get_title() == "What the gas was spent on: the 40 bars with the most gas, of 50"
+    assert ax.get_title() == "What the gas was spent on: the 40 largest of 50 bars"
 
 
 def test_state_changes_take_what_has_them(node: toolkit.Node, paid: Any) -> None:

@@ -24,9 +24,11 @@ def test_the_figure_has_a_box_for_each_function():
     again = toolkit.plots.gas_by_function(profile.to_frame(), categories=["io"], ax=Figure().subplots())
     assert again.get_title().startswith("Gas by function, io only: ")
     for wrong in ("io", ["gas"]):
-        with pytest.raises(InputError, match="categories must be a list of execution, io, storage, rounding"):
+        with pytest.raises(
+            InputError, match="categories: expected a list of names from execution, io, storage, rounding"
+        ):
             toolkit.plots.gas_by_function(profile, categories=wrong)
-    with pytest.raises(InputError, match="draws a GasProfile"):
+    with pytest.raises(InputError, match="expected a GasProfile"):
         toolkit.plots.gas_by_function(5)
     with pytest.raises(SchemaError, match="need the column 'stack'"):
         toolkit.plots.gas_by_function(profile.to_frame()[["function"]])

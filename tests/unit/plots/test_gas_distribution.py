@@ -78,7 +78,7 @@ def test_no_readings_of_a_source_are_said() -> None:
     """An empty picture says what it has nothing of."""
     frame = synthetic_run.observations()
     ax = gas_distribution(frame[frame["source"] == "committed"], source="simulate@now")
-    assert [text.get_text() for text in ax.texts] == ["no readings of simulate@now"]
+    assert [text.get_text() for text in ax.texts] == ["no observations with the source simulate@now"]
 
 
 def test_one_reading_and_hostile_labels_are_drawn() -> None:

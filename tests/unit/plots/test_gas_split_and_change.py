@@ -65,7 +65,7 @@ def test_views_alone_have_no_breakdown() -> None:
     """A frame without splits says so."""
     frame = synthetic_run.observations()
     ax = gas_breakdown(frame[frame["source"] == "view@version"])
-    assert [text.get_text() for text in ax.texts] == ["no simulations and no committed transactions"]
+    assert [text.get_text() for text in ax.texts] == ["no simulations or committed transactions"]
 
 
 def test_dumbbells_stand_at_gas_before_and_after() -> None:
@@ -94,7 +94,7 @@ def test_many_changes_are_cut_to_the_largest_and_it_is_said() -> None:
     frame = pd.DataFrame({"label": [f"c{n}" for n in range(100)], "gas_before": 10, "gas_after": range(10, 110)})
     ax = gas_change(frame)
     assert len(ax.get_yticklabels()) == 24
-    assert ax.get_title() == "The 24 largest of 100 changes of gas"
+    assert ax.get_title() == "The 24 largest of 100 gas changes"
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_what_there_is_no_room_for_is_counted() -> None:
     rows = [("write_table_item", None, None, f"0x{n:064x}") for n in range(1, 31)]
     ax = state_changes(changes(rows))
     assert len(ax.get_yticks()) == 24
-    assert ax.get_title() == "What is written: the 24 most written of 30; the others: 6 changes"
+    assert ax.get_title() == "State changes: the 24 largest of 30 rows (6 changes not shown)"
 
 
 def test_hostile_types_are_shown_literally() -> None:

@@ -53,7 +53,7 @@ def test_a_figure_has_one_title_and_its_size(draw: Callable[..., Any]) -> None:
     default = draw()
     default.set_title("another")
     assert {default.get_title(loc=place) for place in ("left", "center", "right")} == {"another", ""}
-    with pytest.raises(InputError, match="figsize is the size of a new figure"):
+    with pytest.raises(InputError, match="figsize applies only to a new figure"):
         draw(ax=ax, figsize=(3, 3))
 
 
@@ -94,9 +94,9 @@ def test_colours_are_given_by_name_or_in_order() -> None:
         assert sorted(to_hex(line.get_color()) for line in lines) == ["#000000", "#ff0000"]
     bars = plots.gas_breakdown(OBSERVATIONS, parts=["execution", "io"], colors={"io": "k"}).containers
     assert [to_hex(bar[0].get_facecolor()) for bar in bars] == ["#0072b2", "#000000"]
-    with pytest.raises(InputError, match="colors: 'gas' is not in this figure; there are: 'execution', 'io',"):
+    with pytest.raises(InputError, match="colors: 'gas' is not in this figure; expected 'execution', 'io',"):
         plots.gas_breakdown(OBSERVATIONS, colors={"gas": "k"})
-    with pytest.raises(InputError, match="parts must be a list of execution, io, storage"):
+    with pytest.raises(InputError, match="parts: expected a list of names from execution, io, storage"):
         plots.gas_breakdown(OBSERVATIONS, parts="io")
 
 
@@ -154,5 +154,5 @@ def test_versions_have_their_dates_on_request() -> None:
         ax.figure.draw_without_rendering()
         assert "3000\n2026-05-22" in {label.get_text() for label in ax.get_xticklabels()}
         assert ax.get_xlabel() == "ledger version, date (UTC, interpolated)"
-        with pytest.raises(InputError, match="times of two versions or more"):
+        with pytest.raises(InputError, match="times of at least two versions"):
             draw(frame, x="both")
