@@ -56,7 +56,7 @@ def test_observations_have_the_contract_columns(run):
 
 def test_every_schedule_step_is_found_exactly_with_its_cause(run, ledger):
     """The tenfold schedule change moves seven views, all at its one version, and is told as tenfold."""
-    at = truth(ledger, "every cost tenfold")
+    at = truth(ledger, "all costs rise tenfold")
     steps = run.steps[(run.steps["cause"] == "schedule") & (run.steps["source"] == "view@version")]
     assert set(steps["version_after"]) == {at}
     assert len(steps) == 7
@@ -105,7 +105,7 @@ def test_a_run_opens_again_and_reads_with_plain_pandas(run):
 
 def test_comparison_of_two_versions(run, ledger):
     """Before and after the tenfold step every view is dearer; nothing is added or removed."""
-    at = truth(ledger, "every cost tenfold")
+    at = truth(ledger, "all costs rise tenfold")
     comparison = toolkit.compare(run.at(at - 1), run.at(at))
     views = comparison.calls[comparison.calls["source"] == "view@version"]
     assert set(views["kind"]) == {"changed"}
@@ -189,7 +189,7 @@ def test_the_report_answers_first(run, ledger, tmp_path):
     place = reports.write(run, tmp_path / "report.html")
     html = place.read_text("utf-8")
     words = re.sub(r"\s+", " ", re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL))[:3000]
-    assert f"version {truth(ledger, 'every cost tenfold')}" in words
+    assert f"version {truth(ledger, 'all costs rise tenfold')}" in words
     assert "APT supply" in words
     assert "every one x10" in words
     assert "model gas" in words

@@ -117,7 +117,7 @@ class _History:
         ledger, code, schedule = self._ledger, MilestoneKind.CODE, MilestoneKind.SCHEDULE
         trial = partial(ledger.commit, "0x1::code::retract_module", parse_address("0xcafe"), "trial", sender="0x1")
         yield 0.10, code, "0xcafe::trial deleted", trial
-        text = "gas schedule of v1.41.0: a release that adds parameters and changes no cost"
+        text = "gas schedule of v1.41.0: a release that adds parameters and changes no costs"
         yield 0.25, schedule, text, lambda: ledger.set_gas_schedule("v1.41.0")
         text = (
             f"feature {Features.COIN_TO_FUNGIBLE_ASSET} on: 0x1::coin also counts the fungible asset paired with a coin"
@@ -127,12 +127,12 @@ class _History:
         yield 0.45, code, text, lambda: ledger.publish(teaching.CheaperVault)
         text = "0xfeed::price_feed upgraded: price is cheaper, and so is 0xde5c::desk::quote, which calls it"
         yield 0.58, code, text, lambda: ledger.publish(teaching.CheaperPriceFeed)
-        text = "gas schedule of v1.41.1: every cost tenfold"
+        text = "gas schedule of v1.41.1: all costs rise tenfold"
         yield 0.70, schedule, text, lambda: ledger.set_gas_schedule("v1.41.1")
         yield 0.85, MilestoneKind.STATE, "0xb00c::order_book closed its day: {} orders remain", self._close_day
         text = (
             "one governance script: 0x1::coin upgraded to stop checking a feature flag, and gas schedule of v1.45.1, "
-            "which adds parameters and changes no cost"
+            "which adds parameters and changes no costs"
         )
         yield 0.93, MilestoneKind.MIXED, text, lambda: ledger.govern(UnflaggedCoin, schedule="v1.45.1")
 
