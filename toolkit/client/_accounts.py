@@ -558,7 +558,7 @@ def _paired(node: Reads, coin: str, version: int, notes: list[str]) -> list[str]
             return []
         case str(address) | {"vec": [str(address) | {"inner": str(address)}]}:
             return [parse_address(address)]
-    notes.append(f"cannot tell whether a fungible asset is paired with {coin}: {visible(found, 600)}")
+    notes.append(f"it is not known whether a fungible asset is paired with {coin}: {visible(found, 600)}")
     return []
 
 

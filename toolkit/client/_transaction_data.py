@@ -349,7 +349,7 @@ class TransactionData:
         return [known[version] for version in versions]
 
     def _newest_version(self) -> int:
-        """Return the newest version of the transactions; the head if there are no transactions."""
+        """Return the newest version of the transactions; the head if the frame is empty."""
         versions = self._tables[0]["ledger_version"].dropna()
         if len(versions):
             return int(versions.max())

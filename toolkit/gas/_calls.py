@@ -55,7 +55,7 @@ class CallFields(FileModel):
     """The keys of a call; exactly one of `view`, `simulate` and `committed` names its function."""
 
     label: str = ""
-    """Name in frames and reports. By default, the module and function, plus what tells calls of one function apart."""
+    """Name in frames and reports. By default, the module and function, and what distinguishes calls of one function."""
     view: str | None = None
     """A view function, read at every version of the plan."""
     simulate: str | None = None
@@ -128,7 +128,7 @@ class Call(CallFields):
 
     @property
     def name(self) -> str:
-        """The label; by default, the one that `read_calls` chose to tell the study's calls apart."""
+        """The label; by default, the one that `read_calls` chose to distinguish the study's calls."""
         return self.label or self._default_label or default_labels([self.called])[0]
 
     @property

@@ -203,7 +203,7 @@ def step_lines(steps: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        Sorted by version; empty if there are no steps. Steps of a drift are merged. If there are more than 60 groups,
+        Sorted by version; an empty list without steps. Steps of a drift are merged. If there are more than 60 groups,
         the weightiest are listed, and the last line counts the others.
     """
     groups = step_groups(steps)

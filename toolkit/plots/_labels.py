@@ -57,7 +57,7 @@ _LONG_NAMES_PT = 60
 
 
 class Placed(Artist):
-    """Labels that are placed anew whenever their axes are drawn, to match their limits, scale, size and colours."""
+    """Labels that are placed again whenever their axes are drawn, to match their limits, scale, size and colours."""
 
     def __init__(self, ax: Axes, place: Callable[[], None]) -> None:
         super().__init__()

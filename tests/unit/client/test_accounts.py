@@ -183,7 +183,9 @@ def test_a_paired_asset_is_read_without_abis(vec, paired, abi):
     assert account.balances["symbol"].tolist() == ["USD", *(paired or [])]
     assert len(account.notes) == (paired is None)
     assert all(
-        note.startswith(f"cannot tell whether a fungible asset is paired with {parse_address('0xbeef')}::usd::USD: ")
+        note.startswith(
+            f"it is not known whether a fungible asset is paired with {parse_address('0xbeef')}::usd::USD: "
+        )
         for note in account.notes
     )
 
