@@ -122,7 +122,7 @@ def test_a_view_that_fits_no_version_is_refused_before_it_is_read(node, monkeypa
         toolkit.fetch_views(node, call, "0:-1/200", progress=False)
     text = str(caught.value)
     assert [part for part in texts if part not in text] == []
-    assert "it fits none of the 200 versions to read" in text
+    assert "invalid at all 200 versions to read" in text
     assert sent.count("/view") <= 1
     assert "move_struct_tag_id" not in text
 

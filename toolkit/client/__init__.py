@@ -1,1 +1,1 @@
-"""Access to a node: transport, retries, ABI store, the operations and their results."""
+"""The client of a ledger node: transport, retries, module ABIs, read operations and their results."""

@@ -63,7 +63,7 @@ def known_names(node: Reads) -> dict[str, str]:
 
 
 class AccountKind(StrEnum):
-    """The kind of an address, judged by its resources."""
+    """What an address is, according to the resources stored there."""
 
     ACCOUNT = "account"
     RESOURCE_ACCOUNT = "resource account"
@@ -93,7 +93,7 @@ class Asset:
     name, symbol : str or None
         Chosen by the creator; not necessarily unique.
     decimals : int or None
-        Decimal places of a whole coin; None if they are not known.
+        Number of decimal places; None if not known.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Account:
         Sequence number of the next transaction: 0 for an account without transactions, None if the node has no account
         at the address, such as for an object on older nodes.
     authentication_key : str or None
-        0x and 64 hex digits.
+        ``0x`` and 64 hex digits.
     kind : AccountKind
         Compares equal to a string, such as ``"resource account"``.
     notes : tuple of str
@@ -252,13 +252,13 @@ class Account:
         return "".join(parts)
 
 
-_UNLISTED = "Nodes cannot list the fungible assets of an account: name others with assets=[...]."
+_UNLISTED = "Nodes cannot list an account's fungible assets. Pass assets=[...] to read the balances of further assets."
 # Largest number of decimals at which every u64 fits a decimal of 38 digits.
 _MAX_EXACT_DECIMALS = 18
 
 
 def _there(part: Sequence[Any] | NodeError) -> Sequence[Any]:
-    """Return a part of an account; raise the node's error if the node does not offer it."""
+    """Return the rows of a section of an account, or raise the node's error if it does not offer that section."""
     if isinstance(part, NodeError):
         raise part.with_traceback(None)
     return part
@@ -285,13 +285,13 @@ def account_pages(node: Reads, address: str, what: str, version: int) -> list[An
             break
         seen.add(start)
     raise SchemaError(
-        f"{what} of account {wire_address(address)} at version {version}: the pages do not end ({len(rows):,} entries "
-        f"in {len(seen) + 1:,} pages; a cursor repeats, or a page is empty)"
+        f"{what} of account {wire_address(address)} at version {version}: the pages do not end; "
+        f"stopped after {plural(len(rows), 'row')} in {plural(len(seen) + 1, 'page')}"
     )
 
 
 def account_resources(node: Reads, address: str, version: int) -> list[tuple[str, Any]]:
-    """Return the canonical types and the data of the resources of an address."""
+    """Return the canonical type and the data of each resource at an address."""
     return [(_canonical(row["type"]), row["data"]) for row in account_pages(node, address, "resources", version)]
 
 
@@ -303,7 +303,7 @@ def account_tables(node: Reads, address: str, version: int) -> list[tuple[str, D
     InputError
         If the address cannot be parsed.
     NodeError, NodeUnreachable, SchemaError
-        If the node does not list resources, does not respond, or a module cannot be looked up.
+        If the node does not list resources or does not respond, or if a module cannot be looked up.
     """
     found: list[tuple[str, DeclaredTable]] = []
     abis = node.abis.at(version)
@@ -358,7 +358,7 @@ def declared_types(
 
 
 def _canonical(kind: str) -> str:
-    """Return a type in canonical form; a text that is not a type, such as a newer node's, is returned unchanged."""
+    """Return a type in canonical form; text that cannot be parsed is returned unchanged."""
     try:
         return str(parse_type_tag(kind))
     except InputError:
@@ -366,7 +366,7 @@ def _canonical(kind: str) -> str:
 
 
 def _part(read: Callable[[], Any]) -> Any:
-    """Return what was read, or the error of a node that does not offer it."""
+    """Return the result of `read`, or the node's error if it does not offer the read."""
     try:
         return read()
     except (Forbidden, NotFound) as error:
@@ -417,7 +417,7 @@ _KINDS = {
 
 
 def _kind(resources: Any, modules: Any, holdings: Any) -> AccountKind:
-    """Return what an address is, which only its resources reveal."""
+    """Return the kind of an address, judged by its resources, modules and balances."""
     if isinstance(resources, NodeError):
         return AccountKind.UNKNOWN
     there = {kind.partition("<")[0]: data for kind, data in resources}
@@ -429,7 +429,7 @@ def _kind(resources: Any, modules: Any, holdings: Any) -> AccountKind:
 
 
 def _packages(resources: Sequence[tuple[str, Any]]) -> dict[str, str]:
-    """Return the package of each module, as the registry of an account lists them."""
+    """Return the package name of each module, from the account's package registry."""
     registry = next((data for kind, data in resources if kind == "0x1::code::PackageRegistry"), None)
     try:
         packages = msgspec.convert(registry, _Registry).packages
@@ -460,7 +460,7 @@ def _asset_id(asset: str) -> str:
     Raises
     ------
     InputError
-        If it is neither.
+        If `asset` is neither.
     """
     if not isinstance(asset, str):
         raise InputError(f"asset must be a coin type or an address, got {type(asset).__name__}")
@@ -473,20 +473,20 @@ def _asset_id(asset: str) -> str:
 
 
 def read_asset(node: Reads, asset: str, version: int) -> Asset:
-    """Read what the ledger says about an asset; see `Node.asset`."""
+    """Read the description of an asset; see `Node.asset`."""
     wanted = _asset_id(asset)
     return _asset_of(wanted, _asset_json(node, wanted, version))
 
 
 def _asset_json(node: Reads, asset: str, version: int) -> Any:
-    """Return the JSON of the resource that describes an asset, None if the ledger does not have it."""
+    """Return the JSON of the resource that describes an asset, or None if it does not exist."""
     if "::" in asset:
         return node.resource_json(asset.partition("::")[0], f"0x1::coin::CoinInfo<{asset}>", version)
     return node.resource_json(asset, "0x1::fungible_asset::Metadata", version)
 
 
 class _About(msgspec.Struct):
-    """What a resource says about an asset; anything may be missing."""
+    """The description of an asset in its resource; each field may be missing."""
 
     name: str | None = None
     symbol: str | None = None
@@ -494,7 +494,7 @@ class _About(msgspec.Struct):
 
 
 def _asset_of(asset: str, data: Any) -> Asset:
-    """Return an asset by the JSON of the resource that describes it."""
+    """Return the asset that the JSON of a resource describes."""
     about = _About()
     with suppress(msgspec.ValidationError):
         about = msgspec.convert(data or {}, _About)
@@ -510,7 +510,7 @@ def _read_holdings(
     wanted: Sequence[str],
     notes: list[str],
 ) -> list[dict[str, Any]]:
-    """Read the balances of an account with these resources: one row per store, and per asset that is `wanted`."""
+    """Read the balances of an account: one row per store, and one per `wanted` asset that has no store."""
     missing = set[str]()
 
     def row(asset: str, balance: int = 0, store: str | None = None, owner: str = owner) -> dict[str, Any]:
@@ -544,7 +544,7 @@ def _read_holdings(
 
 
 def _paired(node: Reads, coin: str, version: int, notes: list[str]) -> list[str]:
-    """Return the fungible asset that is paired with a coin, if there is one."""
+    """Return a list with the fungible asset paired with a coin, or an empty list if there is none."""
     if coin == APT:
         return [APT_METADATA]
     try:
@@ -591,15 +591,15 @@ _MAX_SYMBOL = 20  # characters; anybody may choose a symbol
 
 
 def note_amounts(frame: pd.DataFrame, calls: Mapping[str, ViewFunction], node: Reads | None, version: int) -> None:
-    """Record the unit of the values of views that return amounts, such as ``octas`` or ``10^-6 USDC``, in the frame.
+    """Record the units of amounts that views return, such as ``octas`` or ``10^-6 USDC``, in a frame.
 
     Parameters
     ----------
     frame : DataFrame
-        A frame of views; its ``attrs["toolkit"]`` gets the units.
+        A frame of view results. The units are added to its ``attrs["toolkit"]``.
     calls : mapping of name to ViewFunction
     node : Reads or None
-        Where assets other than APT are looked up; without it, their amounts have no unit.
+        Node that looks up assets other than APT. If None, their amounts have no unit.
     version : int
         The ledger version at which an asset is looked up.
     """
@@ -613,7 +613,7 @@ def note_amounts(frame: pd.DataFrame, calls: Mapping[str, ViewFunction], node: R
 
 
 def _unit_of(call: ViewFunction, node: Reads | None, version: int) -> str | None:
-    """Return the unit of a call's result; None if it is not an amount or its asset is not known."""
+    """Return the unit of a call's result; None if the result is not an amount or its asset is not known."""
     place = _ASSET_PLACES.get(call.function, -1)
     given = call.type_arguments if place is None else call.arguments[place : place + 1] if place >= 0 else ()
     with suppress(ToolkitError, TypeError):  # an asset that cannot be read leaves its amounts without a unit

@@ -1,7 +1,7 @@
-"""Arguments of the client's public functions, checked before anything is sent: in form, and against the code.
+"""Checks the arguments of the client's public functions, and calls against the code on the ledger.
 
-A call is checked against the modules at the newest version to be read, which a sweep looks up anyway. The modules at
-the other versions are looked up only if it does not fit there, since it may fit an older one.
+A call is checked against the modules at the newest version to be read, which a sweep looks up anyway. Only if the call
+does not fit them are the modules at other versions looked up, because the call may fit an older version.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MAX_LISTED = 20
 
 
 def check_encoding(encoding: object) -> None:
-    """Raise InputError unless the value is an encoding."""
+    """Raise InputError unless the value is ``json`` or ``bcs``."""
     if not isinstance(encoding, str) or encoding not in {"json", "bcs"}:
         raise InputError(f"encoding must be 'json' or 'bcs', got {encoding!r:.80}")
 
@@ -87,9 +87,9 @@ def check_abis(abis: Any) -> dict[tuple[str, str], ModuleAbi]:
 
 
 def named_calls(calls: Any) -> dict[str, ViewFunction]:
-    """Return view calls by name: the caller's name, or the function, with its arguments if it is called several times.
+    """Return view calls by name: the caller's name or the function id, with arguments if it occurs more than once.
 
-    Names of functions have the short form of the address, since names are also parts of column names.
+    The function ids of a sequence contain short addresses, because they become part of column names.
     """
     if isinstance(calls, str | ViewFunction):
         call = _view("calls", calls)
@@ -126,7 +126,7 @@ def listed_keys(keys: Any) -> list[Any]:
 
 
 def listed_addresses(address: Any) -> list[str]:
-    """Return one or several addresses as a list, each in the form of frames."""
+    """Return one or more addresses as a list, each in the canonical form that frames use."""
     if isinstance(address, bytes | Mapping) or not isinstance(address, Iterable):
         raise InputError(f"address must be a str or a list of str, got {address!r:.80}")
     return [parse_address(one) for one in ([address] if isinstance(address, str) else address)]
@@ -141,7 +141,7 @@ def struct_tag(name: str, text: Any) -> StructTag:
 
 
 def listed_requests(requests: Any) -> list[SimulationRequest]:
-    """Return simulations as a list; a single one is a list of one."""
+    """Return simulation requests as a list; a single request becomes a list of one."""
     from toolkit.wire._models import WireModel
 
     if isinstance(requests, SimulationRequest):
@@ -168,7 +168,7 @@ class _Problem:
 
 
 def readable(versions: Sequence[int], *, oldest: int, head: int) -> Sequence[int]:
-    """Return the versions of a plan that a node has, sorted, each once."""
+    """Return the versions of a plan that a node has, sorted and without duplicates."""
     if isinstance(versions, range):
         rising = versions if versions.step > 0 else versions[::-1]
         return rising[bisect_left(rising, oldest) : bisect_right(rising, head)]
@@ -176,7 +176,7 @@ def readable(versions: Sequence[int], *, oldest: int, head: int) -> Sequence[int
 
 
 def check_calls(node: Reads, calls: Mapping[str, ViewFunction], versions: Sequence[int]) -> None:
-    """Raise one InputError that lists the calls that fit the code at none of the sorted versions."""
+    """Raise an InputError that lists every call that fits the code at none of the sorted versions."""
     found = {name: problem for name, call in calls.items() if (problem := call_problem(node, call, versions))}
     if found:
         raise InputError(next(iter(found.values())) if len(calls) == 1 else problem_list(found, len(calls)))
@@ -191,7 +191,7 @@ def problem_list(problems: Mapping[str, str], of: int) -> str:
 def call_problem(
     node: Reads, call: ViewFunction | EntryFunction, versions: Sequence[int], *, arguments: bool = True
 ) -> str | None:
-    """Return why a call fits the code neither at any of the versions nor at the head.
+    """Return why a call does not fit the code at the given versions or at the head.
 
     Parameters
     ----------
@@ -205,8 +205,9 @@ def call_problem(
     Returns
     -------
     str or None
-        What is wrong at the newest version. None if the call fits at one of the versions or at the head, or if that is
-        not known: if the node does not offer modules, a look-up fails, or `versions` is empty.
+        The problem at the newest version, or at the head if the module does not exist at the newest version. None if
+        the call fits the code at one of the versions or at the head, or if this is not known: the node does not offer
+        modules, a lookup fails, or `versions` is empty.
     """
 
     def problem(abis: AbisAt) -> _Problem | None:
@@ -226,10 +227,10 @@ def call_problem(
 
 
 def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]) -> None:
-    """Raise InputError if the type of a resource or event does not exist at any of some sorted versions.
+    """Raise InputError if the type of a resource or event exists at none of the given sorted versions.
 
-    Without this check, a misspelt event type would lead to an empty frame after reading all pages. Only its own module
-    is looked up; a type argument is checked if it belongs to that module too.
+    Without this check, a misspelt event type would produce an empty frame after all pages have been read. Only the
+    type's own module is looked up. A type argument is checked only if it belongs to the same module.
     """
 
     def problem(abis: AbisAt) -> _Problem | None:
@@ -242,7 +243,7 @@ def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]
 
 
 def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], versions: Sequence[int]) -> str | None:
-    """Return the problem at the newest of some versions; None if one of them or the head has none, or if unknown."""
+    """Return the problem at the newest version or the head; None if any version or the head has none, or if unknown."""
     if not versions:
         return None
     try:
@@ -263,20 +264,21 @@ def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], v
         text = _described(node, found, version)
     except (NodeError, NodeUnreachable, SchemaError):
         return None  # the reads report it, row by row
-    more = "" if len(versions) == 1 else f"; it fits none of the {len(versions):,} versions to read"
-    return f"{text} (by the code at version {version}{more})"
+    more = "" if len(versions) == 1 else f"; invalid at all {len(versions):,} versions to read"
+    return f"{text} (checked against the code at version {version}{more})"
 
 
 def entry_function(node: Reads, call: EntryFunction, abis: AbisAt) -> FunctionAbi | None:
-    """Return the ABI of an entry function; None if the node offers no ABIs. Raise InputError if it does not exist."""
+    """Return the ABI of an entry function, None if the node offers no ABIs; raise InputError if it does not exist."""
     found = function_of(call, abis)
     if isinstance(found, _Problem):
-        raise InputError(f"{_described(node, found, abis.version)} (by the code at version {abis.version})")
+        text = _described(node, found, abis.version)
+        raise InputError(f"{text} (checked against the code at version {abis.version})")
     return found
 
 
 def explained(node: Reads, call: ViewFunction, ledger_version: int | None, error: InvalidRequest) -> InvalidRequest:
-    """Return the error of a view; if the function does not exist, the message lists those that do."""
+    """Return the error of a view; if the function does not exist, the message lists the functions that do."""
     version = error.ledger.version if ledger_version is None and error.ledger else ledger_version
     text = None
     if version is not None and error.vm_error_code is None:
@@ -286,7 +288,7 @@ def explained(node: Reads, call: ViewFunction, ledger_version: int | None, error
 
 
 def missing_function(node: Reads, call: ViewFunction | EntryFunction, abis: AbisAt) -> str | None:
-    """Return why the function of a call cannot be called at a version; None if it can, or if that is not known."""
+    """Return why the function of a call cannot be called at a version; None if it can, or if this is not known."""
     found = function_of(call, abis)
     return _described(node, found, abis.version) if isinstance(found, _Problem) else None
 
@@ -298,7 +300,7 @@ def _described(node: Reads, problem: _Problem, version: int) -> str:
 
 
 def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | FunctionAbi | None:
-    """Return the function of a call, or why it cannot be called; None if the node does not offer its module."""
+    """Return the ABI of a call's function, or why it cannot be called; None if the node does not offer its module."""
     function = function_id(call.function)
     known = abis.known(function.address, function.module)
     if known.abi is None:
@@ -307,15 +309,17 @@ def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | 
     if found is not None and (kind == "view" or found.is_entry):
         return found  # nodes refuse what is not a view; old ones do not say which functions are views
     names = [one.name for one in known.abi.exposed_functions if getattr(one, f"is_{kind}")]
-    what = f"the module has no function `{function.name}`" if found is None else "this is not an entry function"
-    if found is not None and found.is_view:
-        what += " but a view function"
-    text = f"{function.wire}: {what}"
-    return _Problem(text + _choices(function.name if found is None else "", f"{kind} functions", names, of="it"))
+    if found is None:
+        what, misspelt, module = f"the module has no function `{function.name}`", function.name, "it"
+    else:
+        what, misspelt, module = "this is not an entry function", "", "its module"
+        if found.is_view:
+            what = "this is a view function, not an entry function"
+    return _Problem(f"{function.wire}: {what}" + _choices(misspelt, f"{kind} functions", names, of=module))
 
 
 def _absent(what: str, module: ModuleId, known: Known) -> _Problem | None:
-    """Return the problem that a module does not exist; None if that is not known, as on a node without modules."""
+    """Return a problem if a module is known not to exist, else None, such as on a node that does not offer modules."""
     return _Problem(f"{what}: the module {module.wire} does not exist", module) if known.is_absent else None
 
 
@@ -330,7 +334,7 @@ def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
 
 
 def _answers(node: Reads, call: ViewFunction, version: int) -> bool:
-    """Return whether a node runs a view that its ABI does not list, as it may for a private function."""
+    """Return whether a node runs a view function that its module's ABI does not list, such as a private function."""
     try:
         sent: list[PreparedCall[ViewResult] | ToolkitError] = [node.prepare_view(call, version)]
     except InputError:  # it exists, and its arguments do not fit
@@ -381,8 +385,8 @@ def similar_modules(node: Reads, address: str, name: str, version: int) -> str:
 def _code_changes(node: Reads, module: ModuleId, versions: Sequence[int]) -> list[int]:
     """Return the versions at which the packages of a module's account change, if the node can delete modules.
 
-    A module that exists at neither end of a plan may have existed in between on such a node only. Public networks
-    cannot delete modules. The module is looked up at these versions, so that the store knows it there.
+    Only on such a node can a module that exists at neither end of a plan have existed in between; public networks
+    cannot delete modules. The module is looked up at the returned versions so that the ABI store knows it there.
     """
     code = node.abis.at(versions[-1]).module_abi("0x1", "code")
     if code is None or code.function("retract_module") is None:

@@ -1,7 +1,8 @@
-"""The cache of responses to pinned reads, which never change: what is stored, under which key, and in which file.
+"""The cache of responses to pinned reads: reads at a given ledger version, whose result never changes.
 
-The file is one SQLite table of rows, written in batches and trimmed to a maximum size. File errors never end a session:
-reads miss, writes are dropped, and one warning is issued. A damaged file is set aside. Nothing here sends a request.
+Responses are stored in one SQLite table, which is written in batches and limited in size. A file error does not end the
+session: reads miss, writes are dropped, and a warning is issued once. A damaged file is renamed and replaced. This
+module sends no requests.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ _write_headers = msgspec.json.Encoder().encode
 
 
 class _ForeignFileError(sqlite3.DatabaseError):
-    """The file is a SQLite file, but not a cache."""
+    """The file is a SQLite database, but not a cache."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +108,13 @@ class CacheStats:
     Attributes
     ----------
     place : str
-        Path of the file, ``memory``, or ``nowhere`` if the file is not usable.
+        Path of the file, ``memory``, or ``nowhere`` if the file cannot be used.
     entries : int
         Number of responses.
     size_bytes, max_bytes : int
         Bytes in use, and their limit.
     hits, misses, kept : int
-        Number of responses that this object found, did not find, and stored.
+        Number of responses that this object found, did not find and stored, respectively.
     """
 
     place: str
@@ -179,7 +180,7 @@ def key(
 
 @lru_cache(maxsize=256)
 def _canonical_rest(request: tuple[str | None, ...], kind: str | None, body: bytes) -> str:
-    """Return the canonical parts of a request that are the same at all versions: a sweep sends one body many times."""
+    """Return the parts of a canonical request that do not depend on the version, computed once for a whole sweep."""
     is_json = kind is not None and kind.partition(";")[0].strip().lower() == "application/json"
     return _canonical([*request, not is_json, json.loads(body) if is_json else body.hex()])[1:]
 
@@ -197,13 +198,13 @@ def open_cache(url: str, cache: str | os.PathLike[str] | None = "default") -> An
     Returns
     -------
     AnswerCache or None
-        By default in memory for a node on this machine or its local network, whose ledger may be reset and reuse its
-        ids, else a file in `cache_folder`.
+        None if nothing is stored. By default, the cache of a node on this machine or its local network is in memory,
+        because such a ledger may be reset and reuse its chain id; that of any other node is a file in `cache_folder`.
 
     Raises
     ------
     InputError
-        If `cache` is another value, or names a file that is not a cache.
+        If `cache` has another type, or names a file that is not a cache.
     """
     if cache is None:
         return None
@@ -214,7 +215,7 @@ def open_cache(url: str, cache: str | os.PathLike[str] | None = "default") -> An
     try:
         return AnswerCache(cache_folder() / _FILE_NAME)
     except RuntimeError as error:
-        warn_caller(f"responses are not cached: {error}; set LEDGER_TOOLKIT_CACHE to a folder")
+        warn_caller(f"responses are not cached: {error}; set LEDGER_TOOLKIT_CACHE to a writable folder")
         return None
 
 
@@ -245,23 +246,22 @@ def _named_place(cache: object) -> Path:
 class AnswerCache:
     """Responses by `key`, on disk or in memory. Threads may share an object, and processes may share a file.
 
-    Stores responses with status 200, and responses with status 404 that report a missing table item, resource or
-    module.
-    They must have the ledger headers, which a captive portal's page lacks, and their head must have reached the version
-    that is read, which a lagging backend's has not. The caller decides which reads are pinned; a page of transactions
-    that reaches the head, for example, is not. A damaged entry is a miss. A damaged file is renamed to ``.damaged`` and
-    replaced by a new one. If the file cannot be written, the cache stays empty. In both cases, a warning is issued and
-    no error raised.
+    Stores responses with status 200, and responses with status 404 for a missing table item, resource or module. A
+    response is stored only if it has the ledger headers, which a captive portal's page lacks, and if the head in these
+    headers has reached the version that was read. The caller decides which reads are pinned: a page of transactions
+    that reaches the head, for example, is not. A damaged row counts as a miss. A damaged file is renamed, with the
+    suffix ``.damaged``, and replaced by a new file. If the file cannot be opened, nothing is stored. In both cases, a
+    warning is issued and no error is raised.
 
     Parameters
     ----------
     path : Path or None
-        The file; None for memory.
+        The file. None keeps the responses in memory.
     max_bytes : int, optional
         Maximum size in bytes, by default 2 GiB on disk and 128 MiB in memory. The oldest responses are evicted first.
         SQLite's log next to the file takes a few MB more.
     clock : callable, optional
-        Unix time in seconds; tests pass their own.
+        Returns the Unix time in seconds; replaced in tests.
 
     Examples
     --------
@@ -293,7 +293,7 @@ class AnswerCache:
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, CachedAnswer]:
-        """Return the responses with these keys, by key, all in memory; keys without a response are absent."""
+        """Return the responses to these keys as a dict; keys without a response are omitted."""
         wanted = list(dict.fromkeys(keys))
         rows: list[_Row] = []
         with self._lock:
@@ -342,7 +342,8 @@ class AnswerCache:
     def flush(self) -> None:
         """Write pending responses in one transaction; if it is interrupted, they stay pending.
 
-        This also happens at 100 responses, with the first response after a second, on close and at exit.
+        The cache also flushes when 100 responses or 8 MiB are pending, when a response is stored a second or more after
+        the first pending one, when it is closed, and when the interpreter exits.
         """
         with self._lock:
             if self._usable and self._pending:
@@ -359,7 +360,7 @@ class AnswerCache:
                 self._guarded(lambda db: db.executescript("vacuum; pragma wal_checkpoint(truncate)"))
 
     def forget_since(self, time_s: float) -> None:
-        """Delete the responses stored at or after a Unix time, which may come from another ledger."""
+        """Delete the responses stored at or after a Unix time, because they may come from another ledger."""
         self.flush()
         self._guarded(lambda db: db.execute("delete from answers where created >= ?", (int(time_s),)).rowcount)
 
@@ -393,7 +394,7 @@ class AnswerCache:
 
     @property
     def _usable(self) -> bool:
-        """Whether rows can be stored. Not in a forked child: SQLite connections must not be used across a fork."""
+        """Whether rows can be stored; False in a forked child, because SQLite connections must not cross a fork."""
         if self._closed:
             raise ClosedError("this cache is closed; open it again")
         return self._db is not None and self._pid == os.getpid()
@@ -405,7 +406,8 @@ class AnswerCache:
                 return _open(self._path)
             except (OSError, ValueError, sqlite3.Error) as error:
                 if last or not _is_damage(error) or not self._set_aside(error):
-                    warn_caller(f"responses are not cached: {self._path} cannot be used ({error})")
+                    place = "the cache in memory" if self._path is None else f"the file {self._path}"
+                    warn_caller(f"responses are not cached: {place} cannot be used ({error})")
                     break
         return None
 
@@ -424,7 +426,7 @@ class AnswerCache:
         return True
 
     def _guarded(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
-        """Return the result of `work` on the file, or None if the file is not usable."""
+        """Return the result of `work` on the database, or None if the database cannot be used."""
         with self._lock:
             if not self._usable or self._db is None:
                 return None
@@ -437,7 +439,8 @@ class AnswerCache:
                     self._db = self._opened() if self._set_aside(error) else None
                 elif not self._warned:
                     self._warned = True
-                    warn_caller(f"the response cache {self._path} could not be used ({error}); continuing without it")
+                    place = "in memory" if self._path is None else self._path
+                    warn_caller(f"the response cache {place} could not be used ({error}); continuing without it")
         return None
 
     def _write(self, db: sqlite3.Connection) -> None:
@@ -489,9 +492,9 @@ class NodeCache:
     url : str
         Base URL.
     answers : AnswerCache or None
-        None stores nothing.
+        Where responses are stored; None stores nothing.
     offline : bool, default False
-        Whether requests are never sent, so that reads without a stored response raise OfflineMiss.
+        Never send requests; reads without a stored response raise OfflineMiss.
     shared : str, optional
         Name under which several hosts share responses; by default, each host (scheme, host and port) has its own.
     """
@@ -511,7 +514,7 @@ class NodeCache:
         self._description = key(0, 0, "GET", url, owner=self._owner)
 
     def note_description(self, answer: Answer, info: NodeInfo) -> None:
-        """Store a node's description for offline sessions; its chain and build identify the responses stored later."""
+        """Store a node's description for offline sessions; its chain id and build become part of all keys."""
         if self.answers is not None:
             self.answers.put(self._description, answer)
             self._identity = self._identity or (info.ledger.chain_id, info.git_hash)
@@ -521,15 +524,15 @@ class NodeCache:
         found = None if self.answers is None else self.answers.get(self._description)
         if found is None:
             raise OfflineMiss(
-                f"offline, and the cache has nothing from the node at {self._url}; connect once without offline=True"
+                f"offline, and the cache has no response from {self._url}; connect once without offline=True"
             )
         return found
 
     def place(self, call: PreparedCall[Any], describe: Callable[[], NodeInfo]) -> Place | None:
         """Return the place of a pinned read, or None if its response must not be stored.
 
-        The key has the chain id of the node's description; `store` compares it with the chain id in the response's
-        headers.
+        The key contains the chain id from the node's description; `store` compares it with the chain id in the headers
+        of the response.
         """
         request, pinned = call.request, call.pinned
         if self.answers is None or pinned is None:
@@ -552,7 +555,7 @@ class NodeCache:
         return Place(made, chain_id, pinned)
 
     def find(self, places: Iterable[Place | None]) -> dict[bytes, Answer]:
-        """Return the responses that are stored at these places, by key."""
+        """Return the responses stored at these places, by key."""
         keys = [place.key for place in places if place is not None]
         return {} if self.answers is None or not keys else dict(self.answers.get_many(keys))
 
@@ -661,5 +664,5 @@ def _code(error: BaseException) -> int:
 
 
 def _is_damage(error: BaseException) -> bool:
-    """Return whether a file is not a cache; if names in it are not valid text, SQLite's message has no encoding."""
+    """Return whether an error means that a file is damaged. SQLite's own message is unreadable if names in it are."""
     return isinstance(error, UnicodeError | _ForeignFileError) or _code(error) in _DAMAGE

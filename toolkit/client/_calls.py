@@ -1,4 +1,4 @@
-"""Module ABIs by ledger version, views and table items encoded with them, and how a response becomes a result."""
+"""Stores module ABIs by ledger version, encodes views and table items with them, and decodes the responses."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Known:
     Attributes
     ----------
     digest : bytes or None
-        Digest of the node's response; None if the module does not exist, or if that is not known.
+        Digest of the node's response; None if the module does not exist, or if this is not known.
     abi : ModuleAbi or None
     answered : bool
         Whether the node returned the module, or reported that it does not exist.
@@ -73,16 +73,16 @@ class Known:
 _ABSENT = Known(None, None)
 _UNKNOWN = Known(None, None, answered=False)
 
-# Number of look-ups without a usable answer after which no module is asked for; a gateway may fail once.
+# Number of lookups without a usable answer after which no module is asked for; a gateway may fail once.
 _MAX_SILENT = 3
 
-# Number of modules with failing look-ups after which no other module is asked for, until their waits are over.
+# Number of modules with failing lookups after which no other module is asked for, until their waits are over.
 _MAX_FAILING = 3
 
 
 @dataclass(slots=True)
 class _Timeline:
-    """The versions at which one module was looked up, in order."""
+    """The versions at which one module was looked up, in ascending order, and what was found."""
 
     versions: list[int] = field(default_factory=list)
     known: dict[int, Known] = field(default_factory=dict)
@@ -107,23 +107,24 @@ class _Timeline:
 class AbiStore:
     """Module ABIs of one chain by address, module name and ledger version.
 
-    If a module has the same bytecode at two versions, it is assumed to be the same at all versions between them. If a
-    module was changed and changed back in between, this is not noticed; use `read` if it matters. Reading n versions
-    takes O(upgrades * log n) look-ups.
+    If a module has the same bytecode at two versions, it is assumed to be the same at all versions between them. A
+    change that was reverted in between goes unnoticed; use `read` if it matters. Reading n versions takes O(upgrades *
+    log n) lookups.
 
     Parameters
     ----------
     fetch : callable (address, name, version) -> bytes or None
-        Returns the node's ``{bytecode, abi}`` response, None if the module does not exist. Raises Forbidden if the node
-        does not offer modules; none is requested again then. Raises NotFound if a gateway responds instead.
+        Returns the node's ``{bytecode, abi}`` response, or None if the module does not exist. Raises Forbidden if the
+        node does not offer modules, after which no module is requested again. Raises NotFound if a gateway responds
+        instead of the node.
     overrides : mapping of (address, name) to ModuleAbi, optional
         ABIs to use at every version instead of the node's.
     clock : callable, optional
-        Seconds; replaced in tests.
+        Returns the time in seconds; replaced in tests.
 
     Notes
     -----
-    A look-up that fails (no response, 429, 5xx) is not repeated for at least 30 s. Meanwhile, the module counts as not
+    A lookup that fails (no response, 429, 5xx) is not repeated for at least 30 s. Meanwhile, the module counts as not
     known, and `failure` returns the reason.
     """
 
@@ -151,12 +152,12 @@ class AbiStore:
         ----------
         version : int
         lenient : bool, default False
-            Treat a module whose look-up fails as not known. By default the failure is raised.
+            Treat a module whose lookup fails as not known. By default the failure is raised.
         """
         return AbisAt(self, version, lenient)
 
     def failure(self, modules: Mapping[ModuleKey, bytes | None]) -> NodeError | NodeUnreachable | None:
-        """Return why a look-up of one of these modules failed, None if none did.
+        """Return why a lookup of one of these modules failed, or None if none failed.
 
         Parameters
         ----------
@@ -167,12 +168,12 @@ class AbiStore:
         return next((failure for failure in failures if failure is not None), None)
 
     def ask_again(self, versions: Sequence[int]) -> None:
-        """Repeat the look-ups that failed, at sorted versions and without a wait."""
+        """Repeat the failed lookups at the given sorted versions, without waiting."""
         for address, name in self._outages.ask_again():
             self.prepare(address, name, versions)
 
     def prepare(self, address: str, name: str, versions: Sequence[int]) -> None:
-        """Look up a module at sorted versions by bisection, to avoid a look-up at each version.
+        """Look up a module at sorted versions by bisection, to avoid a lookup at each version.
 
         Errors are ignored here: the reads that need the module report them, row by row.
         """
@@ -181,13 +182,13 @@ class AbiStore:
                 first_of_each(partial(self.digest, (parse_address(address), name)), versions)
 
     def digest(self, key: ModuleKey, version: int) -> bytes | None:
-        """Return the digest of a module at a version; None if it does not exist, or if that is not known."""
+        """Return the digest of a module at a version; None if it does not exist, or if this is not known."""
         return self.known(key, version).digest
 
     def known(self, key: ModuleKey, version: int) -> Known:
-        """Return a module at a version, by its canonical address; the node is asked if the versions around it differ.
+        """Return what is known about a module at a version; ask the node unless the nearest known versions agree.
 
-        A module whose look-up fails counts as not known for a while; see `failure`.
+        A module whose lookup fails counts as not known for a while; see `failure`.
         """
         if (override := self._overrides.get(key)) is not None:
             return Known(b"override", override)
@@ -210,9 +211,9 @@ class AbiStore:
             return _UNKNOWN
 
     def read(self, address: str, name: str, version: int) -> Known:
-        """Return the module at exactly this version, without inference from other versions and without overrides.
+        """Return the module at exactly this version, without inferring it from other versions or using overrides.
 
-        Use it to find out whether a module changed: it may have been changed and changed back.
+        Use it to find out whether a module changed: a change may have been reverted later.
         """
         address = parse_address(address)
         with self._lock:
@@ -252,8 +253,8 @@ class AbiStore:
         Returns
         -------
         dict of int to (dict, Layout) or error
-            By version: the digests of the modules that the layout is made from, for `failure`, and the layout. An error
-            for a version whose modules the node has pruned, or for which its response is not a module.
+            For each version, the digests of the modules that the layout is built from, as `failure` expects them, and
+            the layout; or the error, if the node has pruned the modules or its response is not a module.
         """
         ordered, made = sorted(set(versions)), self.layouts(tag)
         found: Layouts = {}
@@ -270,7 +271,7 @@ class AbiStore:
         return {version: found[starts[bisect_right(starts, version) - 1]] for version in ordered}
 
     def layouts(self, tag: TypeTag) -> Made[Layout]:
-        """Return the layouts of a type; equal modules give the same object."""
+        """Return the layouts of a type by version; versions with the same modules share one layout."""
         return self._layouts.get(tag) or self._layouts.setdefault(tag, Made(self, partial(resolve_layout, tag)))
 
 
@@ -283,7 +284,7 @@ class AbisAt:
     store : AbiStore
     version : int
     lenient : bool
-        Whether a module whose look-up fails counts as not known. If False, the failure is raised.
+        Whether a module whose lookup fails counts as not known. If False, the failure is raised.
     asked : dict of ModuleKey to bytes or None
         The modules looked up so far, with their digests.
     """
@@ -294,22 +295,22 @@ class AbisAt:
     asked: dict[ModuleKey, bytes | None] = field(default_factory=dict, compare=False, repr=False)
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
-        """Return the ABI of a module, None if it does not exist.
+        """Return the ABI of a module, or None if it does not exist or is not known.
 
         Raises
         ------
         NodeError, NodeUnreachable
-            If the look-up fails and `lenient` is False.
+            If the lookup fails and `lenient` is False.
         """
         return self.known(address, name).abi
 
     def known(self, address: str, name: str) -> Known:
-        """Return what is known about a module. It may have an ABI, not exist, or not be offered.
+        """Return what is known about a module: its ABI, that it does not exist, or that the node does not offer it.
 
         Raises
         ------
         NodeError, NodeUnreachable
-            If the look-up fails and `lenient` is False.
+            If the lookup fails and `lenient` is False.
         """
         key = parse_address(address), name
         known = self.store.known(key, self.version)
@@ -322,7 +323,7 @@ class AbisAt:
         Raises
         ------
         NodeError, NodeUnreachable
-            If the look-up of a module fails and `lenient` is False.
+            If the lookup of a module fails and `lenient` is False.
         """
         modules, layout = self.store.layouts(tag).found(self.version)
         self._note(modules)
@@ -336,7 +337,7 @@ class AbisAt:
 
 
 class Made(Generic[T]):
-    """A value that is derived from modules, once for all versions at which these modules are the same.
+    """A value derived from modules, computed once for all versions at which these modules are the same.
 
     Parameters
     ----------
@@ -351,9 +352,9 @@ class Made(Generic[T]):
         self._made: list[tuple[dict[ModuleKey, bytes | None], T]] = []
 
     def found(self, version: int) -> tuple[dict[ModuleKey, bytes | None], T]:
-        """Return the digests of the modules that the value for `version` was made from, and the value.
+        """Return the digests of the modules from which the value for `version` was derived, and the value.
 
-        Modules whose look-up fails count as not known; `AbiStore.failure` of the digests returns the reason.
+        Modules whose lookup fails count as not known; pass the digests to `AbiStore.failure` to get the reason.
         """
         known = self._store.known
         for entry in reversed(self._made):  # versions are often read in order: the latest is the likeliest
@@ -389,13 +390,13 @@ def first_of_each(state: Callable[[int], Hashable], versions: Sequence[int]) -> 
 
 
 def abi_of(answer: bytes) -> ModuleAbi | None:
-    """Return the ABI in a module response; it is null if the node cannot parse the bytecode."""
+    """Return the ABI in a module response, or None if the node could not parse the bytecode."""
     document = parse_json(answer, "module")
     return None if isinstance(document, dict) and document.get("abi") is None else decode_module_abi(document)
 
 
 class ListedModule(NamedTuple):
-    """A module of an account: its ABI, None if the node cannot read its code, and the size of the code."""
+    """A module of an account: its ABI (None if the node cannot parse the bytecode), and its code size."""
 
     abi: ModuleAbi | None
     size_bytes: int
@@ -408,7 +409,7 @@ def wire_function(name: str) -> str:
 
 
 def function_abi(name: str, abis: AbisAt) -> FunctionAbi | None:
-    """Return the ABI of a function, None if the module or the function is not known."""
+    """Return the ABI of a function, or None if the module or the function is not known."""
     function = function_id(name)
     module = abis.module_abi(function.address, function.module)
     return None if module is None else module.function(function.name)
@@ -423,17 +424,17 @@ def parameter_layouts(function: FunctionAbi, type_arguments: Sequence[str], abis
 def encode_arguments(
     function: FunctionAbi, type_arguments: Sequence[str], arguments: Sequence[Any], abis: AbisAt, *, where: str
 ) -> list[Any]:
-    """Encode arguments by a function's ABI.
+    """Encode arguments according to a function's ABI.
 
     Parameters
     ----------
     function : FunctionAbi
-        The function at the version that is read.
+        The function's ABI at the version that is read.
     type_arguments : sequence of str
     arguments : sequence
         Python values, without signers.
     abis : AbisAt
-        Where the types of the parameters are looked up.
+        The modules in which parameter types are looked up.
     where : str
         The function's name, for messages.
 
@@ -472,7 +473,7 @@ class ViewResult:
     ----------
     call : ViewFunction
     values : tuple
-        Return values as Python values.
+        The values that the function returned, as Python values.
     types : tuple of str
         Move types of the values; empty if the module's ABI is not known.
     gas_used : int or None
@@ -482,7 +483,7 @@ class ViewResult:
     ledger : LedgerState or None
         The node's head when it responded.
     layouts : tuple of Layout or None
-        The layouts of the values.
+        The layouts of the values; None if the module's ABI is not known.
     raw : str
         The values as JSON text.
 
@@ -522,13 +523,13 @@ class ViewResult:
         return ViewRecord(call, self.ledger_version, head, *answer, types=self.types)
 
     def __repr__(self) -> str:
-        gas = "" if self.gas_used is None else f", {self.gas_used:,} gas units"
+        gas = "" if self.gas_used is None else f", {plural(self.gas_used, 'gas unit')}"
         value = visible(short_addresses(repr(self.value)), 200)
         return f"<ViewResult {short_addresses(self.call.function)}: {value}{gas}, version {self.ledger_version}>"
 
     def _repr_html_(self) -> str:
         types = ", ".join(self.types) or "unknown; inferred from JSON"
-        gas = None if self.gas_used is None else f"{self.gas_used} gas units"
+        gas = None if self.gas_used is None else plural(self.gas_used, "gas unit")
         facts = [("value", self.value), ("type", types), ("gas", gas), ("ledger version read", self.ledger_version)]
         return facts_html(self.call.function, facts)
 
@@ -567,7 +568,7 @@ class TableItem:
     handle : str
         Table handle: 0x and 64 hex digits.
     key, value : object
-        As Python values.
+        The key and the value as Python values.
     ledger_version : int
         The version that was read.
     ledger : LedgerState or None
@@ -648,8 +649,8 @@ def fit_bcs(layouts: Sequence[Layout] | None) -> bool:
 def only_in_bcs(call: ViewFunction | EntryFunction, function: FunctionAbi) -> bool:
     """Return whether nodes accept a call only in BCS, regardless of the connection's encoding.
 
-    In JSON, nodes read a type parameter as an address, which fails or reads another value, and they do not accept
-    signed integers as type arguments. An ``Object<T>`` parameter is an address for every type.
+    In JSON requests, nodes treat a value whose type is a type parameter as an address, which fails or yields a wrong
+    value, and reject signed integers as type arguments. An ``Object<T>`` parameter is an address whatever ``T`` is.
     """
     values = [tag for tag in function.parameters if not (isinstance(tag, StructTag) and tag.base == _OBJECT)]
     generic = any(_mentions(tag, TypeParameter) for tag in (*values, *function.results))
@@ -657,7 +658,7 @@ def only_in_bcs(call: ViewFunction | EntryFunction, function: FunctionAbi) -> bo
 
 
 def _mentions(tag: TypeTag, kind: type[TypeParameter | Primitive]) -> bool:
-    """Return whether a type has a type parameter, or a signed integer, in it."""
+    """Return whether a type contains a type parameter or a signed integer, whichever `kind` selects."""
     match tag:
         case Vector(inner) | Reference(inner, _):
             return _mentions(inner, kind)
@@ -674,7 +675,7 @@ def json_arguments(call: ViewFunction | EntryFunction, function: FunctionAbi | N
 
 
 def _json_values(function: str, answer: Answer, layouts: tuple[Layout, ...] | None) -> tuple[tuple[Any, ...], str]:
-    """Return the values of a view, and their JSON text."""
+    """Decode the JSON response of a view; return the values and their JSON text."""
     items = parse_json(answer.body, function)
     if not isinstance(items, list):
         got = f"{type(items).__name__}: {answer.body[:60]!r}"
@@ -684,8 +685,8 @@ def _json_values(function: str, answer: Answer, layouts: tuple[Layout, ...] | No
     if layouts is None:
         return tuple(items), raw
     if len(layouts) != len(items):
-        got = f"but the response has {len(items)}"
-        raise SchemaError(f"{function}: expected {len(layouts)} return values according to its ABI, {got}")
+        expected = f"expected {plural(len(layouts), 'return value')} according to its ABI"
+        raise SchemaError(f"{function}: {expected}, but the response has {len(items)}")
     places = enumerate(zip(layouts, items, strict=True))
     try:
         return tuple(decode_json(*pair, where=f"value {place}") for place, pair in places), raw
@@ -694,7 +695,7 @@ def _json_values(function: str, answer: Answer, layouts: tuple[Layout, ...] | No
 
 
 def _bcs_values(function: str, answer: Answer, layouts: tuple[Layout, ...] | None) -> tuple[tuple[Any, ...], str]:
-    """Return the values of a view, whose types are all known, and their JSON text."""
+    """Decode the BCS response of a view whose types are all known; return the values and their JSON text."""
     layouts, body = layouts or (), answer.bcs(function)
     try:
         values = tuple(decode_view_answer(body, layouts))
@@ -713,7 +714,7 @@ Types = TypeVar("Types")
 
 @dataclass(frozen=True, slots=True)
 class _Form(Generic[Types]):
-    """A call at all versions that have the same modules: its request without the version, and its types."""
+    """The form of a call at all versions that have the same modules: its request without the version, and its types."""
 
     request: Request
     answers_bcs: bool
@@ -721,7 +722,7 @@ class _Form(Generic[Types]):
 
 
 class _PreparedRead(Generic[T, Types]):
-    """A read of state that can be sent at any version; what does not depend on the version is done once."""
+    """A read of state that is prepared once and can be sent at any version."""
 
     _gas = False
 
@@ -737,13 +738,13 @@ class _PreparedRead(Generic[T, Types]):
         InputError, SchemaError
             If the call does not fit its types.
         VersionPruned, NotFound
-            If the version cannot be read, as the look-up of a module shows.
+            If the lookup of a module shows that the version cannot be read.
         """
         encoded_by = (self._node.newest or self._node.ledger()).version if version is None else version
         asked = self._asked if version is None else f"{self._asked} at version {version}"
         try:
             modules, form = self._forms.found(encoded_by)
-        except (VersionPruned, NotFound) as error:  # the look-up of a module at a version that cannot be read
+        except (VersionPruned, NotFound) as error:  # the lookup of a module at a version that cannot be read
             raise renamed(asked, error) from None
         request = form.request
         if version is not None:
@@ -769,7 +770,7 @@ class _PreparedRead(Generic[T, Types]):
 
 
 class _Signature(NamedTuple):
-    """What a view returns, and its ABI; `function` and `layouts` are None if no ABI is known."""
+    """The ABI and the return types of a view; `function` and `layouts` are None if no ABI is known."""
 
     function: FunctionAbi | None = None
     types: tuple[str, ...] = ()
@@ -786,7 +787,7 @@ class PreparedView(_PreparedRead[ViewResult, _Signature]):
         self._call = call
 
     def layouts(self, version: int) -> tuple[Layout, ...] | None:
-        """Return the layouts of the return values at a version, None if no ABI is known."""
+        """Return the layouts of the return values at a version, or None if no ABI is known."""
         return self._types(self._node.abis.at(version)).layouts
 
     def _form(self, abis: AbisAt) -> _Form[_Signature]:
@@ -824,7 +825,7 @@ class PreparedView(_PreparedRead[ViewResult, _Signature]):
 
 
 class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
-    """The read of a table item that can be sent at any version.
+    """A read of a table item that can be sent at any version.
 
     Raises
     ------

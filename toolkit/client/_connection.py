@@ -1,4 +1,4 @@
-"""The connection to one node: sends every request of the client, with cache, retries, pace and archive."""
+"""The connection to one node, which sends all requests of the client and handles caching, retries and rate limits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _MISSED = "{}: this node is offline and the response is not in the cache; connec
 
 
 class _ThisThread(threading.local):
-    """Settings of each thread that uses a connection, and the number of single requests that it has sent."""
+    """The settings of a connection for each thread, and the number of single requests that the thread has sent."""
 
     use_cache = True
     repeats = True
@@ -87,9 +87,9 @@ class Connection:
     credentials : Credentials
         Sent to the node; masked in errors and in stored error responses.
     sleep : callable, optional
-        Waits for a number of seconds; tests pass their own. By default, a wait that `close` ends.
+        Waits for a number of seconds; replaced in tests. By default, `close` ends the wait.
     clock : callable, optional
-        Monotonic time in seconds, for the rests after outages of an archive; tests pass their own.
+        Returns the monotonic time in seconds; replaced in tests.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Connection:
         content: str = "application/json",
         accept: str = "application/json",
     ) -> http.Request:
-        """Return a request to a path below the base URL, without the query entries that are None."""
+        """Return a request to a path below the base URL; query parameters that are None are omitted."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
         where = f"{where}?{urlencode(given)}" if given else where
         headers = {"Accept": accept, "x-aptos-client": f"ledger-toolkit/{__version__}"}
@@ -198,7 +198,7 @@ class Connection:
         Parameters
         ----------
         calls : iterable of PreparedCall, or error
-            Consumed as results are taken, so it may be long. The error of a call that could not be prepared is yielded
+            Consumed lazily, as results are taken. An error, for a call that could not be prepared, is yielded
             unchanged.
 
         Yields
@@ -235,7 +235,7 @@ class Connection:
                     yield job, errors.OfflineMiss(_MISSED.format(call.asked)) if self.cache.offline else call.request
 
     def _result(self, call: Any, place: Place | None, outcome: http.Answer | errors.ToolkitError) -> Any:
-        """Return the result of a call, or its error: one failed call does not end the others."""
+        """Return the result of a call or its error, so that one failed call does not end the others."""
         if isinstance(outcome, errors.ToolkitError):
             return outcome
         if not isinstance(outcome, CachedAnswer):
@@ -264,7 +264,7 @@ class Connection:
         return result
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
-        """Check a chain id against the first one of this node; None is not checked.
+        """Check a chain id against the first one received from this node; None is ignored.
 
         Raises
         ------
@@ -311,7 +311,7 @@ class Connection:
         Parameters
         ----------
         repeats : bool, default True
-            Whether failed requests are repeated.
+            Whether failed requests are retried.
         """
         here = self.here
         before = here.use_cache, here.repeats
@@ -325,7 +325,7 @@ class Connection:
         return self.cache.place(call, self.describe) if self.here.use_cache else None
 
     def _described_by_headers(self) -> http.Answer | None:
-        """Return the headers of a POST operation as a response to ``GET /v1``; None if a header is missing."""
+        """Rebuild the response to ``GET /v1`` from the headers of a POST operation; None if a header is missing."""
         for where, body in _HEADER_PROBES:
             answer = self._send(self.request("POST", where, body=http.json_body(body)), "ledger headers")
             if (ledger := answer.parsed.ledger) is not None:
@@ -334,18 +334,18 @@ class Connection:
         return None
 
     def _archived(self, call: http.PreparedCall[Any], error: errors.NodeError) -> http.Answer | None:
-        """Return the response of the archive that a refusal names, if archives may be used and it has the version.
+        """Return the response of the archive node that an error names, or None if it cannot provide the version.
 
         Raises
         ------
         NodeUnreachable
-            If the archive does not respond. It is then skipped for some time.
+            If the archive node does not respond. No request is then sent to it for some time.
         """
         url = error.archive
         if self._archive is None or url is None:
             return None
         if url not in self._archives:
-            _log.warning("following the archive %s", url)
+            _log.warning("reading pruned versions from the archive node %s", url)
             self._archives[url] = self._archive(url)
         failure: errors.ToolkitError | None = self._archive_outages.resting(url)
         if failure is None:
@@ -363,7 +363,7 @@ class Connection:
         )
 
     def _send(self, request: http.Request, asked: str) -> http.Answer:
-        """Send a request at its turn, and retry it by the retry policy; return the last response, even an error.
+        """Send a request at its turn, with retries; return the last response, which may have an error status.
 
         Raises
         ------
@@ -408,7 +408,7 @@ class Connection:
             self._sleep(pause_s)
 
     def _lags(self, request: http.Request, answer: http.Answer) -> bool:
-        """Return whether a response is a 404 of a backend that lags behind the highest head this host has reported."""
+        """Return whether a response is a 404 from a backend that lags behind the highest head seen on this host."""
         ledger, newest, asked = answer.parsed.ledger, self.newest, _VERSION_ASKED.search(request.url)
         if ledger is None or newest is None or asked is None or answer.status != HTTPStatus.NOT_FOUND:
             return False

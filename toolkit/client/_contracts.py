@@ -1,4 +1,4 @@
-"""Modules as objects: functions as methods with signatures and documentation from the ABI, and tables of these."""
+"""Modules as objects: each function is a method, whose signature and documentation come from the ABI."""
 
 from __future__ import annotations
 
@@ -75,9 +75,10 @@ class Contract:
     - ``contract.g.request(*arguments, sender=...)`` returns the `SimulationRequest`, for `fetch_simulations`;
     - ``contract.g.call(*arguments)`` returns the `EntryFunction`.
 
-    Pass arguments by position, as Python values, and omit the signers: ABIs do not contain parameter names. They are
-    checked against the ABI before anything is sent. Pass type arguments by keyword: ``type_arguments=["u64"]``.
-    ``help(contract.f)`` documents a single function; ``print(contract)`` prints the tables that a notebook displays.
+    Pass arguments by position, because ABIs do not contain parameter names, as Python values and without the signers.
+    Arguments are checked against the ABI before anything is sent. Pass type arguments by keyword:
+    ``type_arguments=["u64"]``. ``help(contract.f)`` documents a single function; ``print(contract)`` prints the tables
+    that a notebook displays.
 
     Examples
     --------
@@ -125,7 +126,7 @@ class Contract:
         # not decide what they find. An object that is being unpickled does not have `_functions` yet.
         if name.startswith("_"):
             raise AttributeError(
-                f"a Contract has no attribute {name!r}; a function is also available as contract[{name!r}]"
+                f"a Contract has no attribute {name!r}; if it is a function of the module, use contract[{name!r}]"
             )
         if name not in self._functions:
             raise AttributeError(self._unknown(name))
@@ -137,7 +138,7 @@ class Contract:
         return _method(self, self._functions[name])
 
     def __iter__(self) -> Iterator[str]:
-        """Return the names of the functions."""
+        """Iterate over the names of the functions."""
         return iter(self._functions)
 
     def __contains__(self, name: object) -> bool:
@@ -186,7 +187,7 @@ class Contract:
 
 
 class ContractFunction:
-    """A function of a contract; this class is for functions that a node cannot call.
+    """A function of a contract. Functions that a node cannot call are direct instances of this class.
 
     Attributes
     ----------
@@ -240,7 +241,7 @@ class ContractFunction:
         return literal(f"<code>{escape(title)}</code>{paragraphs}")
 
     _USAGE = "\nIt is neither a view nor an entry function, so a node cannot call it."
-    """The lines of the documentation that depend on the kind of function."""
+    """The part of the documentation that depends on the kind of function."""
 
     def _documentation(self) -> str:
         arguments, signers = _parameters(self.abi), len(self.abi.params) - len(_parameters(self.abi))
@@ -256,13 +257,13 @@ class ContractFunction:
         return "\n".join(visible(line, _MAX_DOC) for line in [*lines, *usage.splitlines()])
 
     def _checked(self, kind: type[_Call], arguments: Sequence[Any], type_arguments: Sequence[str]) -> _Call:
-        """Return a call; raise an error that quotes the function's signature if the arguments do not fit the ABI."""
+        """Create a call; raise an error that quotes the function's signature if the arguments do not fit the ABI."""
         call, contract = kind(self.id, arguments, type_arguments=type_arguments), self._contract
         abis = contract.node.abis.at(contract._abi_version)  # noqa: SLF001 - of the same module
         try:
             encode_arguments(self.abi, call.type_arguments, call.arguments, abis, where=self.id)
         except (InputError, SchemaError) as error:
-            raise type(error)(f"{error}; the function is {cut_text(self.abi.signature, MAX_NAMED)}") from None
+            raise type(error)(f"{error}; the signature is {cut_text(self.abi.signature, MAX_NAMED)}") from None
         return call
 
 
@@ -317,7 +318,7 @@ class ContractView(ContractFunction):
         versions : version plan or FindSteps
             As in `fetch_views`.
         *arguments
-            As in a call.
+            Arguments of the function, as Python values.
         type_arguments : sequence of str, optional
             Move types.
         **options
@@ -326,7 +327,7 @@ class ContractView(ContractFunction):
         Returns
         -------
         DataFrame
-            As `fetch_views` returns it; a read that fails is a row.
+            The frame that `fetch_views` returns, in which a failed read is a row.
 
         Raises
         ------
@@ -373,7 +374,7 @@ class ContractEntry(ContractFunction):
         Raises
         ------
         InputError, SchemaError
-            If the arguments do not fit the function, or an option is not one of `SimulationRequest`.
+            If the arguments do not fit the function, or an option is not a field of `SimulationRequest`.
         NotAtPast
             If the contract is pinned to a version: a node simulates at its head only.
         NodeError, NodeUnreachable
@@ -408,12 +409,12 @@ class ContractEntry(ContractFunction):
         Raises
         ------
         InputError, SchemaError
-            If the arguments do not fit the function, or an option is not one of `SimulationRequest`.
+            If the arguments do not fit the function, or an option is not a field of `SimulationRequest`.
         """
         if sender is None:
             raise InputError(
                 f"{self.id} is an entry function: pass sender=, the account that would send the transaction; "
-                f"no key is needed. The function is {self.abi.signature}"
+                f"no key is needed. The signature is {self.abi.signature}"
             )
         return SimulationRequest(self.call(*arguments, type_arguments=type_arguments), sender=sender, **options)
 
@@ -455,7 +456,7 @@ def contract_of(node: Reads, module: str, ledger_version: int | None = None) -> 
 
 
 def _module_id(node: Reads, module: Any, ledger_version: int | None) -> ModuleId:
-    """Return the id of a module; raise InputError for an account or a function, with what to write."""
+    """Return the id of a module; raise InputError, with a suggestion, for an account or a function."""
     try:
         return ModuleId.parse(module)
     except InputError:
@@ -475,7 +476,7 @@ def _method(contract: Contract, abi: FunctionAbi) -> ContractFunction:
 
 
 class _MoveText(str):
-    """A Move type as an annotation: shown as it is, without quotes."""
+    """A Move type as an annotation, shown without quotes."""
 
     __slots__ = ()
 
@@ -496,7 +497,7 @@ def module_content(contract: Contract) -> dict[str, Any]:
 
 
 def _sections(abi: ModuleAbi) -> list[tuple[str, tuple[str, ...], list[list[str]]]]:
-    """Return title, column names and rows of each table that has rows; the module's own types without its id."""
+    """Return the title, column names and rows of each nonempty table; omit the module's id from its own types."""
     functions = [[one.name, _kind(one), one.signature[len(one.name) :]] for one in _ordered(abi)]
     structs = [
         [f"{one.name}{_brackets(one.generic_type_params)}", _struct_kind(one), ", ".join(one.abilities), _members(one)]
@@ -524,7 +525,7 @@ def _ordered(abi: ModuleAbi) -> list[FunctionAbi]:
 
 
 def _kind(function: FunctionAbi) -> str:
-    """Return what a function is: ``view``, ``entry``, ``private entry``, ``public``, ``friend``."""
+    """Return the kind of a function: ``view``, ``entry``, ``private entry``, ``public``, ``friend``."""
     if function.is_view:
         return "view"
     if function.is_entry:
@@ -541,7 +542,7 @@ def _struct_kind(struct: StructAbi) -> str:
 
 
 def _members(struct: StructAbi) -> str:
-    """Return the fields of a struct, or the variants of an enum with theirs."""
+    """Return the fields of a struct, or the variants of an enum with their fields, as text."""
     if struct.variants:
         shown = [(one.name, _fields(one.fields)) for one in struct.variants]
         return ", ".join(f"{name} {{ {fields} }}" if fields else name for name, fields in shown)
@@ -564,7 +565,7 @@ def _brackets(parameters: Sequence[GenericParam]) -> str:
 
 
 def _parameters(function: FunctionAbi) -> list[str]:
-    """Return the types of the arguments that a caller passes, as text of the ABI, which may not be types."""
+    """Return the types of the arguments that a caller passes, as written in the ABI, even if they cannot be parsed."""
     return [text for text in function.params if text not in {"signer", "&signer"}]
 
 

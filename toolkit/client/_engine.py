@@ -1,4 +1,4 @@
-"""The bulk engine: many requests at once from one thread over libcurl, with pace, retries and a bound on memory."""
+"""The bulk engine: sends many requests at once from one thread over libcurl, and limits their rate and memory."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ _CHECKS_PER_TIMEOUT = 8
 
 
 class _Meter:
-    """Counts the bytes of all bodies that are being received."""
+    """Counts the bytes of all response bodies that are being received."""
 
     bytes = 0
 
 
 class _Slot:
-    """A libcurl easy handle and the request on it; reused for many requests."""
+    """A libcurl easy handle, reused for many requests, and its current request."""
 
     def __init__(self, timeout_s: float, meter: _Meter) -> None:
         self.handle = handle = pycurl.Curl()
@@ -122,7 +122,7 @@ class _Slot:
             handle.setopt(pycurl.HTTPGET, 1)
 
     def _follow(self, route: Route) -> None:
-        """Set every option that decides where the handle connects to and whom it trusts."""
+        """Set every option that determines where the handle connects and which certificates it trusts."""
         setopt, proxy = self.handle.setopt, route.proxy
         setopt(pycurl.PROXY, "" if proxy is None else proxy.url)  # empty: libcurl does not look at the environment
         login = (proxy and proxy.login) or (None, None)
@@ -152,7 +152,7 @@ class _Slot:
         return kind(f"{self.request.where if self.request else ''}: {text}")
 
     def idle_s(self, now: float) -> float:
-        """Return the seconds without a byte in either direction; connecting has its own limit."""
+        """Return the seconds since the last byte in either direction; connecting has its own time limit."""
         connected = self.handle.getinfo(pycurl.PRETRANSFER_TIME_T) > 0
         progress = (len(self.lines), self.size, self.handle.getinfo(pycurl.SIZE_UPLOAD_T))
         if progress != self.progress or not connected:
@@ -170,7 +170,7 @@ class _Slot:
 
 
 class Transfers(Generic[_Tag]):
-    """Requests in progress over libcurl's multi interface. Use it from one thread; only `wake` is safe for others.
+    """Requests in progress over libcurl's multi interface. Only `wake` may be called from other threads.
 
     Parameters
     ----------
@@ -181,13 +181,13 @@ class Transfers(Generic[_Tag]):
     keep : int
         Maximum number of idle connections.
     routes : Routes
-        How each site is reached.
+        Determines how each site is reached.
 
     Attributes
     ----------
     room : int
-        Number of received bytes above which `wait` returns early, so that its caller can cancel requests. The caller
-        sets it.
+        Number of received bytes above which `wait` returns early, so that its caller can cancel requests. Set by the
+        caller.
     """
 
     def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int, routes: Routes) -> None:
@@ -243,7 +243,7 @@ class Transfers(Generic[_Tag]):
             self._busy[slot.handle] = slot
 
     def cancel(self, which: Callable[[_Tag], bool]) -> list[_Tag]:
-        """Cancel the requests whose tags `which` selects, and return these tags; `wait` does not return them."""
+        """Cancel the requests whose tags `which` selects, and return their tags; `wait` does not return them."""
         slots = [slot for slot in self._busy.values() if which(slot.tag)]
         tags = [slot.tag for slot in slots]
         for slot in slots:
@@ -259,7 +259,7 @@ class Transfers(Generic[_Tag]):
                 self._waker.send(b"\0")
 
     def wait(self, seconds: float | None) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
-        """Process the requests and return the outcomes of those that ended, if any, after at most `seconds`."""
+        """Process the requests for at most `seconds`, and return the outcomes of those that ended."""
         if not self._ready:
             self._ready.extend(self._selector.select(0 if self._failed else self._patience_s(seconds)))
         for _ in range(min(_MAX_SOCKETS_PER_WAIT, len(self._ready))):
@@ -293,7 +293,7 @@ class Transfers(Generic[_Tag]):
         self._alarm.close()
 
     def leave_to_parent(self) -> None:
-        """Never free this object: in a forked child, freeing it would act on the parent's sockets and polls."""
+        """Keep this object alive in a forked child, where freeing it would affect the parent's sockets and polls."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
     def _release(self, slot: _Slot) -> tuple[int, list[bytes], bytes]:
@@ -318,7 +318,7 @@ class Transfers(Generic[_Tag]):
                 ended.append((tag, Answer(status, _headers(lines), body)))
 
     def _end_overdue(self, now: float, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
-        """End the requests that have waited for bytes, or run, for too long."""
+        """End the requests that have exceeded their time limit, in total or without a byte."""
         self._next_check = now + self._timeout_s / _CHECKS_PER_TIMEOUT
         total_s = http.TOTAL_TIMEOUTS * self._timeout_s
         for slot in list(self._busy.values()):
@@ -380,7 +380,7 @@ def _header_lines(headers: Mapping[str, str], authorization: str | None) -> list
 
 
 def _headers(lines: list[bytes]) -> dict[str, str]:
-    """Return the headers of the last answer; others may precede it (a proxy's, or 1xx), and a trailer may follow."""
+    """Return the headers of the final response, without those of a proxy or a 1xx response, and without trailers."""
     headers: dict[str, str] = {}
     ended = True
     for line in lines:
@@ -397,7 +397,7 @@ def _headers(lines: list[bytes]) -> dict[str, str]:
 
 
 def _pair(line: bytes) -> tuple[str, str] | None:
-    """Return name and value of a header line, or None if it is not one."""
+    """Return the name and value of a header line, or None if the line is not a header."""
     name, colon, value = line.decode("latin-1").partition(":")
     return (name.lower(), value.strip()) if colon else None
 
@@ -417,12 +417,13 @@ _MAX_EXIT_S = 2.0
 
 
 class BulkEngine:
-    """Sends many requests at once over libcurl, from its own thread, so it works under a running event loop too.
+    """Sends many requests at once over libcurl. It has its own thread, so it also works under a running event loop.
 
     The thread starts with the first run and ends with `close`, when the engine is freed, or when the interpreter exits.
-    Several threads may run requests at the same time; the limits apply to all runs together. In a forked child, it is
-    closed. Responses that are being received or wait for the caller have at most `MAX_BYTES_IN_FLIGHT` bytes in total.
-    Above that, requests are delayed, except one of each run whose caller has no response to take.
+    Several threads may run requests at the same time; the limits apply to all runs together. In a forked child, the
+    engine is closed. Responses that are being received, or that the caller has yet to take, are limited to
+    `MAX_BYTES_IN_FLIGHT` bytes in total. Above this limit, requests are delayed, except for one request of each run
+    whose caller has no response to take.
 
     Parameters
     ----------
@@ -437,11 +438,11 @@ class BulkEngine:
     routes : Routes, optional
         Pass the routes that other transports to the same node share.
     chance : callable, optional
-        Returns a random number in [0, 1) for the jitter of waits; tests pass their own.
+        Returns a random number in [0, 1) for the jitter of waits; replaced in tests.
     clock : callable, optional
-        Monotonic time in seconds; tests pass their own.
+        Returns the monotonic time in seconds; replaced in tests.
     open_transfers : callable, optional
-        Creates the `Transfers` that send the requests; tests pass their own.
+        Creates the `Transfers` that send the requests; replaced in tests.
     """
 
     def __init__(
@@ -478,10 +479,10 @@ class BulkEngine:
         Parameters
         ----------
         jobs : iterable of (key, Request, Answer or error)
-            Consumed in the caller's thread, at most three times `max_in_flight` ahead of the outcomes taken. Responses
-            and errors are outcomes that are already known; they are yielded unchanged.
+            Consumed in the caller's thread, at most three times `max_in_flight` ahead of the outcomes taken. A response
+            or an error is an outcome that is already known, and is yielded unchanged.
         retry : RetryPolicy, optional
-            Which requests are retried, and after how long. Other requests continue meanwhile.
+            Determines which requests are retried, and after how long. Meanwhile, other requests continue.
         also_repeat : callable (Request, Answer) -> bool, optional
             Further error responses to retry besides those that `retry` covers, within its attempts and budget. Called
             in the engine's thread, so it must be quick.
@@ -489,14 +490,14 @@ class BulkEngine:
         Yields
         ------
         tuple of (key, Answer or error)
-            One per job: the last response after all retries, which may have an error status, or the reason why none was
-            received. `RateLimited` if the request was not sent because the node asked for a pause longer than the
-            budget of `retry`.
+            One per job. The outcome is the last response after all retries, which may have an error status, or the
+            reason why none was received. It is `RateLimited` if the request was not sent because the node asked for a
+            longer pause than the budget of `retry` allows.
 
         Raises
         ------
         ClosedError
-            If the engine is or gets closed; a fork closes it in the child.
+            If the engine is closed, before or during the run; in a forked child, it is always closed.
         """
         self._driver.check_open()
         return self._results(_Run(retry or RetryPolicy(), also_repeat), iter(jobs))
@@ -536,7 +537,7 @@ class BulkEngine:
             self._driver.drop(run)
 
     def _answered(self, run: _Run) -> deque[_Ended]:
-        """Wait for outcomes; raise the error that ended the run, if one did."""
+        """Wait for outcomes; raise the error if one has ended the run."""
         while True:
             try:
                 found = run.results.get(timeout=1.0)  # Ctrl-C cannot interrupt an endless wait on every platform
@@ -560,8 +561,8 @@ class _Run:
     Attributes
     ----------
     received, taken : int
-        Bytes of the responses received, counted by the driver, and of those the caller is done with, counted by the
-        caller.
+        Number of bytes of the responses that were received, counted by the driver, and of the responses that the caller
+        has processed, counted by the caller.
     """
 
     retry: RetryPolicy
@@ -575,7 +576,7 @@ class _Run:
 
     @property
     def held(self) -> int:
-        """Bytes of the responses received that the caller is not done with."""
+        """Number of bytes of the responses that were received and that the caller has not processed yet."""
         return self.received - self.taken
 
     def end(self, key: Any, outcome: Answer | ToolkitError) -> None:
@@ -587,7 +588,7 @@ class _Run:
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """One request of a run, with its number of repeats and the sum of its waits."""
+    """One request of a run, with the number of its retries and the sum of its waits."""
 
     run: _Run
     key: Any
@@ -598,12 +599,12 @@ class _Job:
 
 
 class Window:
-    """The number of requests that may be in flight: halved by a 429 or too many bytes, else grown by one per round.
+    """The maximum number of requests in flight, which a 429 or too many bytes halve, and other responses increase.
 
     Parameters
     ----------
     max_in_flight : int
-        Initial and maximum number.
+        Initial and largest value of the maximum.
 
     Examples
     --------
@@ -620,7 +621,7 @@ class Window:
 
     @property
     def limit(self) -> int:
-        """The current number."""
+        """The current maximum."""
         return int(self._limit)
 
     def answered(self) -> None:
@@ -628,7 +629,7 @@ class Window:
         self._limit = min(self._max_in_flight, self._limit + 1.0 / self._limit)
 
     def refused(self, *, started_at: float, now: float) -> None:
-        """Halve the number; a 429 is ignored if its request was sent before the last halving."""
+        """Halve the maximum, unless the refused request was sent before the maximum was last halved."""
         if started_at >= self._halved_at:
             self._limit = max(1.0, self._limit / 2)
             self._halved_at = now
@@ -636,7 +637,7 @@ class Window:
 
 
 class _Driver:
-    """The engine's thread and its state. Other threads call the methods of the first part only."""
+    """The engine's thread and its state. Other threads only call the methods from `check_open` to `leave_to_parent`."""
 
     def __init__(
         self,
@@ -669,17 +670,17 @@ class _Driver:
 
     @property
     def bytes_in_flight(self) -> int:
-        """Bytes of the responses that are being received, or that the callers are not done with."""
+        """Number of bytes of the responses that are being received, or that callers have not processed yet."""
         received = 0 if self._transfers is None else self._transfers.received
         return received + sum(run.held for run in self._runs.copy())
 
     @property
     def lives(self) -> bool:
-        """Whether the thread runs; a forked child does not have it."""
+        """Whether the thread is running; False in a forked child."""
         return self._thread is not None and self._thread.is_alive()
 
     def submit(self, jobs: list[_Job]) -> None:
-        """Pass jobs to the thread; start the thread if it does not run yet."""
+        """Pass jobs to the thread; start it if it is not running yet."""
         with self._lock:
             self.check_open()
             if self._transfers is None:
@@ -718,7 +719,7 @@ class _Driver:
             self._thread.join(timeout_s)
 
     def leave_to_parent(self) -> None:
-        """Close the engine in a forked child without its thread, and without touching the parent's connections."""
+        """Close the engine in a forked child, which has no thread, without affecting the parent's connections."""
         self._stopped = True
         if self._transfers is not None:
             self._transfers.leave_to_parent()
@@ -750,7 +751,7 @@ class _Driver:
         transfers.close()
 
     def _step(self, transfers: Transfers[_Job]) -> None:
-        """Do one round of work; a separate method, so that no local variable refers to a run while the thread waits."""
+        """Do one round of work. This is a separate method so that no local variable keeps a run alive during a wait."""
         self._execute_commands(transfers)
         self._balance(transfers)
         for job, outcome in transfers.wait(self._start_due(transfers)):
@@ -777,7 +778,7 @@ class _Driver:
             run.waiting.extend(command)
 
     def _balance(self, transfers: Transfers[_Job]) -> None:
-        """Limit the bytes of responses in memory: above the limit, requests are cancelled and sent again later."""
+        """Limit the bytes of responses in memory: above the limit, cancel requests and send them again later."""
         self._full = True  # from here on, callers that take answers wake this thread
         transfers.room = http.MAX_BYTES_IN_FLIGHT - sum(run.held for run in self._runs)
         self._full = transfers.received > transfers.room
@@ -794,7 +795,7 @@ class _Driver:
                 self._window.refused(started_at=job.started_at, now=self._clock())
 
     def _start_due(self, transfers: Transfers[_Job]) -> float | None:
-        """Start requests, the runs in turn; return the seconds until more may start, or None if no time is known."""
+        """Start requests, taking turns between runs; return the seconds until more may start, or None if not known."""
         now = self._clock()
         while self._delayed and self._delayed[0][0] <= now:
             job = heapq.heappop(self._delayed)[2]
@@ -840,7 +841,7 @@ class _Driver:
         return max(0.0, min(dues) - now) if dues else None
 
     def _settle(self, job: _Job, outcome: Answer | NodeUnreachable) -> None:
-        """Record the outcome of a job, or schedule its repeat."""
+        """Record the outcome of a job, or schedule its retry."""
         run, now = job.run, self._clock()
         if run.dropped:
             return
@@ -893,7 +894,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 @atexit.register
 def _stop_all() -> None:
-    """End all threads before the interpreter exits: a thread that is killed would leave its lock locked."""
+    """End all threads before the interpreter exits, because a thread that is killed would not release its lock."""
     drivers = list(_drivers)
     for driver in drivers:
         driver.stop()

@@ -1,4 +1,4 @@
-"""Executors of studies and syncs: how the executor that a text names is opened, and what its failures mean."""
+"""Executors of studies and syncs: opens an executor by its name, and explains its failures."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _CONNECT_S = 10
 
 @contextmanager
 def opened_executor(given: futures.Executor | str | None) -> Iterator[futures.Executor | None]:
-    """Open an executor given by name, and close it when the block ends; an executor object is not closed.
+    """Open an executor given by name, and close it when the block ends. An executor object is not closed.
 
     Parameters
     ----------
     given : Executor, str, Dask client or None
-        ``"threads:8"``, ``"processes:4"``, ``"tcp://host:8786"`` (a Dask scheduler), or any executor.
+        ``"threads:8"``, ``"processes:4"``, ``"tcp://host:8786"`` (a Dask scheduler), a Dask client, or any executor.
 
     Yields
     ------
@@ -42,9 +42,9 @@ def opened_executor(given: futures.Executor | str | None) -> Iterator[futures.Ex
     Raises
     ------
     InputError
-        If the text has none of these forms, or Dask is not installed.
+        If a string has none of these forms, or if Dask is needed but not installed.
     StudyError
-        If no scheduler answers.
+        If no Dask scheduler responds.
     """
     if given is None or isinstance(given, futures.Executor):
         yield given
@@ -87,9 +87,9 @@ def _end_with_parent() -> None:
 
 
 def _end_at_once(pool: futures.Executor) -> None:
-    """End a pool after an interrupt or an error: cancel what has not started, and stop worker processes.
+    """End a pool after an interrupt or an error: cancel calls that have not started, and stop worker processes.
 
-    Threads cannot be stopped; the nodes that they read from are closed by then, which ends their reads.
+    Threads cannot be stopped. Their reads end because the nodes that they read from have been closed.
     """
     workers = list((getattr(pool, "_processes", None) or {}).values())
     pool.shutdown(wait=False, cancel_futures=True)
@@ -102,7 +102,7 @@ def _cluster(address: str) -> Any:
         from distributed import Client
     except ImportError:
         raise InputError(
-            f"executor {address}: Dask is not installed; pip install 'ledger-toolkit[dask]' here and on the workers"
+            f"executor {address}: Dask is not installed; run pip install 'ledger-toolkit[dask]' here and on the workers"
         ) from None
     try:
         return Client(address, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call] # Dask has no types
@@ -111,7 +111,7 @@ def _cluster(address: str) -> Any:
 
 
 def max_ranges(given: futures.Executor | str | None, max_tasks: int) -> int:
-    """Return the number of ranges in flight: at most the workers of a named pool, as each has a share of the pace."""
+    """Return the maximum number of ranges in flight, which for a named pool is at most its number of workers."""
     match = _POOL.fullmatch(given) if isinstance(given, str) else None
     return min(max_tasks, int(match[2])) if match else max_tasks
 
@@ -124,7 +124,7 @@ def results(
     *,
     ahead: int | None = None,
 ) -> Generator[tuple[int, Any], None, None]:
-    """Call a function on an executor, and yield the position of each task and its result as the tasks end.
+    """Call a function on an executor for each task, and yield (position of the task, result) as the calls end.
 
     Parameters
     ----------
@@ -135,14 +135,14 @@ def results(
     at_once : int
         Maximum number of calls in flight.
     ahead : int, optional
-        Number of tasks, counted from the first unfinished one, whose calls may be started. It bounds the results that a
-        caller who needs them in order must keep; unbounded by default.
+        Maximum number of tasks, counted from the first unfinished task, whose calls may be started. This limits the
+        number of results that a caller has to keep to process them in order. Unlimited by default.
 
     Raises
     ------
     RunStopped
-        If the executor fails, such as when a worker dies. Results that arrived together with a failure are yielded
-        before it.
+        If the executor fails, for example because a worker dies. Results that arrived together with the failure are
+        yielded first.
     """
     try:
         yield from as_completed(pool, function, tasks, at_once, ahead=ahead)
@@ -153,7 +153,7 @@ def results(
 
 
 def executor_failure(error: BaseException) -> RunStopped | None:
-    """Return the error to raise if the executor failed, not the read; None for any other error."""
+    """Return the error to raise if `error` means that the executor failed, rather than a read; otherwise None."""
     if isinstance(error, ToolkitError):
         return None
     ended = isinstance(error, futures.BrokenExecutor | futures.CancelledError)
@@ -167,6 +167,6 @@ def executor_failure(error: BaseException) -> RunStopped | None:
     else:
         why = "a worker died or the cluster is unreachable"
     return RunStopped(
-        f"the executor failed: {type(error).__name__}: {str(error)[:300]} ({why}). What was read until then is "
+        f"the executor failed: {type(error).__name__}: {str(error)[:300]} ({why}). The data read so far is "
         "stored. To continue, repeat the call with the same folder and a new executor"
     )

@@ -1,4 +1,4 @@
-"""The fetch functions: many calls, one typed frame. A failed call becomes a row."""
+"""The fetch functions: each makes many calls and returns a typed frame, in which a failed call is a row."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def checked_node(node: _Node) -> _Node:
         return node.node  # type: ignore[return-value]  # a Node, as every caller expects
     if isinstance(getattr(node, "node", None), Reads):
         version = getattr(node, "ledger_version", None)
-        raise InputError(f"expected a Node, got a {type(node).__name__}; use its .node and versions={version}")
+        pinned = "" if version is None else f" and versions={version}"
+        raise InputError(f"expected a Node, got a {type(node).__name__}; use its .node{pinned}")
     raise InputError(f"expected a Node, as toolkit.connect returns it, got {node!r:.80}")
 
 
@@ -80,7 +81,8 @@ def plan_versions(node: Reads, versions: Versions | None, *, state: bool = True)
 def resolved_plan(node: Reads, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
     """Resolve a version plan against a node's ledger, which is read once and also returned.
 
-    The oldest version that a probe found applies to reads of state only: pass ``state=False`` for transactions.
+    If a probe has found an oldest readable version, it applies to reads of state only. Pass ``state=False`` for reads
+    of transactions.
     """
     ledger = node.ledger()
     plan = resolve_versions(
@@ -94,7 +96,7 @@ def resolved_plan(node: Reads, versions: Versions | None, *, state: bool = True)
 
 
 class _Sweep:
-    """Many reads of one ledger at the versions of a plan, sent at once; a read that fails has its error as outcome.
+    """Many reads of one ledger at the versions of a plan, sent at once; the outcome of a failed read is its error.
 
     Attributes
     ----------
@@ -106,9 +108,9 @@ class _Sweep:
     oldest : int
         The oldest version that can be read.
     there : sequence of int
-        Planned versions that the node has, sorted, each once.
+        Planned versions that the node has, sorted and without duplicates.
     newest : int
-        The last of them; the head if there is none.
+        The last version in `there`; the head if `there` is empty.
     """
 
     def __init__(self, node: Any, versions: Versions | None, *, state: bool = True, show: bool) -> None:
@@ -123,7 +125,7 @@ class _Sweep:
         self._guard: LedgerGuard | None = None
 
     def anchored(self, reads: int) -> None:
-        """Guard against a ledger that replaces this one between reads; a single read cannot mix two ledgers."""
+        """Guard against a change of ledger between reads, unless there is only one read."""
         if reads > 1:
             self._guard = LedgerGuard(self.node, LedgerAnchor.taken(self.node, max(self.versions), ledger=self.ledger))
 
@@ -137,7 +139,7 @@ class _Sweep:
     ) -> list[_Result | ToolkitError]:
         """Send tasks, whose second item is a version, and return their outcomes in the order of the tasks.
 
-        If `typed`, calls whose module could not be looked up are typed at the end.
+        If `typed`, calls whose module could not be looked up are sent again, typed, at the end.
         """
         sent = (send_all_typed if typed else send_all)(self.node, tasks, prepare)
         found = self.taken(sent, len(tasks), what)
@@ -146,7 +148,7 @@ class _Sweep:
     def taken(
         self, outcomes: Iterable[tuple[int, _Result | ToolkitError]], count: int, what: str
     ) -> dict[int, _Result | ToolkitError]:
-        """Return outcomes by position; a later one of the same position replaces an earlier one."""
+        """Return outcomes by position; a later outcome replaces an earlier outcome at the same position."""
         found: dict[int, _Result | ToolkitError] = {}
         with progress_bar(count, what, show=self.show) as bar:
             for place, outcome in outcomes:
@@ -158,17 +160,17 @@ class _Sweep:
         return found
 
     def check_if_due(self) -> None:
-        """Check now and then that the node still serves the same ledger."""
+        """Check about once a minute that the node still serves the same ledger."""
         if self._guard is not None:
             self._guard.check_if_due()
 
     def stamps(self, versions: Collection[int], *, times: bool) -> dict[int, datetime]:
-        """Return the times of versions: the head's, which is known, and if `times` is set, all others."""
+        """Return the time of the head, which is known, and, if `times` is set, the times of the given versions."""
         head = {self.ledger.version: self.ledger.timestamp}
         return head | (block_times(self.node, sorted({*versions} - {*head}), show=self.show) if times else {})
 
     def ended(self, what: str) -> None:
-        """Check the ledger, if there was any response, and warn of failures."""
+        """Check the ledger if any read succeeded, and warn about failures."""
         if self._guard is not None and len(self.errors) < self.count:
             self._guard.check_at_end()
         _warn_of_failures(self.errors, self.count, what)
@@ -196,8 +198,8 @@ def fetch_views(
         ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, ``"2026-05-01..2026-06-01/n"``, ``"2026-05-01..2026-06-01:1d"`` (the
         last version of each day; ``min``, ``h`` and ``w`` also work), a list or a range, or times such as a
         DatetimeIndex. The default is the head. Both ends are included, and -1 is the head, which is read once, before
-        anything is fetched. With `FindSteps`, each call is read at the versions needed to find its steps in gas,
-        success and error, as in a `Study`.
+        anything is fetched. With `FindSteps`, each call is read at the versions needed to find the steps in its gas,
+        success and error code, as in a `Study`.
     typed : bool, default True
         If False, the frame has one ``value`` column of JSON text for all calls.
     flatten : bool, default False
@@ -209,10 +211,10 @@ def fetch_views(
 
     Returns
     -------
-    DataFrame, shape (calls * versions, 8 + value columns), and ``call`` for a mapping or sequence
+    DataFrame, shape (calls * versions, 8 + value columns), with one more column ``call`` for a mapping or sequence
         One row per call and version, sorted by call, then in the order of the version plan (ascending for `FindSteps`).
-        A failed call is a row with nulls and an ``error_code``. If all calls return the same types, they share the
-        column ``value`` (``value_0``, ``value_1``, ... for several values). Otherwise each call has its own typed
+        A failed call is a row with an ``error_code`` and null values. If all calls return the same types, they share
+        the column ``value`` (``value_0``, ``value_1``, ... for several values). Otherwise each call has its own typed
         column, ``value[call]``, which is null in the rows of other calls. Every column therefore has one type and can
         be plotted directly, and gas and errors of all calls are in one frame. If an upgrade changes the type that a
         call returns, there is a column per type, such as ``value[u64]`` and ``value[u128]`` (``value[call][u64]``),
@@ -222,10 +224,10 @@ def fetch_views(
     Raises
     ------
     InputError
-        If the plan cannot be parsed, the node has none of its versions, or a call is invalid at the head and at every
-        version: the function does not exist, is not a view function, or does not accept these arguments. All calls are
-        checked against the ABI before anything is read. If a call is valid at some versions only, the other versions
-        are failure rows.
+        If the plan cannot be parsed, the node has none of its versions, or a call is invalid both at the head and at
+        every version: the function does not exist, is not a view function, or does not accept the arguments. All calls
+        are checked against the ABI before anything is read. If a call is valid at some versions only, the rows of the
+        other versions have an ``error_code``.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -236,10 +238,10 @@ def fetch_views(
     -----
     UserWarning
         If a module cannot be looked up, the plan is clipped to the readable versions, or the return type of a call
-        changes within it. Without its module, a value has the form of the node's JSON; the lookup is repeated at the
-        end so that these rows are typed if possible.
+        changes within the plan. Without its module, a value has the form of the node's JSON; the lookup is repeated at
+        the end so that these rows are typed if possible.
     FailedReadsWarning
-        If every row failed (the warning gives the most common error), or if a response does not fit its type.
+        If every row failed (the warning quotes the most common error), or if a response does not fit its type.
 
     Notes
     -----
@@ -324,7 +326,7 @@ def fetch_table_items(
     versions : version plan, optional
         As in `fetch_views`.
     key_type, value_type : str, optional
-        Move types. By default, the types with which a resource of `owner` declares the table.
+        Move types. By default, the types that a resource of `owner` declares for the table.
     owner : str, optional
         Account or object whose resource holds the table. The resource is read only if a type is omitted, at the newest
         version of the plan.
@@ -343,7 +345,7 @@ def fetch_table_items(
         of the versions are also read at about 45 earlier versions, unless there are more than 100 such keys. An item
         that existed only between two of these earlier versions is reported as missing. A value that does not fit
         `value_type` is a row with the ``error_code`` ``schema_error``. If an upgrade changes `value_type` so that older
-        values no longer fit, there is a column for each form of the type, ``value[type]`` and ``value[type #2]``.
+        values no longer fit, each form of the type has its own column, ``value[type]`` and ``value[type #2]``.
 
     Raises
     ------
@@ -428,7 +430,7 @@ def fetch_table_items(
 def fetch_simulations(
     node: Reads, requests: SimulationRequest | Iterable[SimulationRequest], *, progress: bool = True
 ) -> SimulationFrames:
-    """Simulate many transactions at the node's head, independently of each other.
+    """Simulate many transactions, each independently, at the node's head.
 
     Parameters
     ----------
@@ -440,8 +442,8 @@ def fetch_simulations(
     Returns
     -------
     SimulationFrames
-        A request that the node rejects, or that does not fit its function's ABI, is a row of ``transactions`` with an
-        ``error_code``; ``results`` contains the error.
+        If the node rejects a request, or the request does not fit its function's ABI, its row of ``transactions`` has
+        an ``error_code``, and ``results`` contains the error.
 
     Raises
     ------
@@ -455,7 +457,7 @@ def fetch_simulations(
     Warns
     -----
     FailedReadsWarning
-        If every request was rejected; the warning gives the most common error.
+        If every request was rejected; the warning quotes the most common error.
 
     Notes
     -----
@@ -518,7 +520,7 @@ def fetch_transactions(
     UserWarning
         If the plan is clipped.
     FailedReadsWarning
-        If every row failed; the warning gives the most common error.
+        If every row failed; the warning quotes the most common error.
 
     Notes
     -----
@@ -589,9 +591,9 @@ def fetch_events(
     -----
     UserWarning
         If the plan is clipped, a field has a column per type, or the module of the type cannot be looked up or has been
-        pruned. A pruned module is replaced by the oldest one that the node still has among these versions.
+        pruned. A pruned module is replaced by the module at the oldest planned version at which the node has it.
     FailedReadsWarning
-        If every version failed (the warning gives the most common error), or if an event does not fit its type.
+        If every version failed (the warning quotes the most common error), or if an event does not fit its type.
 
     See Also
     --------
@@ -674,7 +676,7 @@ def fetch_resources(
     UserWarning
         If the module of the type cannot be looked up, the plan is clipped, or a field has a column per type.
     FailedReadsWarning
-        If every row failed (the warning gives the most common error), or if a resource does not fit its type.
+        If every row failed (the warning quotes the most common error), or if a resource does not fit its type.
 
     Notes
     -----
@@ -717,7 +719,7 @@ def fetch_resources(
 
 
 def _before(first: int, oldest: int) -> list[int]:
-    """Return versions at which to look for an item that is missing: dense just before the first version read."""
+    """Return earlier versions at which to look for a missing item: a coarse grid that is dense just before `first`."""
     near = {first - 2**power for power in range(first.bit_length())}
     return sorted(version for version in {*near, *evenly(oldest, first, 32)} if oldest <= version < first)
 
@@ -728,7 +730,7 @@ def _searched(
     names: Sequence[str],
     read: Callable[[Sequence[tuple[str, int]]], list[ViewRecord]],
 ) -> list[ViewRecord]:
-    """Return what a step search reads in a range of versions, by call and version."""
+    """Return the records that a step search reads in a range of versions, sorted by call and version."""
     found: dict[str, dict[int, ViewRecord]] = {name: {} for name in names}
     limits = {"first": versions[0], "last": versions[-1], "initial": search.initial, "limit": search.max_requests}
     while True:
@@ -741,7 +743,7 @@ def _searched(
 
 
 def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
-    """Return what a search compares: gas, error and whether the call ran; None for a call without a response."""
+    """Return what a step search compares: gas, error code, and whether the call ran; None if there is no response."""
     if (failure := record.failure) is None:
         return record.gas_used, None, True
     return (record.gas_used, failure.error_code, failure.vm_error_code is not None) if failure.answered else None
@@ -750,7 +752,7 @@ def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
 def _declared(
     records: Sequence[ViewRecord], ready: Mapping[str, PreparedView], version: int
 ) -> dict[str | None, tuple[Layout, ...]]:
-    """Return the layouts, as far as they are known at a version, of the calls that have no response at all."""
+    """Return the return layouts, where known at a version, of the calls that have no result at any version."""
     answered = {record.call for record in records if record.values is not None}
     found: dict[str | None, tuple[Layout, ...]] = {}
     for name, call in ready.items():
@@ -761,7 +763,7 @@ def _declared(
 
 
 def _pages(sweep: _Sweep) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Failure]]]:
-    """Read the committed transactions of a plan; yield the rows of each response, and why any are missing."""
+    """Read the committed transactions of a plan; yield the rows of each response, and why others are missing."""
     wanted = sorted(set(sweep.versions))
     sweep.count = len(wanted)
     sweep.anchored(len(wanted))
@@ -805,13 +807,13 @@ def typed_payload_frame(
 
 
 def block_times(node: Reads, versions: Sequence[int], *, show: bool) -> dict[int, datetime]:
-    """Return the times of the blocks of versions; a version is missing if the node does not return its block.
+    """Return the block time of each version; versions whose block the node does not return are omitted.
 
     Parameters
     ----------
     node : Reads
     versions : sequence of int
-        Sorted, each once.
+        Sorted, without duplicates.
     show : bool
         Show a progress bar.
     """
@@ -844,11 +846,11 @@ def _warn_of_failures(errors: Sequence[ToolkitError], count: int, what: str) -> 
         commonest = codes.most_common(1)[0][0]
         such = next(error for error in reversed(errors) if Failure.of(error).error_code == commonest)
         shown = ", ".join(f"{number:,} {code}" for code, number in codes.items())
-        text = f"all {count:,} {what} failed ({shown}), such as {such}; error_message gives the reason for each"
+        text = f"all {count:,} {what} failed ({shown}), for example: {such}; see error_message for the reason of each"
         warn_caller(text, FailedReadsWarning)
     elif misfits := [error for error in errors if isinstance(error, SchemaError)]:
         reason = visible(str(misfits[0]), _MAX_REASON)
-        text = f"{len(misfits):,} of {count:,} {what} failed (schema_error), such as {reason}; see error_message"
+        text = f"{len(misfits):,} of {count:,} {what} failed (schema_error), for example: {reason}; see error_message"
         warn_caller(text, FailedReadsWarning)
 
 

@@ -549,7 +549,7 @@ class PreparedCall(Generic[T]):
     gas : bool
         Whether the response includes the gas used, which also depends on the build of the node.
     untyped : NodeError, NodeUnreachable or None
-        Why types are not known, if the look-up of a module failed: the call is encoded and read without them.
+        Why types are not known, if the lookup of a module failed: the call is encoded and read without them.
     """
 
     request: Request

@@ -149,7 +149,7 @@ def refusal(
 
 
 def renamed(asked: str, error: _Refusal) -> _Refusal:
-    """Return the error of a look-up as the error of the call that needs it, such as a view at a pruned version.
+    """Return the error of a lookup as the error of the call that needs it, such as a view at a pruned version.
 
     Parameters
     ----------

@@ -617,7 +617,7 @@ def send_all(
     ------
     tuple of (int, result or error)
         One per task, in the order of completion. If a module could not be looked up and the node rejects a call that
-        was therefore encoded without types (400), the outcome is the failure of the look-up.
+        was therefore encoded without types (400), the outcome is the failure of the lookup.
     """
     without_types = {} if untyped is None else untyped
 

@@ -24,10 +24,10 @@ def as_completed(
     *,
     ahead: int | None = None,
 ) -> Generator[tuple[int, Result], None, None]:
-    """Call a function on an executor, and yield the position of each task and its result as the tasks end.
+    """Call a function on an executor for each task, and yield (position of the task, result) as the calls end.
 
-    Results that arrived together with a failure are yielded before it is raised. Calls that have not started are then
-    cancelled.
+    Results that arrived together with a failure are yielded before the failure is raised. Calls that have not started
+    are then cancelled.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def as_completed(
     at_once : int
         Maximum number of calls in flight.
     ahead : int, optional
-        Number of tasks, counted from the first unfinished one, whose calls may be started.
+        Maximum number of tasks, counted from the first unfinished task, whose calls may be started.
     """
     waiting, begun = enumerate(tasks), 0
     pending: dict[Future[Result], int] = {}
@@ -70,12 +70,12 @@ def run_in_threads(
     in_flight: int,
     advance: Callable[[int], Any] = lambda _: None,
 ) -> Iterator[tuple[int, Result]]:
-    """Run a function over tasks in threads and yield (position, result) as they come.
+    """Run a function over tasks in threads, and yield (position, result) as the results arrive.
 
     Parameters
     ----------
     tasks : iterable
-        Read only as fast as results are taken, so it may be long.
+        Consumed lazily, as results are taken.
     do : callable
         Called in worker threads. An error that it raises is raised here and ends the run.
     in_flight : int
@@ -86,7 +86,7 @@ def run_in_threads(
     Yields
     ------
     tuple of (int, result)
-        In the order of completion; results that are complete at the same time are in the order of the tasks.
+        In the order of completion; results that complete at the same time are in the order of the tasks.
     """
     threads = min(in_flight, _MAX_THREADS)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="toolkit-fetch")

@@ -180,7 +180,7 @@ class TestView:
         """The ABI tells how many there must be."""
         node, _ = node_with({"POST /view": answer(values)})
         with pytest.raises(
-            SchemaError, match=f"expected 1 return values according to its ABI, but the response has {len(values)}"
+            SchemaError, match=f"expected 1 return value according to its ABI, but the response has {len(values)}"
         ):
             node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=50)
 

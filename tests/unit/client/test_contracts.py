@@ -117,7 +117,7 @@ def test_a_wrong_name_suggests_the_right_one(shop):
 def test_the_abi_decides_nothing_that_python_asks_for(private):
     """A view named like a hook of IPython or Python is not found as one."""
     shop = shop_of(fake([function(private, [], ["u8"])]))
-    with pytest.raises(AttributeError, match="is also available as contract"):
+    with pytest.raises(AttributeError, match="if it is a function of the module, use contract"):
         getattr(shop, private)
 
 
@@ -155,9 +155,15 @@ def test_a_function_that_a_node_cannot_call_says_so(shop):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda shop: shop.price("0xb0b"), r"expected 2 arguments.*the function is price\(address, u64\)"),
-        (lambda shop: shop.price("0xb0b", "five"), r"price arguments\[1\].*u64.*the function is price\(address, u64\)"),
-        (lambda shop: shop.worth("0xb0b"), r"expected 1 type argument, got 0; the function is worth<T0: store \+ key>"),
+        (lambda shop: shop.price("0xb0b"), r"expected 2 arguments.*the signature is price\(address, u64\)"),
+        (
+            lambda shop: shop.price("0xb0b", "five"),
+            r"price arguments\[1\].*u64.*the signature is price\(address, u64\)",
+        ),
+        (
+            lambda shop: shop.worth("0xb0b"),
+            r"expected 1 type argument, got 0; the signature is worth<T0: store \+ key>",
+        ),
         (lambda shop: shop.buy(5), r"pass sender=, the account.*buy\(&signer, u64\)"),
         (lambda shop: shop.buy("0xb0b", 5, sender="0x1"), r"expected 1 argument \(u64\), got 2"),
         (lambda shop: shop.buy(5, sender="0x1", amount=5), r"amount"),

@@ -422,7 +422,7 @@ class TestOffline:
         """An empty file: connect once without offline."""
         with (
             offline(place) as node,
-            pytest.raises(OfflineMiss, match="the cache has nothing from the node at http://node"),
+            pytest.raises(OfflineMiss, match="the cache has no response from http://node"),
         ):
             node.ledger()
 

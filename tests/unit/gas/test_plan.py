@@ -136,7 +136,7 @@ def test_arguments_that_do_not_fit_are_told_before_anything_is_written(node, tmp
     """Plan and run name the call, and the folder is free for the study once it is put right."""
     study = Study(node=node, calls={"other": REGISTER, "one": call}, versions="990:999")
     for ask in (study.plan, lambda: study.run(tmp_path / "run", progress=False)):
-        with pytest.raises(StudyError, match=f"call 'one': .*{text}.* \\(by the code at version 999"):
+        with pytest.raises(StudyError, match=f"call 'one': .*{text}.* \\(checked against the code at version 999"):
             ask()
     assert not (tmp_path / "run").exists()
 
@@ -164,7 +164,7 @@ def test_all_calls_that_cannot_be_made_are_named_at_once(node, tmp_path):
         assert "did you mean `size`? It has the view functions handle, record_of, size" in lines[0]
         assert "the module 0xcafe::registri does not exist; did you mean `registry`?" in lines[1]
         assert "did you mean `register`?" in lines[2]
-        assert "this is not an entry function but a view function" in lines[3]
+        assert "this is a view function, not an entry function" in lines[3]
     assert not (tmp_path / "run").exists()
 
 

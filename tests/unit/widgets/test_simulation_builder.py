@@ -209,7 +209,7 @@ def test_simulate_with_a_bad_entry_sends_nothing(memory, filled):
     [
         ({"function": "0x1::aptos_account::trasnfer"}, "function", "did you mean `transfer`?"),
         ({"function": "0x1::aptos_account::zzz"}, "function", "the entry functions transfer, transfer_coins"),
-        ({"function": "0x1::aptos_account::exists_at"}, "function", "not an entry function but a view function"),
+        ({"function": "0x1::aptos_account::exists_at"}, "function", "this is a view function, not an entry function"),
         ({"type_arguments": "u8"}, "type_arguments", "takes 0 type arguments, got 1"),
         ({"function": "0x1::aptos_account::transfer_coins"}, "type_arguments.0", "expected a Move type"),
         ({"arguments": '["0xb0b"]'}, "arguments", "expected 2 arguments (address, u64), got 1"),
@@ -247,7 +247,10 @@ def test_a_module_that_does_not_exist_is_said_at_the_function(memory, filled, ac
     filled.function = "0xcafe::secret::run"
     press(filled, act)
     assert list(filled.errors) == ["function"]
-    assert "the module 0xcafe::secret does not exist (by the code at version 4999)" in filled.errors["function"]
+    assert (
+        "the module 0xcafe::secret does not exist (checked against the code at version 4999)"
+        in filled.errors["function"]
+    )
     assert filled._status == Status("error", "1 entry needs attention.")
     assert "/transactions/simulate" not in memory.asked
 
