@@ -743,7 +743,7 @@ def _searched(
 
 
 def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
-    """Return what a step search compares: gas, error code, and whether the call ran; None if there is no response."""
+    """Return what a step search compares: gas, error code, and whether the call ran; None without a response."""
     if (failure := record.failure) is None:
         return record.gas_used, None, True
     return (record.gas_used, failure.error_code, failure.vm_error_code is not None) if failure.answered else None
