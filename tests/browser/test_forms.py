@@ -84,7 +84,7 @@ def test_a_transfer_from_the_keyboard_alone(form, shots):
     page.get_by_label("Sender", exact=True).focus()
     keys.press("Tab")
     keys.press("Tab")  # functions used last are offered before anything is typed
-    expect(page.get_by_role("listbox")).to_contain_text("Used last, or begin at")
+    expect(page.get_by_role("listbox")).to_contain_text("Recently used, or start from")
     expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
     page.screenshot(path=shots / "form_recent.png")
     keys.press("ArrowDown")
@@ -193,7 +193,7 @@ def test_changes_are_filtered_unfolded_and_copied(form, shots, axe):
     shown.settled()
     items = page.locator(".ltk-state")
     expect(items.filter(has_text="created").first).to_contain_text("item fresh-name of table")
-    kind = page.get_by_label("What became of them")
+    kind = page.get_by_label("Kind of change")
     kind.select_option("created")
     assert all(
         "created" in one
@@ -223,7 +223,7 @@ def test_an_account_that_cannot_pay_is_helped(form, shots):
     page = shown.page
     page.get_by_role("button", name="Simulate", exact=True).click()
     expect(page.locator(".ltk-title").last).to_have_text(
-        re.compile(r"alice needs up to 20,000 APT: .*; it has [\d,.]+ APT")
+        re.compile(r"alice needs up to 20,000 APT \(.*\) but has [\d,.]+ APT")
     )
     page.screenshot(path=shots / "form_cannot_pay.png", full_page=True)
     page.get_by_role("button", name="Let another account pay").click()

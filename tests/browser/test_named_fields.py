@@ -53,7 +53,7 @@ def test_fields_say_what_they_are(lab, browser, shots, *, classic):
     expect(page.locator("[aria-invalid=true]")).to_have_count(0)
     page.get_by_label("Type 1").fill("0x1::aptos_coin::AptosCoin")
     page.get_by_label("Argument 1").fill("0xb0b")
-    expect(page.get_by_text("in octas: 1 APT is 100,000,000")).to_be_visible()
+    expect(page.get_by_text("in octas (1 APT = 100,000,000)")).to_be_visible()
     page.get_by_label("Argument 2").fill("250000000")
     expect(page.get_by_text("= 2.5 APT")).to_be_visible()
     page.screenshot(path=shots / f"{name}_units.png")

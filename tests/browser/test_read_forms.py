@@ -110,9 +110,9 @@ def test_an_item_from_the_account_that_has_its_table(form, node, shots):
     keys.type("0xcafe")
     expect(page.get_by_label("Table", exact=True)).to_contain_text("registry::Registry, records: Table<String, Record>")
     page.get_by_text("Keys that transactions changed").click()
-    page.get_by_label("Transactions of versions").fill("-300:")
+    page.get_by_label("Transactions at versions").fill("-300:")
     page.get_by_role("button", name="List keys").press("Enter")
-    found = page.get_by_role("group", name="Keys, last changed first").get_by_role("button")
+    found = page.get_by_role("group", name="Keys, most recently changed first").get_by_role("button")
     expect(found.first).to_be_visible()
     name = builder.found_keys["key"][~builder.found_keys["deleted"]].iloc[0]
     found.filter(has_text=f"{name} (").press("Enter")

@@ -65,7 +65,7 @@ def test_many_versions_are_not_for_curl(node, versions):
     """The text says what to use instead."""
     builder = ViewBuilder(node, function=SIZE)
     builder.versions = versions
-    assert dict(builder._programs)["curl"] == "# curl reads one version: use the Python program for many."
+    assert dict(builder._programs)["curl"] == "# curl reads only one version. To read several, use the Python program."
     builder.close()
 
 

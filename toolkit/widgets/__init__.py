@@ -1,6 +1,6 @@
 """Widgets that build and run requests in a notebook. All state is in traits; constructing a widget makes no request.
 
-Names are imported on first use: the forms of the first tab open without pandas and the packages of gas studies.
+Names are imported on first use, so that the first form opens without importing pandas and the gas study packages.
 """
 
 from __future__ import annotations

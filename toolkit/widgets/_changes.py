@@ -1,4 +1,4 @@
-"""State changes and events as trees of fields, with what is known about their values: assets, names, layouts."""
+"""State changes and events as trees of fields, annotated with known assets, account names and layouts."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ if TYPE_CHECKING:
     Together = Callable[[Sequence[Callable[[], object]]], None]
 
 
-# APT by both of its names; others that call themselves so are not.
+# APT by both of its names; any other asset with this symbol is not APT.
 APT_NAMES = {one: Asset(one, kind, "Aptos Coin", "APT", 8) for one, kind in ((APT, "coin"), (APT_METADATA, "fungible"))}
 _COIN = re.compile(r"0x1::coin::(?:CoinStore|CoinInfo|Coin)<(.+)>")
 _STORE, _SUPPLY = "0x1::fungible_asset::FungibleStore", "0x1::fungible_asset::Supply"
 _AMOUNTS = frozenset({"value", "balance", "current", "amount"})  # fields that hold an amount of the asset around them
 _OCTAS = "octas"
-_ADDRESS = re.compile(r"0x[0-9a-f]{64}")  # bytes are hex, too, and begin with zeros that count
+_ADDRESS = re.compile(r"0x[0-9a-f]{64}")  # full length only: shorter hex may be bytes, whose leading zeros count
 _MAX_HEX = 24  # characters of bytes that are not cut
 _DIGITS = re.compile(r"-?\d{1,80}")
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known about the values of a result.
+    """What is known about the values in a result.
 
     Attributes
     ----------
     assets : mapping of str to Asset
-        By coin type or address of the metadata, canonical.
+        Assets by canonical coin type or metadata address.
     names : mapping of str to str
-        Names of addresses, by canonical address.
+        Account names by canonical address.
     layouts : mapping of str to Layout
-        By type.
+        Layouts by type.
     items : mapping of str to tuple of Layout
-        Layouts of the keys and the values of tables, by handle.
+        Key and value layouts of tables, by handle.
     stores : mapping of str to str
-        Assets of fungible stores, by the address of the store.
+        Assets of fungible stores, by the store's address.
     """
 
     assets: Mapping[str, Asset] = field(default_factory=lambda: APT_NAMES)
@@ -68,12 +68,12 @@ class Known:
     stores: Mapping[str, str] = field(default_factory=dict)
 
     def amount(self, units: int, asset: str, *, signed: bool = False) -> Html:
-        """Return an amount as `words`; the tooltip has the exact base units and the asset."""
+        """Return the amount formatted by `words`, with a tooltip that shows the base units and the asset."""
         title = f"{units:,} base units of {safe(asset)}"
         return Html(f'<span class="ltk-amount" title="{title}">{safe(self.words(units, asset, signed=signed))}</span>')
 
     def words(self, units: int, asset: str, *, signed: bool = False) -> str:
-        """Return an amount in the unit of its asset; in base units if its decimals are not known."""
+        """Format an amount in the asset's unit, or in base units if the asset's decimals are not known."""
         about = self.assets.get(asset)
         name = asset if about is None or not about.symbol else about.symbol
         if about is None or about.decimals is None or (name.upper() == "APT" and asset not in APT_NAMES):
@@ -86,12 +86,12 @@ class Known:
         return f"{sign}{digits} {name}"
 
     def address(self, text: str) -> Html:
-        """Return a short address, with its name if known."""
+        """Return a shortened address, followed by the account's name if known."""
         name = self.names.get(parse_address(text)) if len(text) <= 66 else None  # noqa: PLR2004 - digits of an address
         return Html(f"{short_id(text)}{f' {safe(name)}' if name else ''}")
 
     def asset_of(self, kind: str, value: Any, address: str | None) -> str | None:
-        """Return the asset of the amounts in a struct, from its type, its value and its address."""
+        """Return the asset of a struct's amounts, derived from the struct's type, value and address."""
         if match := _COIN.fullmatch(kind):
             return str(parse_type_tag(match[1]))
         with suppress(ToolkitError, KeyError, TypeError):
@@ -106,7 +106,7 @@ class Known:
         return None
 
     def leaf(self, name: str, value: Any, layout: Layout | None, asset: str | None) -> Html:  # noqa: PLR0911 - one case per kind of value
-        """Return a value without parts."""
+        """Return the HTML of a value that has no fields or items."""
         if (units := integer(value, layout, is_amount=is_amount(name, asset))) is not None:
             own = APT_METADATA if name.endswith(_OCTAS) else asset
             if is_amount(name, asset) and own is not None:
@@ -133,7 +133,7 @@ def is_amount(name: str, asset: str | None) -> bool:
 
 
 def integer(value: Any, layout: Layout | None, *, is_amount: bool = False) -> int | None:
-    """Return the integer of a JSON value; digits in text are one only according to the layout, or as an amount."""
+    """Return a JSON value as an integer; a string counts only if its layout is an integer or it is an amount."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     if isinstance(value, int):
@@ -143,7 +143,7 @@ def integer(value: Any, layout: Layout | None, *, is_amount: bool = False) -> in
 
 
 def read_known(node: Node, simulation: Simulation, names: Mapping[str, str], together: Together) -> Known:
-    """Read the assets of a simulation, all at once with `together`. Failed reads are omitted."""
+    """Read the assets of a simulation, in parallel with `together`. Failed reads are omitted."""
     stores: dict[str, str] = {}
     wanted = set(simulation.balance_changes["asset"].dropna())
     for row in records(simulation.changes):
@@ -168,7 +168,7 @@ def read_known(node: Node, simulation: Simulation, names: Mapping[str, str], tog
 
 
 def with_layouts(known: Known, node: Node, simulation: Simulation, together: Together) -> Known:
-    """Also read the layouts of what a simulation writes and emits."""
+    """Add the layouts of what a simulation writes and emits."""
     abis = node.abis.at(simulation.ledger_version, lenient=True)
     kinds = {*simulation.changes["resource_type"].dropna(), *simulation.events["type"].dropna()}
     modules = set()
@@ -198,15 +198,15 @@ def records(frame: pd.DataFrame, limit: int | None = None) -> list[dict[str, Any
     return to_arrow(frame if limit is None else frame.head(limit)).to_pylist()  # type: ignore[no-any-return]
 
 
-MAX_CHANGES = 1_000  # more make the page slow, and the frame has them
-_MAX_OPEN = 12  # changes that are open at the beginning: a screen
+MAX_CHANGES = 1_000  # more make the page slow; the frame has them all
+_MAX_OPEN = 12  # changes that are open initially: about a screen
 _MAX_ITEMS = 100  # of a vector
 _MAX_KEY = 120  # characters of a struct that is a key
 _EQUAL: Any = object()  # stands for an earlier value that is not compared
 
 
 class Mark(StrEnum):
-    """What happened to a state item; equal to the CSS class and the word of its mark."""
+    """What happened to a state item. The value is the text of the mark; the name in lower case is its CSS class."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -217,21 +217,21 @@ class Mark(StrEnum):
 
 
 class _Tree:
-    """One value, or two, as lines of HTML; notes how its amounts differ."""
+    """One value, or a comparison of two, as lines of HTML. Collects the differences between amounts."""
 
     def __init__(self, known: Known, address: str | None) -> None:
         self.known, self.address = known, address
         self.amounts: list[Html] = []
 
     def whole(self, kind: str, old: Any, new: Any, layout: Layout | None) -> Html:
-        """Return the lines of a resource, an item or an event, compared with `old` unless that is `_EQUAL`."""
+        """Return the lines of a resource, table item or event, compared with `old` unless `old` is `_EQUAL`."""
         asset = self.known.asset_of(kind, new if isinstance(new, dict) else {}, self.address)
         if isinstance(new, dict) and (old is _EQUAL or isinstance(old, dict)):
             return _lines(self._parts(old, new, layout, asset))
         return Html(self._field("value", old, new, layout, asset)[1])
 
     def _field(self, name: str, old: Any, new: Any, layout: Layout | None, asset: str | None) -> tuple[bool, str]:
-        """Return whether a field differs, and its lines."""
+        """Return whether a field differs, and the field's lines."""
         old, new, layout, name = _unwrapped(old, new, layout, name)
         if isinstance(new, list) and (old is _EQUAL or isinstance(old, list)):
             old, new = old if old is _EQUAL else dict(enumerate(old)), dict(enumerate(new))
@@ -244,7 +244,7 @@ class _Tree:
         return differs, f'<div class="ltk-f"><span class="ltk-key">{safe(name)}</span><div>{shown}</div></div>'
 
     def _parts(self, old: Any, new: dict[Any, Any], layout: Layout | None, asset: str | None) -> list[tuple[bool, str]]:
-        """Return the lines of the fields of a struct, or the items of a vector."""
+        """Return, for each field of a struct or item of a vector, whether it differs and its lines."""
         if isinstance(layout, move.StructOf):
             asset = self.known.asset_of(str(layout.tag), new, self.address) or asset
         old = dict.fromkeys(new, _EQUAL) if old is _EQUAL else old
@@ -276,7 +276,7 @@ class _Tree:
 
 
 def _lines(parts: list[tuple[bool, str]]) -> Html:
-    """Return the differences; if there are any, the equal parts are folded."""
+    """Return all lines; if some differ, the equal ones are folded."""
     differs, equal = ("".join(line for differing, line in parts if differing is wanted) for wanted in (True, False))
     count = sum(not differing for differing, _ in parts)
     if differs and equal:
@@ -297,7 +297,7 @@ def _inner(layout: Layout | None, name: Any) -> Layout | None:
 
 
 def _unwrapped(old: Any, new: Any, layout: Layout | None, name: str) -> tuple[Any, Any, Layout | None, str]:
-    """Follow structs of one field, and Options, but not a coin: its type names the asset of the amount."""
+    """Unwrap one-field structs and Options, except coins, whose type names the asset of the amount."""
     sides = [new] if old is _EQUAL else [old, new]
     while (
         isinstance(new, dict)
@@ -317,7 +317,7 @@ def _unwrapped(old: Any, new: Any, layout: Layout | None, name: str) -> tuple[An
 
 
 def _mark(mark: Mark) -> str:
-    """Return the word that says what became of a state item."""
+    """Return the HTML of a mark."""
     return f'<span class="ltk-mark ltk-{mark.name.lower()}">{mark.value}</span> '
 
 
@@ -325,29 +325,29 @@ def _mark(mark: Mark) -> str:
 
 
 def changes_page(simulation: Simulation, known: Known, diff: pd.DataFrame | None, *, links: bool) -> Html:
-    """Return the state changes; with `diff`, compared with the state before, field by field.
+    """Return the page of state changes; with `diff`, each change is compared with the earlier state, field by field.
 
     Parameters
     ----------
     simulation : Simulation
     known : Known
     diff : DataFrame, optional
-        As `Simulation.diff` returns it.
+        The result of `Simulation.diff`.
     links : bool
-        Whether table items can be opened in another form.
+        Whether to add buttons that open table items in another form.
     """
     frame = simulation.changes
     before = None if diff is None else {_slot(row): row["before"] for row in records(diff)}
     made = [_change(place, row, before, known, links=links) for place, row in enumerate(records(frame, MAX_CHANGES))]
     order = sorted(range(len(made)), key=lambda place: made[place][0] == Mark.SAME)
     parts = [_section(*made[place], opened=number < _MAX_OPEN) for number, place in enumerate(order)]
-    waits = "" if diff is not None else paragraph("Reading the state before\N{HORIZONTAL ELLIPSIS}")
-    rest = f"The first {MAX_CHANGES:,} of {len(frame):,}. " if len(frame) > MAX_CHANGES else ""
+    waits = "" if diff is not None else paragraph("Reading the earlier state\N{HORIZONTAL ELLIPSIS}")
+    rest = f"The first {MAX_CHANGES:,} of {len(frame):,} changes." if len(frame) > MAX_CHANGES else ""
     return page(waits, f"<div data-list>{''.join(parts)}</div>", safe(rest))
 
 
 def events_page(simulation: Simulation, known: Known) -> Html:
-    """Return the events."""
+    """Return the page of events."""
     parts = []
     for number, row in enumerate(records(simulation.events, MAX_CHANGES)):
         kind, tree = row["type"] or "", _Tree(known, None)
@@ -368,7 +368,7 @@ def _section(mark: Mark | None, head: str, body: str, *, opened: bool) -> str:
 def _change(
     place: int, row: dict[str, Any], before: dict[Any, Any] | None, known: Known, *, links: bool
 ) -> tuple[Mark, str, str]:
-    """Return what became of a state item, where it is, and its fields."""
+    """Return the mark, heading and body of a state change."""
     kind, tree = row["resource_type"] or "", _Tree(known, row["address"])
     key_layout, layout = known.items.get(row["handle"], (None, known.layouts.get(kind)))
     key, new = _written(row, key_layout, layout)
@@ -376,7 +376,7 @@ def _change(
     unread = ""
     if layout is None and row["handle"] is not None and isinstance(old, str):
         # Compared with the decoded new value, these bytes would look like a change of the value.
-        unread, old = paragraph(f"Before, as BCS of an unknown type: {old}"), _EQUAL
+        unread, old = paragraph(f"Before (BCS of an unknown type): {old}"), _EQUAL
     compared = Mark.CREATED if old is None else Mark.SAME if old == new else Mark.CHANGED
     mark = Mark.DELETED if new is None else Mark.WRITTEN if old is _EQUAL else compared
     if row["module"] is not None:
@@ -404,7 +404,7 @@ def _slot(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _written(row: dict[str, Any], key_layout: Layout | None, layout: Layout | None) -> tuple[Any, Any]:
-    """Return the key of an item, and what a change writes: JSON, hex if its type is not known, None for a deletion."""
+    """Return a change's key and written value: JSON, hex if the type is not known, or None for a deletion."""
     key = None if row["key"] is None else _decoded("0x" + row["key"].hex(), key_layout)
     if row["data"]:
         data = parse_json(row["data"], "change")
@@ -415,7 +415,7 @@ def _written(row: dict[str, Any], key_layout: Layout | None, layout: Layout | No
 
 
 def _state(text: str | None, layout: Layout | None) -> Any:
-    """Return a state of a diff: JSON texts start with a quote or a bracket, BCS of items with 0x."""
+    """Return the value of a state in a diff, which is JSON text, or BCS as hex for table items."""
     if text is None:
         return None
     return _decoded(text, layout) if text.startswith("0x") else parse_json(text, "state before")
@@ -431,13 +431,13 @@ def _decoded(text: str, layout: Layout | None) -> Any:
 
 
 def type_html(text: str) -> Html:
-    """Return a type without the module path of its arguments; the tooltip shows the full type."""
+    """Return a type with shortened addresses; the tooltip shows the full type."""
     shown = safe(short_addresses(text)).replace("::", "::<wbr>")
     return Html(f'<code title="{safe(text)}">{shown}</code>')
 
 
 def balance_rows(frame: pd.DataFrame, known: Known, limit: int) -> Iterator[tuple[Any, ...]]:
-    """Yield owner, asset, change, the fee in it, and the balance after, for each balance that changes."""
+    """Yield, for each balance that changes: owner, asset, change, the fee included in it, and the balance after."""
     for row in records(frame, limit):
         asset = row["asset"]
         yield (

@@ -1,9 +1,9 @@
-"""Fields for arguments, created from layouts, and the conversion of what is typed to a value or a model.
+"""Fields for arguments, created from layouts, and the conversion of typed text to values and models.
 
-`field` returns the part that the browser draws for a layout, `read` the value of its draft, with a sentence for each
-part that does not fit, and `write` the draft of a value. A draft is JSON with text at the leaves, including integers,
-since JavaScript rounds numbers. Only `encode_argument` decides what fits a type, and only the model what fits a model
-(`validated`). Contains no widget.
+`field` returns the control that the browser draws for a layout. `read` converts the draft of a control to a value and
+reports each invalid part; `write` converts a value to a draft. A draft is JSON with text at the leaves, including
+integers, since JavaScript rounds numbers. `encode_argument` alone decides which values fit a type, and the model alone
+which values it accepts (`validated`). This module defines no widgets.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from toolkit import move
 from toolkit._present.messages import shorten
+from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._containers import option_items
 from toolkit.move._ids import format_hex, parse_hex, wire_address
@@ -30,30 +31,30 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model")
 
-MAX_ROWS = 50  # a longer vector is one JSON text: nobody edits so many rows
+MAX_ROWS = 50  # a longer vector is edited as one JSON text
 _MAX_PARTS = 400  # a field with more parts is one JSON text; the deepest structs of the framework have fewer
 _GROUPED = 7  # integers of this many digits are also shown with separators
 _INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))")
 _MAX_DIGITS = 100  # more than any integer of Move has, few enough for int()
-# What comes before the sentence of an error: words of pydantic, and the name of the class that raised it.
+# The prefix of an error message: text from pydantic, and the name of the class that raised the error.
 _OF_A_MODEL = re.compile(r"^(?:Value error, )?(?:[A-Z]\w+(?:\.\w+)*: )?")
 U64 = move.UInt(64)
 
 
 @dataclass
 class Findings:
-    """What was found while drafts were read, by path (steps joined by dots).
+    """The findings from reading drafts, by field path (steps joined by dots).
 
     Attributes
     ----------
     errors : dict of str to str
-        Sentences about what does not fit.
+        Error messages for invalid entries.
     missing : dict of str to str
         What to enter, for required fields that are empty.
     notes : dict of str to str
-        The value in another form: the name of an address, digits in groups, the number of bytes.
+        The value in another form: the name of an address, grouped digits, or the number of bytes.
     names : mapping of str to str
-        Names of addresses that are known, by canonical address.
+        Known account names by canonical address.
     """
 
     errors: dict[str, str] = attribute(default_factory=dict)
@@ -63,16 +64,16 @@ class Findings:
 
     @property
     def good(self) -> bool:
-        """Whether everything that was read has a value."""
+        """Whether all entries are valid and none is missing."""
         return not self.errors and not self.missing
 
     @property
     def wrong(self) -> str:
-        """All sentences about what does not fit or is missing."""
+        """All messages about invalid or missing entries, as one text."""
         return "; ".join(dict.fromkeys([*self.errors.values(), *self.missing.values()]))
 
     def add(self, other: Findings) -> None:
-        """Add findings from elsewhere."""
+        """Add the errors, missing entries and notes of other findings."""
         self.errors |= other.errors
         self.missing |= other.missing
         self.notes |= other.notes
@@ -81,21 +82,23 @@ class Findings:
 def validated(
     make: Callable[[], Model], found: Findings, at: str, fields: Mapping[str, str] | None = None
 ) -> Model | None:
-    """Return the model created by `make`; values that it rejects are reported at their fields.
+    """Return the model created by `make`, or None; rejected values are reported at their fields.
 
     Parameters
     ----------
     make : callable
+        Creates the model.
     found : Findings
+        Receives the errors.
     at : str
-        Path for problems without a field.
+        Path for errors that concern no field in `fields`.
     fields : mapping of str to str, optional
-        Paths of the model's fields, by their name in the model. A path that ends in a dot has a field for each item.
+        Form paths by field name of the model. If a path ends in a dot, the index of the rejected item is appended.
     """
     try:
         return make()
     except (InputError, SchemaError, ValidationError) as error:
-        # models of requests raise InputError with pydantic's error as its context: its places are needed here
+        # request models raise InputError with pydantic's error as its context, which has the locations needed here
         cause = error if isinstance(error, ValidationError) else error.__context__
         if not isinstance(cause, ValidationError):
             found.errors[at] = _OF_A_MODEL.sub("", str(error))
@@ -111,7 +114,7 @@ def validated(
 
 
 def field(layout: move.Layout, label: str) -> Part:  # noqa: PLR0911  # one case per kind of layout
-    """Return the part for a layout, with a label such as ``Argument 2``."""
+    """Return the control for a layout, with a label such as ``Argument 2``."""
     kind = short_type(layout)
     if _parts(layout) > _MAX_PARTS:
         return Text(label, rows=4, mono=True, hint="JSON", type=kind)
@@ -150,7 +153,7 @@ def short_type(layout: move.Layout) -> str:
 
 
 def _takes(layout: move.Layout) -> str:
-    """Return the accepted forms of an integer or an address."""
+    """Return the accepted range of an integer, or the accepted form of an address, as a hint."""
     if not isinstance(layout, move.UInt | move.Int):
         return "0x and 1 to 64 hex digits"
     low, high = layout.range
@@ -173,13 +176,13 @@ def _parts(layout: move.Layout) -> int:
 
 
 def write(layout: move.Layout, value: Any) -> Any:  # noqa: PLR0911  # one case per kind of layout
-    """Return the draft of a value.
+    """Return the draft for a value.
 
     Parameters
     ----------
     layout : Layout
     value : JSON value
-        As `encode_argument` returns it.
+        In the form that `encode_argument` returns.
     """
     if _parts(layout) > _MAX_PARTS:
         return _dumped(value)
@@ -219,9 +222,9 @@ def read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:  #
     layout : Layout
     draft : JSON value
     path : str
-        Of the field, such as ``arguments.1``.
+        Path of the field, such as ``arguments.1``.
     found : Findings
-        Receives a sentence for each part that does not fit or is missing; the value must then not be used.
+        Receives a message for each part that is invalid or missing; in that case, do not use the value.
 
     Returns
     -------
@@ -251,7 +254,7 @@ def read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:  #
 
 
 def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> Any:
-    """Return the value of a text."""
+    """Return the value of the text typed for an integer, address or string."""
     if isinstance(layout, move.String):
         return draft
     typed = draft.strip()
@@ -272,7 +275,7 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
 
 
 def _integer(typed: str) -> int | str:
-    """Return the integer of digits with or without separators, or of hex; the text itself if it is neither."""
+    """Parse decimal digits, with or without separators, or hex; return any other text unchanged."""
     plain = typed.replace("_", "").replace(",", "")
     match = _INTEGER.fullmatch(plain) if len(plain) <= _MAX_DIGITS else None
     if match is None:
@@ -289,12 +292,12 @@ def _read_bytes(draft: dict[str, str], path: str, found: Findings) -> str | None
     except InputError as error:
         found.errors[path] = str(error)
         return None
-    found.notes[path] = f"{len(data):,} byte{'' if len(data) == 1 else 's'}"
+    found.notes[path] = plural(len(data), "byte")
     return format_hex(data)
 
 
 def read_json(layout: move.Layout, draft: str, path: str, found: Findings) -> Any:
-    """Return the value of a JSON text, if it fits the layout."""
+    """Return the value of a JSON text and report an error if it does not fit the layout."""
     if not draft.strip():
         found.missing[path] = f"expected {short_type(layout)} as JSON"
         return None

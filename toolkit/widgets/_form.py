@@ -1,4 +1,4 @@
-"""The base of all builders: a draft that the browser edits and Python reads, findings, pages and programs."""
+"""The base class of all builders: a draft that the browser edits and Python reads, findings, pages and programs."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ _LIVE = "<!-- the form -->"
 
 
 class Pictured(anywidget.AnyWidget):
-    """A widget that notebooks also store as a picture; the picture changes with the last result.
+    """A widget that notebooks also store as a picture, which is updated with each result.
 
-    JupyterLab draws a widget or reports that its model is not found; it does not fall back to another form of the same
-    output. The picture is therefore a separate output, which the style sheet hides while the widget is present.
+    JupyterLab either draws a widget or reports that its model was not found; it does not fall back to another MIME type
+    of the same output. The picture is therefore a separate output, which the style sheet hides while the widget is
+    present.
     """
 
-    _key = Unicode().tag(sync=True)  # of the picture: the browser hides it
+    _key = Unicode().tag(sync=True)  # identifies the picture, which the browser hides
     _displayed = False
 
     def _picture(self) -> str:
@@ -59,7 +60,7 @@ class Pictured(anywidget.AnyWidget):
         from IPython.display import display
 
         self._key, self._displayed = self.model_id or "", True
-        # What results and programs need takes 0.6 s to import: no key press or button is to wait for it.
+        # Import what results and programs need ahead of time, so that no key press waits 0.6 s for it.
         ahead = threading.Timer(2, import_module, ("toolkit.widgets._gas_explorer",))
         ahead.daemon = True
         ahead.start()
@@ -84,14 +85,15 @@ def picture(
     Parameters
     ----------
     title : str
+        Title of the form.
     facts : iterable of (str, object)
-        Labels and what was entered.
+        Labels and entries.
     program : str
-        The request as Python.
+        The request as Python code.
     parts : iterable of str
-        Pages of results, or pictures of forms; their note appears once.
+        Result pages, or pictures of forms, whose note is moved to the end.
     caption : str, default "Entries"
-        Caption of the facts, which is visible on sites that remove style sheets.
+        Caption of the table of facts; visible on sites that remove style sheets.
     """
     shown, note = "".join(parts), paragraph(_NOTE)
     text = code(program, "The request as Python") if program else ""
@@ -99,20 +101,20 @@ def picture(
     return f'<div class="ltk ltk-picture">{body}</div>'
 
 
-_MAX_RECENT = 5  # results that are compared: as many columns can be read
-_MAX_TOGETHER = 8  # requests of one form in flight: public nodes slow a client down that sends more
-_JOIN_S = 2.0  # how long `Form.close` waits for a thread that was given up; it ends at once unless it is connecting
+_MAX_RECENT = 5  # results that are compared: more columns are hard to read
+_MAX_TOGETHER = 8  # requests that a form sends in parallel: public nodes throttle a client that sends more
+_JOIN_S = 2.0  # how long `Form.close` waits for an abandoned thread, which ends at once unless it is connecting
 
 
 def source_of(*names: str) -> str:
-    """Return files of this folder without indentation and whole-line comments: each form sends them to the browser."""
+    """Return files of this folder without indentation and whole-line comments, since each form sends them."""
     folder = Path(__file__).parent
     lines = [line.strip() for name in names for line in (folder / name).read_text("utf-8").splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
 
 
 def packed(*names: str) -> str:
-    """Return a module that unpacks and exports the module in these files; compressed to a third of their size."""
+    """Return a JavaScript module that unpacks and exports the module in these files, at a third of the size."""
     return _UNPACK.replace("DATA", base64.b64encode(gzip.compress(source_of(*names).encode(), mtime=0)).decode())
 
 
@@ -127,11 +129,11 @@ export default made.default;
 
 
 class GivenUpError(Exception):
-    """The job that this thread runs was abandoned: it must not change anything from then on."""
+    """The job that this thread runs has been abandoned and must not change anything any more."""
 
 
 class _Worker(threading.Thread):
-    """A thread that runs the jobs of a `Background` until none is waiting."""
+    """A thread that runs a `Background`'s jobs until no job is waiting."""
 
     def __init__(self, background: Background, job: Callable[[], None]) -> None:
         super().__init__(name="toolkit-form", daemon=True)
@@ -152,16 +154,16 @@ def is_given_up() -> bool:
 
 
 class Background:
-    """Runs jobs in a thread, one after another, over separate connections, which are closed to abandon a job.
+    """Runs jobs in a thread, one after another, over its own connections, which are closed to abandon a job.
 
-    A node with the caller's own transport cannot be copied. A job that waits for such a node, or for a connection, ends
-    at the node's time limit, with `GivenUpError`.
+    A node with a custom transport cannot be copied. An abandoned job that waits for such a node, or is still
+    connecting, ends with `GivenUpError` at the node's timeout.
 
     Parameters
     ----------
     node : Node
     failed : callable (Exception)
-        Receives what a job raises.
+        Called with the exception if a job fails.
     """
 
     def __init__(self, node: Node, failed: Callable[[Exception], None]) -> None:
@@ -176,9 +178,9 @@ class Background:
 
     @property
     def node(self) -> Node:
-        """The node that jobs use; created on first use, since that opens files.
+        """The node that jobs use. It is created on first use, since creating it opens files.
 
-        An abandoned job gets none, and an interrupted job gets the closed node: a new one would let it continue.
+        Raises `GivenUpError` in an abandoned job. An interrupted job gets the closed node, so that it cannot continue.
         """
         if is_given_up():
             raise GivenUpError
@@ -186,28 +188,30 @@ class Background:
             if self._copy is None:
                 try:
                     self._copy = self._shared.with_share(1)
-                except InputError:  # a transport of the caller's
+                except InputError:  # a custom transport
                     self._copy = self._shared
             return self._copy
 
     def start(self, name: str, job: Callable[[], object], *, again: bool = False) -> None:
-        """Run a job once the jobs before it have ended; it replaces one of the same name that is waiting.
+        """Run a job once all earlier jobs have ended; it replaces a waiting job of the same name.
 
         Parameters
         ----------
         name : str
+            Name of the job.
         job : callable
+            Called without arguments.
         again : bool, default False
-            Whether to queue the job even if one with this name is running.
+            Whether to queue the job even if a job with this name is running.
         """
-        context = contextvars.copy_context()  # the kernel sends updates to the cell of the message that is handled
+        context = contextvars.copy_context()  # it names the cell to which the kernel sends updates
 
         def run() -> None:
             try:
                 context.run(job)
             except GivenUpError:
                 pass
-            except Exception as error:  # noqa: BLE001  # a form must not stay busy, whatever happened
+            except Exception as error:  # noqa: BLE001  # a form must not remain busy, whatever happened
                 self._failed(error)
 
         with self._lock:
@@ -220,7 +224,7 @@ class Background:
             self._worker.start()
 
     def next_job(self, worker: _Worker) -> Callable[[], None] | None:
-        """Return the job that a thread runs next; None ends the thread."""
+        """Return the next job for a thread, or None to end the thread."""
         with self._lock:
             self._ending = [one for one in self._ending if one.is_alive()]
             if worker is not self._worker:
@@ -250,7 +254,7 @@ class Background:
         return True
 
     def interrupt(self) -> None:
-        """Drop waiting jobs and end the requests of the running job, which may still report its results so far."""
+        """Drop waiting jobs and end the running job's requests; the job may still report the results it has."""
         with self._lock:
             self._waiting.clear()
             copy, self._interrupted = self._copy, self._worker is not None
@@ -282,15 +286,15 @@ class Background:
 
 
 class Form(Pictured):
-    """A form whose controls are in ``form.js``. A builder defines its fields and what its buttons do.
+    """A form whose controls are in ``form.js``. A builder defines the fields and the actions of its buttons.
 
-    A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`, `_check`,
-    `_result_pages` and `_programs_of`. A button of `_form.actions` runs the method of its name in the background; any
-    other button has a method ``_do_<name>(message)``.
+    A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`, `_needs_look`,
+    `_checked_words`, `_origin_of`, `_result_pages` and `_programs_of`. A button in `_form.actions` runs the method of
+    the same name in the background; any other button calls a method ``_do_<name>(message)``.
 
-    Two threads may use a form: the kernel's, and the one of `_background`, which runs the requests of a button.
-    Whatever reads and then changes the form's state does so in ``with self._state()``, without asking the node there.
-    A job asks `_asked`, whose requests `cancel` gives up; after that it cannot change the form.
+    Several threads may use a form: the kernel's thread, and those of `_backgrounds`, which run jobs. Code that reads
+    and then changes the form's state does so in ``with self._state()``, where it must not send requests. A job reads
+    through `_asked`; `cancel` ends its requests, and from then on the job cannot change the form.
 
     Parameters
     ----------
@@ -305,7 +309,7 @@ class Form(Pictured):
     _form: ClassVar[About]
     _blank: ClassVar[Any]  # the draft of an empty form, a frozen struct with ``seq``, which counts edits
     _mirrored: ClassVar[tuple[str, ...]] = ()  # traits that are keys of the draft too: setting one is an edit
-    _result_name: ClassVar[str] = "result"  # the trait that has the last result
+    _result_name: ClassVar[str] = "result"  # the trait that holds the last result
     _in_python: ClassVar[dict[str, str]] = {}  # what follows the result in Python to get a page's content, by title
     _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
     _holder: Any = None  # the workbench that shows the form
@@ -366,7 +370,7 @@ class Form(Pictured):
 
     @property
     def node(self) -> Node:
-        """The form's node. Setting a different node keeps the entries and removes the result."""
+        """The form's node. Setting another node preserves the entries and removes the result."""
         return self._node
 
     @node.setter
@@ -403,31 +407,32 @@ class Form(Pictured):
         self.layout.close()
         super().close()
 
-    # what a builder says ---------------------------------------------------------------------------------
+    # what a builder defines ------------------------------------------------------------------------------
 
     def _read_draft(self, draft: Any, found: Findings, *, typed: bool) -> tuple[Any, Any]:
-        """Return the draft with what follows from it, and its request; None if something does not fit or is missing.
+        """Return the completed draft and its request, which is None if an entry is invalid or missing.
 
         Parameters
         ----------
         draft : struct
+            The entries.
         found : Findings
-            Receives what does not fit, what is missing, and notes.
+            Receives errors, missing entries and notes.
         typed : bool
             Whether the draft comes from the browser.
         """
         raise NotImplementedError
 
     def _write_draft(self, request: Any) -> Any:
-        """Return the draft of a request; the empty draft for None."""
+        """Return the draft for a request, or the empty draft for None."""
         raise NotImplementedError
 
     def _fields(self, draft: Any) -> Group:
-        """Return what the browser draws, for a draft that was read."""
+        """Return the controls that the browser draws for a draft."""
         raise NotImplementedError
 
     def _read_strictly(self) -> bool:
-        """Read the entries, all of which are required now; return whether they fit, and say so if they do not."""
+        """Read the entries, treating empty ones as errors; return whether all are valid, and show a message if not."""
         with self._state():
             self._strict, self._blamed = True, {}
             self._take(self._draft)
@@ -436,7 +441,10 @@ class Form(Pictured):
             return not self.errors
 
     def _check(self, *, again: bool = False) -> bool:
-        """Check the entries by the code at the head, if it is not known or `again`; what is wrong is in `errors`."""
+        """Check the entries, set `errors`, and return whether all are valid.
+
+        The code at the head is read if it is not known, or if `again` is true.
+        """
         good = self._read_strictly()
         if self._needs_look(good=good, again=again):
             self._look()
@@ -447,15 +455,15 @@ class Form(Pictured):
         return good
 
     def _needs_look(self, *, good: bool, again: bool) -> bool:
-        """Return whether a check asks the node about entries, which are `good` or not."""
+        """Return whether a check must send requests; `good` states whether the entries are valid so far."""
         raise NotImplementedError
 
     def _checked_words(self) -> str:
-        """Return what to say after a check."""
+        """Return the message to show after a successful check."""
         raise NotImplementedError
 
     def _programs_of(self, request: Any) -> dict[str, str]:
-        """Return programs that send the request, by name; ``Python`` is one."""
+        """Return programs that send the request, by name, including ``Python``."""
         raise NotImplementedError
 
     def _result_pages(self, result: Any, /, **about: Any) -> dict[str, str]:
@@ -463,35 +471,35 @@ class Form(Pictured):
         raise NotImplementedError
 
     def _compared(self, _result: Any) -> dict[str, Any]:
-        """Return the key by which a result is compared with earlier results; empty if it is not compared."""
+        """Return the facts in which a result is compared with earlier results; empty if it is not compared."""
         return {}
 
     def _origin_of(self, result: Any) -> str:
-        """Return where a result is from: node, ledger version and its time."""
+        """Return the origin of a result: node, ledger version and time."""
         raise NotImplementedError
 
     def _facts(self) -> list[tuple[str, Any]]:
-        """Return labels and values for the picture in saved notebooks."""
+        """Return the labels and values that the picture in saved notebooks shows."""
         return []
 
     def _subject(self) -> str | None:
-        """Return what the request calls, in a few words."""
+        """Return a short description of what the request calls."""
         return None if self.request is None else str(self.request)
 
     def _wanted(self) -> Any:
-        """Return what a run asks for; a result for other entries is out of date."""
+        """Return what the entries ask for; a result for anything else is out of date."""
         return self.request
 
     def _entered(self, draft: Any, name: str, value: Any) -> Any:
-        """Return the draft after a trait of `_mirrored` was set."""
+        """Return the draft after a trait in `_mirrored` has been set."""
         return replace(draft, **{name: value})
 
     def _trait_of(self, name: str, draft: Any) -> Any:
-        """Return the value that a draft gives to a trait of `_mirrored`."""
+        """Return the value of a trait in `_mirrored` for a draft."""
         return getattr(draft, name)
 
     def _start_over(self) -> None:
-        """Forget what was said about the last draft, for a new request."""
+        """Clear the messages about the last draft before a new request is shown."""
         self._strict = False
         self._blamed = {}
         self._say("hint", "")
@@ -499,13 +507,13 @@ class Form(Pictured):
     # the draft -------------------------------------------------------------------------------------------
 
     def _typed(self, content: object) -> Any:
-        """Return the draft that a browser sent; show an error and return the form's draft if it does not fit."""
+        """Return the draft that the browser sent; if it is invalid, show an error and return the current draft."""
         try:
             return msgspec.convert(content, type(self._blank))
         except msgspec.ValidationError as error:
-            self._found = Findings(errors={"form": f"the entries cannot be read: {error}"})
+            self._found = Findings(errors={"form": f"the entries could not be read: {error}"})
             self._show_findings()
-            self._say("error", f"Undo the last edit: {self._found.errors['form']}.")
+            self._say("error", f"The entries could not be read: {error}. Undo the last edit.")
             return self._draft
 
     @observe("_draft")
@@ -516,7 +524,7 @@ class Form(Pictured):
             if self._draft.seq > self._taken.seq:
                 self._edited()
                 self._take(self._draft, typed=True)
-            else:  # an edit that a message has brought before, or that something set in Python has overtaken
+            else:  # an edit that came with an earlier message, or that a change from Python has superseded
                 with self._without_feedback():
                     self._draft = self._taken
 
@@ -528,7 +536,7 @@ class Form(Pictured):
             self._edit(self._entered(self._draft, change["name"], change["new"]))
 
     def _edit(self, draft: Any) -> None:
-        """Take a draft that was changed here."""
+        """Show a draft that was changed in Python."""
         self._take(replace(draft, seq=self._draft.seq + 1))
 
     @observe("request")
@@ -539,7 +547,7 @@ class Form(Pictured):
 
     @validate("request")
     def _fill_again(self, proposal: Any) -> Any:
-        """Fill the form with the request that it has already: traitlets does not notify of an equal value."""
+        """Fill the form again if the request is unchanged, since traitlets does not notify of an equal value."""
         with self._state():
             if not self._setting and proposal["value"] == self.request:
                 self._fill(proposal["value"])
@@ -550,13 +558,13 @@ class Form(Pictured):
         self._edit(self._write_draft(request))
 
     def _edited(self) -> None:
-        """Forget what the node said about the entries before an edit."""
+        """Clear the node's messages about the entries before an edit."""
         self._blamed = {}
         if not self.busy:
             self._say("hint", "")
 
     def _take(self, draft: Any, *, typed: bool = False) -> None:
-        """Read a draft, set the request and show what was found; `typed` if the draft comes from the browser."""
+        """Read a draft, set the request and show the findings; `typed` states if the draft is from the browser."""
         found = Findings(names=self._names)
         with self._state(), self._without_feedback(), self.hold_sync():
             try:
@@ -568,8 +576,9 @@ class Form(Pictured):
                 raise
             except Exception as error:  # noqa: BLE001  # the form must read the next edit, whatever was typed
                 request, spec = None, self._spec
-                found.errors["form"] = f"the entries cannot be read ({type(error).__name__}: {error!s:.200})"
-                self._say("error", f"Undo the last edit: {found.errors['form']}.")
+                problem = f"entries could not be read ({type(error).__name__}: {error!s:.200})"
+                found.errors["form"] = f"the {problem}"
+                self._say("error", f"The {problem}. Undo the last edit.")
             self._found, self._taken = found, draft
             self._spec, self._draft = spec, draft
             if request is not None:
@@ -582,12 +591,12 @@ class Form(Pictured):
             self._holder._write_link()  # noqa: SLF001 - the widget that this form is a part of
 
     def _restore(self, typed: dict[str, Any]) -> None:
-        """Fill the form with the entries in a link.
+        """Fill the form with the entries from a link.
 
         Raises
         ------
         InputError
-            If it does not fit the form.
+            If the entries do not fit the form.
         """
         try:
             draft = msgspec.convert(msgspec.to_builtins(self._blank) | typed, type(self._blank))
@@ -599,12 +608,12 @@ class Form(Pictured):
 
     @property
     def _outdated(self) -> bool:
-        """Whether the form is not a valid request, so that its programs cannot be copied."""
+        """Whether the programs are out of date because the entries are not a valid request."""
         return not self._found.good or bool(self._look_errors)
 
     @contextmanager
     def _without_feedback(self) -> Iterator[None]:
-        """Set traits without triggering the update of the others."""
+        """Set traits without triggering updates of the other traits."""
         before, self._setting = self._setting, True
         try:
             yield
@@ -613,12 +622,12 @@ class Form(Pictured):
 
     @contextmanager
     def _state(self) -> Iterator[None]:
-        """Read and change the form's state without another thread between.
+        """Hold the lock on the form's state while the block reads and changes it.
 
         Raises
         ------
         GivenUpError
-            In the thread of a job that was given up.
+            In the thread of an abandoned job.
         """
         with self._lock:
             if is_given_up():
@@ -628,13 +637,13 @@ class Form(Pictured):
     # what runs in the background -------------------------------------------------------------------------
 
     def _made_backgrounds(self) -> list[Background]:
-        """Make what runs jobs on the node: one for what buttons ask, one for searches, which may overtake them."""
+        """Create a `Background` for buttons, and another for searches, which need not wait for them."""
         self._background, self._searches = Background(self._node, self._report), Background(self._node, self._report)
         return [self._background, self._searches]
 
     @property
     def _asked(self) -> Node:
-        """The node as this thread asks it: a job asks over connections that `cancel` closes."""
+        """The node for this thread; for a job, a copy whose connections `cancel` closes."""
         thread = threading.current_thread()
         return thread.background.node if isinstance(thread, _Worker) else self.node
 
@@ -650,7 +659,7 @@ class Form(Pictured):
                 background.wait()
 
     def cancel(self) -> None:
-        """Cancel the form's background requests; earlier results stay.
+        """Cancel the form's background requests; earlier results are kept.
 
         A request in progress ends at once, or within the node's ``timeout_s`` if it is still connecting. Its result is
         discarded. Methods called from Python, such as ``simulate()``, do not run in the background.
@@ -666,7 +675,7 @@ class Form(Pictured):
         self.set_trait("busy", value=bool(self._at_work))
 
     def _end_work(self) -> None:
-        """Give up what is in progress, and close its connections."""
+        """Abandon all jobs in progress and close their connections."""
         self.cancel()
         for background in self._backgrounds:
             background.close()
@@ -675,7 +684,7 @@ class Form(Pictured):
             self._progress = Progress()
 
     def _report(self, error: Exception) -> None:
-        """Show an error that no method expects."""
+        """Show an unexpected error."""
         with suppress(GivenUpError), self._state():
             self._say("error", f"{type(error).__name__}: {error}")
 
@@ -717,7 +726,7 @@ class Form(Pictured):
         return good
 
     def _look(self) -> None:
-        """Read what the node knows about the entries."""
+        """Read from the node what the check of the entries needs."""
 
     def _do_look(self, _message: Message) -> None:
         def look() -> None:
@@ -731,7 +740,7 @@ class Form(Pictured):
 
     @contextmanager
     def _busy_while(self, words: str) -> Iterator[None]:
-        """Set `busy` and show a message while the block runs, which may ask the node."""
+        """Set `busy` and show a message while the block runs, which may send requests."""
         thread = threading.current_thread()
         with self._state():
             self._at_work.append(thread)
@@ -748,9 +757,9 @@ class Form(Pictured):
                 self.set_trait("busy", value=bool(self._at_work))
 
     def _together(self, jobs: Sequence[Callable[[], object]]) -> None:
-        """Run what asks the node at the same time, and show how many have ended.
+        """Run jobs that send requests in parallel, and show how many have ended.
 
-        Reads without a response are omitted; whatever needs them reports this.
+        Errors of the toolkit are suppressed; code that needs a missing result reports it.
         """
 
         def run(job: Callable[[], object]) -> None:
@@ -768,11 +777,11 @@ class Form(Pictured):
     # display --------------------------------------------------------------------------------------------
 
     def _say(self, kind: str, words: str) -> None:
-        """Show a sentence beside the buttons; `kind` is hint, good, bad or error."""
+        """Show a message beside the buttons; `kind` is hint, good, bad or error."""
         self._status = Status(kind, cleaned(words))
 
     def _blame(self, path: str, words: str) -> None:
-        """Show an error at a field until the next edit; the path ``node`` is shown beside the buttons."""
+        """Show an error at a field until the next edit; an error at the path ``node`` appears beside the buttons."""
         with self._state():
             self._blamed[path] = words
             self._show_findings()
@@ -793,7 +802,7 @@ class Form(Pictured):
         self._show_stale()
 
     def _show_result(self, result: Any, asked: Any = None) -> None:
-        """Set and show the result of what was asked for; None removes the current one."""
+        """Set and show the result of `asked`; None removes the current result."""
         with self._state():
             self._answered_for, self._unfinished = asked, False
             if facts := {} if result is None else self._compared(result):
@@ -805,13 +814,13 @@ class Form(Pictured):
             self._show_stale()
 
     def _await_result(self) -> None:
-        """Mark the current result as out of date: a new one has been requested."""
+        """Mark the current result as out of date, because a new one has been requested."""
         with self._state():
             self._unfinished = True
             self._show_stale()
 
     def _show_pages(self, **about: Any) -> None:
-        """Show the last result; `about` goes to `_result_pages`."""
+        """Show the last result; `about` is passed to `_result_pages`."""
         result = getattr(self, self._result_name)
         try:
             made = {} if result is None else self._result_pages(result, **about)
@@ -831,7 +840,7 @@ class Form(Pictured):
         self._paint()
 
     def _do_again(self, message: Message) -> None:
-        """Fill the form with what it asked for before."""
+        """Fill the form with the entries of an earlier call."""
         if 0 <= message.place < len(self._recent):
             self._edited()
             self._edit(self._recent[message.place][0])

@@ -1,4 +1,4 @@
-"""Functions by name: found as they are typed, read with their ABI; their fields, and the form that contains them."""
+"""Function search by name, functions with their ABI, fields for their arguments, and the form that uses these."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Values = TypeVar("Values", bound="ValuesDraft")
 _EXAMPLE = 'expected a JSON array, such as ["0xb0b", 100]'
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _WORDS = re.compile(r"[\s:]+")
-MAX_HITS = 50  # more do not help: the reader types another letter
+MAX_HITS = 50  # more do not help: the user types another letter instead
 
 
 class Hit(NamedTuple):
@@ -67,9 +67,9 @@ class ResolvedFunction:
         Canonical: ``address::module::function``.
     abi : FunctionAbi
     abis : AbisAt
-        The modules in which its types are looked up.
+        ABIs of the modules that define its types.
     names : tuple of str
-        Names of all parameters, signers included, as published; empty without a published source.
+        Names of all parameters, including signers, from the published source; empty if there is none.
     """
 
     name: str
@@ -79,39 +79,39 @@ class ResolvedFunction:
 
     @property
     def labels(self) -> list[str]:
-        """The names of the arguments, or their numbers."""
+        """The labels of the arguments: their names, or numbers if the names are not known."""
         if len(self.names) != len(self.abi.params):
             return [f"Argument {place + 1}" for place in range(len(self.abi.parameters))]
         pairs = zip(self.names, self.abi.params, strict=True)
         return [name for name, kind in pairs if not is_signer(parse_type_tag(kind, abi=True))]
 
     def modules_of(self, type_arguments: Sequence[str]) -> list[Callable[[], object]]:
-        """Return what looks up the modules of the types of the parameters, one each; empty type arguments have none."""
+        """Return one job for each module that the types need, which looks it up; empty type arguments are skipped."""
         tags = [*self.abi.parameters, *map(parse_type_tag, filter(None, type_arguments))]
         wanted = {(struct.address, struct.module) for tag in tags for struct in structs_of(tag)}
         return [partial(self.abis.known, *module) for module in sorted(wanted)]
 
     def with_types(self, type_arguments: Sequence[str]) -> ResolvedCall:
-        """Substitute type arguments (empty ones stay open), and resolve the layouts of the parameters.
+        """Substitute type arguments, leaving empty ones open, and resolve the layouts of the parameters.
 
         Raises
         ------
         NodeError, NodeUnreachable
-            If a module of a type cannot be looked up.
+            If a type's module cannot be looked up.
         """
         types = [parse_type_tag(text) if text else TypeParameter(place) for place, text in enumerate(type_arguments)]
         kinds = tuple(substitute(tag, types) for tag in self.abi.parameters)
         return ResolvedCall(self, tuple(type_arguments), kinds, tuple(self.abis.layout(kind) for kind in kinds))
 
     def wrong_types(self, type_arguments: Sequence[str]) -> dict[int, str]:
-        """Return which type arguments name a struct that does not exist, by position.
+        """Return error messages, by position, for type arguments that name a struct that does not exist.
 
-        Modules that the node does not offer are not checked.
+        Types in modules without an ABI on the node are not checked.
 
         Raises
         ------
         NodeError, NodeUnreachable
-            If a module of a type cannot be looked up.
+            If a type's module cannot be looked up.
         """
         wrong: dict[int, str] = {}
         for place, typed in enumerate(type_arguments):
@@ -124,13 +124,13 @@ class ResolvedFunction:
 
 @dataclasses.dataclass(frozen=True)
 class ResolvedCall:
-    """A function with its type arguments. Checking arguments needs no request.
+    """A function with its type arguments. Checking its arguments makes no request.
 
     Attributes
     ----------
     function : ResolvedFunction
     type_arguments : tuple of str
-        Canonical; an empty one has not been entered.
+        Canonical types; an empty string if a type has not been entered.
     kinds : tuple of TypeTag
         Types of the arguments, without signers.
     layouts : tuple of Layout
@@ -143,7 +143,7 @@ class ResolvedCall:
     layouts: tuple[Layout, ...]
 
     def encode(self, arguments: Sequence[Any]) -> list[Any]:
-        """Return the arguments in the JSON form that the node reads.
+        """Return the arguments in the JSON form that the node accepts.
 
         Raises
         ------
@@ -155,14 +155,14 @@ class ResolvedCall:
 
 
 def given_types(drafts: Sequence[str], function: ResolvedFunction) -> tuple[str, ...] | None:
-    """Return a canonical type or an empty text for each type parameter; None if more are typed."""
+    """Return a canonical type, or an empty string, for each type parameter; None if too many are entered."""
     count = len(function.abi.generic_type_params)
     found = [read_types([typed], Findings()) or ("",) for typed in drafts]
     return None if len(found) > count else (*(kind for [kind] in found), *[""] * (count - len(found)))
 
 
 def published_source(node: Node, address: str) -> dict[str, str]:
-    """Return the sources of an account's modules by name, if its packages were published with sources."""
+    """Return the source code of an account's modules by name, where it was published."""
     registry: Any = {}
     with suppress(ToolkitError):
         registry = node.resource(address, "0x1::code::PackageRegistry")
@@ -176,7 +176,7 @@ def published_source(node: Node, address: str) -> dict[str, str]:
 
 
 def parameter_names(source: str, function: str) -> tuple[str, ...]:
-    """Return the names of a function's parameters in Move source, signers included; empty if it is not found.
+    """Return a function's parameter names, including signers, from Move source; empty if it is not found.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def find_function(node: Node, name: str, kind: FunctionKind) -> ResolvedFunction
     Returns
     -------
     ResolvedFunction or None
-        None if the node does not offer ABIs, or has none for the module; it may still run the function.
+        None if the node has no ABI for the module; it may still be able to run the function.
 
     Raises
     ------
@@ -222,17 +222,17 @@ def find_function(node: Node, name: str, kind: FunctionKind) -> ResolvedFunction
 
 
 def is_of(kind: FunctionKind, function: FunctionAbi) -> bool:
-    """Return whether a form of that kind takes a function."""
+    """Return whether a form for functions of `kind` accepts a function."""
     return function.is_view if kind == "view" else function.is_entry
 
 
 def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
-    """Return the name of the function with which a form opens.
+    """Return the name of the function that a form shows initially.
 
     Parameters
     ----------
     function : str or ContractFunction
-        For a string, the ABI is not known yet, so it is not checked whether it names a function of that kind.
+        A string is not checked, since its ABI is not known yet.
     kind : {"entry", "view"}
         Kind of functions that the form accepts.
     form : str
@@ -241,7 +241,7 @@ def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
     Raises
     ------
     InputError
-        If it is not a function, or not of that kind.
+        If `function` is not a function, or not of this kind.
     """
     if isinstance(function, str):
         return function
@@ -255,22 +255,22 @@ def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
     other = "neither a view nor an entry function"
     if function.abi.is_view or function.abi.is_entry:
         what, opens = ("a view", "ViewBuilder") if function.abi.is_view else ("an entry", "SimulationBuilder")
-        other = f"{what} function: open it with {opens}"
-    raise InputError(f"{form} takes {kind} functions; {function.id} is {other}")
+        other = f"{what} function, use {opens} instead"
+    raise InputError(f"{form} accepts {kind} functions only; {function.id} is {other}")
 
 
 # search --------------------------------------------------------------------------------------------------------------
 
 
 def signature(function: FunctionAbi) -> str:
-    """Return type parameters and parameter types without signers: ``<T0>(address, u64)``."""
+    """Return a function's type parameters and its parameter types without signers: ``<T0>(address, u64)``."""
     generics = ", ".join(f"T{place}" for place in range(len(function.generic_type_params)))
     types = ", ".join(str(tag) for tag in function.parameters).replace("0x1::string::", "").replace("0x1::option::", "")
     return f"{f'<{generics}>' if generics else ''}({types.replace('0x1::object::', '')})"
 
 
 def address_of(query: str) -> str | None:
-    """Return the canonical address that a query starts with: ``0x1`` in ``0x1::coi``; None if it has none."""
+    """Return the canonical address at the start of a query, such as ``0x1`` in ``0x1::coi``, or None."""
     head = _WORDS.split(query.strip())[0]
     try:
         return parse_address(head) if head.startswith("0x") else None
@@ -279,12 +279,12 @@ def address_of(query: str) -> str | None:
 
 
 def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind) -> tuple[list[Hit], int]:
-    """Return the functions that match a query, the best matches first, and how many there are.
+    """Return the functions that match a query, best matches first, and the total number of matches.
 
     Parameters
     ----------
     modules : iterable of ModuleAbi
-        Where to search.
+        Modules to search.
     query : str
         ``0x1::coi``, ``0x1::coin::tr``, or parts of names in any order. An address alone matches its modules, whose
         names end in ``::``.
@@ -331,7 +331,7 @@ _AMOUNTS: dict[str, tuple[int, str]] = {
 
 
 def amount_of(draft: FunctionDraft, call: ResolvedCall | None) -> tuple[int, str] | None:
-    """Return which argument is an amount, and its asset; None without an amount, or if the asset is not typed yet."""
+    """Return the position of the argument that is an amount, and its asset; None if either is not known."""
     name = "" if call is None else FunctionId.parse(call.function.name).wire
     if call is None or name not in _AMOUNTS:
         return None
@@ -350,9 +350,9 @@ def amount_of(draft: FunctionDraft, call: ResolvedCall | None) -> tuple[int, str
 
 
 class ValuesDraft(Struct, frozen=True):
-    """Entries for values: ``arguments`` are the drafts of their fields, ``raw`` is the JSON of all arguments.
+    """Entries for values: ``arguments`` holds the drafts of the fields, and ``raw`` all values as JSON.
 
-    ``lead`` names whichever of the two was edited last. ``seq`` counts edits.
+    ``lead`` names the one that was edited last. ``seq`` counts edits.
     """
 
     seq: int = 0
@@ -362,19 +362,19 @@ class ValuesDraft(Struct, frozen=True):
 
 
 class FunctionDraft(ValuesDraft, frozen=True):
-    """What is entered for a function and its arguments."""
+    """Entries for a function and its arguments."""
 
     function: str = ""
     type_arguments: tuple[str, ...] = ()
 
     @property
     def kind(self) -> FunctionKind:
-        """Which functions can be called."""
+        """The kind of functions that the form accepts."""
         return "entry"
 
     @property
     def calls_function(self) -> bool:
-        """Whether a function is called at all."""
+        """Whether the payload calls a function; scripts and stored payloads do not."""
         return True
 
 
@@ -387,22 +387,22 @@ def function_fields(
     when: tuple[str, tuple[Any, ...]] | None = None,
     unknown_when: tuple[str, tuple[Any, ...]] | None = None,
 ) -> list[tuple[str | int, Part]]:
-    """Return the fields of a function and its arguments by the key of their drafts.
+    """Return the fields of a function and its arguments, with the keys of their drafts.
 
     Parameters
     ----------
     function : ResolvedFunction or None
         The function that the draft names, if its ABI is known.
     call : ResolvedCall or None
-        The same with its type arguments, if these are valid: then each argument has a field.
+        The function with its type arguments, if these are valid. Each argument then has its own field.
     placeholder : str
-        An example of a function.
+        An example function, shown in the empty field.
     units : mapping of int to str, optional
-        Units of arguments that are amounts, by place.
+        Hints with the units of arguments that are amounts, by position.
     when : tuple, optional
-        A key of the draft and its values for which the fields are shown.
+        A key of the draft, and the values of that key for which the fields are shown.
     unknown_when : tuple, optional
-        The same for the type arguments and arguments of an unknown function; by default, `when`.
+        Like `when`, for the type arguments and arguments of an unknown function; by default, `when`.
     """
     unknown = unknown_when or when
     hint = "type an address and part of a name, or any word"
@@ -431,7 +431,7 @@ def raw_field(when: tuple[str, tuple[Any, ...]] | None = None, label: str = "Arg
 
 
 def write_call(call: ViewFunction | EntryFunction | Script) -> dict[str, Any]:
-    """Return the entries for a function or script that produce this call."""
+    """Return the function or script entries that produce this call."""
     types = tuple(wire_type(parse_type_tag(name)) for name in call.type_arguments)
     typed = {"type_arguments": types, "raw": arguments_text(call.arguments)}
     return typed | ({} if isinstance(call, Script) else {"function": FunctionId.parse(call.function).wire})
@@ -446,21 +446,21 @@ def read_call(
     call: ResolvedCall | None = None,
     named: str = "function",
 ) -> Called | None:
-    """Return the call of a draft.
+    """Return the call that a draft describes; None if an entry is invalid or missing.
 
     Parameters
     ----------
     draft : FunctionDraft
     model : type
-        What is created: `ViewFunction`, `EntryFunction` or `Script`.
+        Type of the call: `ViewFunction`, `EntryFunction` or `Script`.
     found : Findings
-        Receives what does not fit or is missing.
+        Receives errors and missing entries.
     last : object, optional
-        The call that the draft was written from: arguments whose JSON has not changed stay unchanged.
+        The call that the draft was written from. Its arguments are used if their JSON has not changed.
     call : ResolvedCall, optional
-        Checks the arguments.
+        The function with its type arguments, to check the arguments.
     named : str, default "function"
-        The field that names what is called.
+        The field that identifies what is called.
     """
     name = getattr(draft, named).strip()
     if not name:
@@ -493,7 +493,7 @@ def in_step(
     encode: Callable[[Sequence[Any]], Sequence[Any]],
     spell: Callable[[Sequence[Any]], str],
 ) -> Values:
-    """Synchronize the fields of values with the JSON of all values: whichever was edited last takes precedence.
+    """Synchronize the fields of values with the JSON of all values; the one that was edited last takes precedence.
 
     Parameters
     ----------
@@ -501,25 +501,28 @@ def in_step(
     layouts : sequence of Layout or None
         Layouts of the values; None if they are not known, in which case the JSON takes precedence.
     found : Findings
-        Receives what does not fit or is missing in the fields.
+        Receives errors and missing entries of the fields.
     before : sequence of Layout or None
-        Layouts for which the fields were drawn; None if those were for other values.
-    parse, encode, spell : callable
-        Functions that return the values of a JSON text, the form in which the node reads them (raises InputError if
-        they do not fit), and their text.
+        Layouts for which the fields were drawn; None if the fields were for other values.
+    parse : callable
+        Returns the values of a JSON text.
+    encode : callable
+        Returns values in the form that the node accepts; raises InputError if they do not fit.
+    spell : callable
+        Returns values as text.
 
     Returns
     -------
     ValuesDraft
-        JSON that does not fit leaves the fields unchanged and still takes precedence; values that are equal remain as
-        they were written.
+        The synchronized draft. Invalid JSON leaves the fields unchanged and still takes precedence; equal values keep
+        their spelling.
     """
     if layouts is None:
         return replace(draft, arguments=(), lead="raw")
     if before is None or not len(draft.arguments) == len(layouts) == len(before):
         blank = tuple(map(_fields.blank, layouts))
         draft = replace(draft, arguments=blank, lead="raw" if draft.raw.strip() or not layouts else "fields")
-    elif list(before) != list(layouts):  # a type argument was typed: what is of other types stays
+    elif list(before) != list(layouts):  # a type argument changed: entries of other types are kept
         drafts = zip(draft.arguments, before, layouts, strict=True)
         draft = replace(draft, arguments=tuple(one if old == new else _fields.blank(new) for one, old, new in drafts))
 
@@ -545,14 +548,14 @@ def in_step(
 
 
 def arguments_text(arguments: Sequence[Any]) -> str:
-    """Return arguments as JSON text; an empty text if there are none."""
+    """Return arguments as JSON text; an empty string if there are none."""
     return (
         json.dumps(list(arguments), ensure_ascii=False, default=lambda value: "0x" + value.hex()) if arguments else ""
     )
 
 
 def read_types(drafts: Sequence[str], found: Findings) -> tuple[str, ...] | None:
-    """Return canonical type arguments; None if one is missing or not a type."""
+    """Return the canonical type arguments; None if any is missing or invalid."""
     types: list[str] = []
     for place, typed in enumerate(drafts):
         path = f"type_arguments.{place}"
@@ -564,7 +567,7 @@ def read_types(drafts: Sequence[str], found: Findings) -> tuple[str, ...] | None
 
 
 def parse_arguments(typed: str, found: Findings) -> tuple[Any, ...] | None:
-    """Return the arguments of a JSON text; None, and a sentence at ``arguments``, if it is not a JSON array."""
+    """Return the arguments in a JSON text; if it is not a JSON array, report an error and return None."""
     if not typed.strip():
         return ()
     try:
@@ -589,16 +592,16 @@ _PLACES = [Hit("0x1::", "framework"), Hit("0x3::", "tokens"), Hit("0x4::", "toke
 
 
 class FunctionForm(Form):
-    """A form with a function.
+    """A form for a function call.
 
-    Its draft is a `FunctionDraft`. `_read_function` synchronizes the fields of the arguments with their JSON; `_fields`
-    of a subclass takes the fields from `function_fields` with `_function` and `_call`.
+    Its draft is a `FunctionDraft`. `_read_function` synchronizes the fields of the arguments with their JSON. `_fields`
+    in a subclass passes `_function` and `_call` to `function_fields`.
 
     Parameters
     ----------
     node : Node
-    function : str or function of a Contract, optional
-        The function chosen initially.
+    function : str or ContractFunction, optional
+        The initial function.
     request : object, optional
         Initial content of the form.
 
@@ -614,7 +617,7 @@ class FunctionForm(Form):
 
     def __init__(self, node: Node, function: str | ContractFunction | None = None, *, request: Any = None) -> None:
         if function is not None and request is not None:
-            raise InputError("expected either a function or a request, got both; a request names its function")
+            raise InputError("expected either a function or a request, got both; a request already names its function")
         name = None if function is None else checked_name(function, self._blank.kind, form=type(self).__name__)
         self._function: ResolvedFunction | None = None
         self._call: ResolvedCall | None = None
@@ -639,12 +642,13 @@ class FunctionForm(Form):
     # reading ---------------------------------------------------------------------------------------------
 
     def _read_function(self, draft: Any, found: Findings, *, typed: bool) -> Any:
-        """Return the draft with fields and JSON in step, and a field for each type parameter.
+        """Return the draft with its fields and JSON synchronized, and an entry for each type parameter.
 
         Parameters
         ----------
         draft : FunctionDraft
         found : Findings
+            Receives errors and missing entries.
         typed : bool
             Whether the draft comes from the browser.
         """
@@ -653,7 +657,7 @@ class FunctionForm(Form):
         if other or draft.type_arguments != before.type_arguments:
             self._look_errors = {}
         if typed and other and self._call is not None and draft.lead == "fields":
-            draft = replace(draft, raw="", type_arguments=())  # arguments of the function before
+            draft = replace(draft, raw="", type_arguments=())  # they belonged to the previous function
         self._function, call = self._known(draft)
         last, self._call = self._call, call
         same = last is not None and call is not None and last.function.name == call.function.name
@@ -676,7 +680,7 @@ class FunctionForm(Form):
         return draft
 
     def _leading(self, draft: FunctionDraft) -> ResolvedCall | None:
-        """Return the call that checks the JSON; None if the fields lead."""
+        """Return the call that checks the JSON; None if the fields were edited last."""
         return self._call if draft.lead == "raw" else None
 
     def _entered(self, draft: Any, name: str, value: Any) -> Any:
@@ -697,7 +701,7 @@ class FunctionForm(Form):
         return super()._trait_of(name, draft)
 
     def _encoded(self, arguments: Sequence[Any]) -> Sequence[Any] | None:
-        """Return arguments as the node reads them from JSON; None if the ABI is unknown or they do not fit."""
+        """Return arguments in the JSON form that the node accepts; None if the ABI is unknown or they do not fit."""
         with suppress(InputError, SchemaError):  # a request set by the user may not fit; the entry shows the error
             return None if self._call is None else self._call.encode(arguments)
         return None
@@ -705,7 +709,7 @@ class FunctionForm(Form):
     # what is asked of the node --------------------------------------------------------------------------
 
     def _known(self, draft: Any) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
-        """Return the function and call of a draft, if their ABIs have been read."""
+        """Return the function and call that a draft names, if their ABIs have been read."""
         if not draft.calls_function:
             return None, None
         try:
@@ -729,7 +733,7 @@ class FunctionForm(Form):
         return good and (again or not known)  # without the ABI, the node itself judges the entries
 
     def _look(self) -> None:
-        """Read the ABI of the function, the layouts of its parameters, and the asset of the one that is an amount."""
+        """Read the ABI of the function, the layouts of its parameters, and the asset if one of them is an amount."""
         if not self._draft.calls_function:
             return
         with self._state():
@@ -748,7 +752,7 @@ class FunctionForm(Form):
             if function is not None and types is not None:
                 self._together(function.modules_of(types))
                 call, wrong = function.with_types(types), function.wrong_types(types)
-                unbound = function.with_types([""] * len(types))  # its fields stay while a type is typed
+                unbound = function.with_types([""] * len(types))  # its fields remain visible while a type is typed
                 with self._state():
                     self._calls.setdefault((name, unbound.type_arguments), unbound)
                     if types == given_types(self._draft.type_arguments, function):
@@ -769,7 +773,7 @@ class FunctionForm(Form):
             self._take(self._draft)
 
     def _amounts(self, draft: FunctionDraft, found: Findings) -> dict[int, str]:
-        """Return the unit of the argument that is an amount, by its place, and note what is typed in whole coins."""
+        """Return the unit hint of the argument that is an amount, by position, and note its value in whole coins."""
         amount = amount_of(draft, self._call)
         about = None if amount is None else self._assets.get(amount[1])
         if amount is None or about is None or not about.symbol or about.decimals is None:
@@ -780,7 +784,7 @@ class FunctionForm(Form):
             with suppress(TypeError):  # text that is not a number
                 found.notes[f"arguments.{place}"] = f"= {Known(self._assets).words(units, asset)}"
         unit = "octas" if asset in APT_NAMES else "base units"
-        return {place: f"in {unit}: 1 {about.symbol} is {10**about.decimals:,}"}
+        return {place: f"in {unit} (1 {about.symbol} = {10**about.decimals:,})"}
 
     def _look_names(self) -> None:
         """Read the names of the function's parameters from its published source."""
@@ -801,14 +805,14 @@ class FunctionForm(Form):
         self._background.start("names", lambda: self._searches.start("names", self._look_names, again=True))
 
     def _remember(self) -> None:
-        """Put the function first among the recently used ones."""
+        """Move the function to the top of the recently used functions."""
         if self._function is not None:
             hit = Hit(FunctionId.parse(self._function.name).wire, signature(self._function.abi))
             others = [used for used in _RECENT.get(self.node, []) if used[0].name != hit.name]
             _RECENT[self.node] = [(hit, self._function.abi), *others][:_MAX_RECENT]
 
     def _search(self, query: str) -> None:
-        """Find functions that match the entry; for an empty entry, the most recently used functions."""
+        """Find functions that match a query; for an empty query, offer the most recently used functions."""
         owner, words = address_of(query) or _FRAMEWORK, query.strip().lower()
         kind = self._draft.kind
         used = [hit for hit, abi in _RECENT.get(self.node, []) if is_of(kind, abi)]
@@ -835,7 +839,7 @@ class FunctionForm(Form):
 
 
 def _split_types(text: str) -> list[str]:
-    """Split at line breaks and at commas outside angle brackets."""
+    """Split type arguments at line breaks and at commas outside angle brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "<") - (character == ">")

@@ -1,7 +1,7 @@
-"""A form that builds a gas study, runs it in the background and shows what moved gas: figure, steps and causes.
+"""A form that builds a gas study, runs it in the background and shows the figure, the steps and their causes.
 
-The form edits the chosen call; the draft holds every call as the JSON of its `Call`. A study that is set is returned
-unchanged, except for what was edited.
+The form edits one call at a time; the draft holds every call as the JSON of its `Call`. A study that is set from Python
+is preserved, except for what is edited.
 """
 
 from __future__ import annotations
@@ -57,18 +57,19 @@ SAMPLE = "0:-1/200"
 _DEFAULT_TITLE = str(Study.model_fields["title"].default)
 _SHOWN = {*_READS_LABELS, "label", "type_arguments", "arguments", "sender", "versions"}  # keys of a call with a field
 _KEPT = ("requests_per_second", "thresholds", "waivers")  # fields of a study without one
-_HIDDEN = "Thresholds, waivers, pace, fees and filters are not shown here, but stay part of the study."
-_UPDATE_S = 0.25  # between two updates of the progress: the eye does not follow more
-_MAX_UNASKED = 20_000  # requests of a run that starts when Run is pressed once: some minutes on a public network
+_HIDDEN = "Thresholds, waivers, the request rate, fees and filters are not shown here but remain part of the study."
+_UPDATE_S = 0.25  # between two updates of the progress: more would not be noticed
+_MAX_UNASKED = 20_000  # requests of a run that starts without confirmation: some minutes on a public network
 
 
 # what is typed -------------------------------------------------------------------------------------------------------
 
 
 class StudyDraft(FunctionDraft, frozen=True):
-    """What is entered for a study.
+    """Entries for a study.
 
-    ``calls`` has the JSON of each call, empty without one; ``chosen`` is the place of the call whose fields are shown.
+    ``calls`` holds the JSON of each call, or an empty string for an incomplete call. ``chosen`` is the position of the
+    call whose fields are shown.
     """
 
     label: str = ""
@@ -83,7 +84,7 @@ class StudyDraft(FunctionDraft, frozen=True):
 
     @property
     def kind(self) -> FunctionKind:
-        """Which functions can be called."""
+        """The kind of functions that the form accepts."""
         return "view" if self.source == "view" else "entry"
 
     def choosing(self, place: int) -> StudyDraft:
@@ -114,7 +115,7 @@ def _typed(call: Call | None) -> dict[str, Any]:
 
 
 def _read_call(draft: StudyDraft, found: Findings, known: ResolvedCall | None = None) -> Call | None:
-    """Return the call of the fields; what does not fit or is missing goes to `found`."""
+    """Return the call in the fields, or None; errors and missing entries are added to `found`."""
     document = draft.calls[int(draft.chosen)]
     last, committed = _typed(_call(document)), draft.source == "committed"
     if committed:
@@ -166,21 +167,21 @@ def _study_as_python(study: Study, node: Node) -> str:
 
 
 class _StoppedError(Exception):
-    """The reader stopped the run."""
+    """The user stopped the run."""
 
 
 class GasExplorer(FunctionForm):
-    """Choose calls and ledger versions, follow their gas, and see where it steps and why.
+    """Choose calls and ledger versions, and see how their gas changes, in which steps and why.
 
-    Neither constructing the form nor setting its traits makes a request. In a browser, a run continues in the
-    background and can be stopped; everything read up to then can be used. If a run needs more than 20,000 requests, the
-    form shows the plan first, and you press Run again to confirm. From Python, `run` starts without confirmation, and
-    returns when the run is complete.
+    Neither constructing the form nor setting its traits makes a request. In a browser, a run works in the background
+    and can be stopped; the observations up to that point can be used. If a run needs more than 20,000 requests, the
+    form first shows their number, and you press Run again to confirm. From Python, `run` starts without confirmation
+    and returns when the run is complete.
 
     Parameters
     ----------
     node : Node
-        Node that the study reads; available as ``node``.
+        Node from which the study reads; available as ``node``.
     function : str or ContractFunction, optional
         View function of the first call, such as ``"0x1::coin::supply"`` or ``node.contract("0x1::coin").supply``.
     study : Study, optional
@@ -189,11 +190,11 @@ class GasExplorer(FunctionForm):
     Attributes
     ----------
     study : Study or None
-        The study made from the last valid entries. Set it to fill the form. Settings that the form does not show, such
-        as thresholds, stay part of the study; its node is replaced by the form's node.
+        The study built from the last valid entries. Set it to fill the form. Settings that the form does not show, such
+        as thresholds, are preserved; the study's node is replaced by the form's node.
     errors : dict of str to str
-        Error messages by field, such as ``function`` or ``arguments.1``; errors in other calls and in the study as a
-        whole are under ``chosen``. Read only.
+        Error messages by field, such as ``function`` or ``arguments.1``. Errors in other calls and in the study as a
+        whole have the key ``chosen``. Read only.
     error : str
         All error messages as one text; empty if there is none. Read only.
     python : str
@@ -254,7 +255,7 @@ class GasExplorer(FunctionForm):
 
     @property
     def study(self) -> Study | None:
-        """The study made from the last valid entries."""
+        """The study built from the last valid entries."""
         return self.request
 
     @study.setter
@@ -267,7 +268,7 @@ class GasExplorer(FunctionForm):
             return StudyDraft()
         if request.nodes != (self.node.name,):
             names = ", ".join(visible(name, 60) for name in request.nodes)
-            self._say("hint", f"The study names {names}; this form reads from {visible(self.node.name, 60)}.")
+            self._say("hint", f"The study is for {names}; this form reads from {visible(self.node.name, 60)}.")
         plan, span = _typed_versions(request.versions)
         title = "" if request.title == _DEFAULT_TITLE else request.title
         calls = tuple(map(_document, request.calls)) or ("",)
@@ -295,7 +296,7 @@ class GasExplorer(FunctionForm):
             return draft, None
 
     def _is_complete(self) -> bool:
-        """Return whether the fields that are shown make a call, and say so if they do not."""
+        """Return whether the fields make a complete call, and show a message if they do not."""
         complete = _read_call(self._taken, Findings()) is not None
         if not complete:
             self._say("error", "Complete or remove this call first.")
@@ -322,9 +323,9 @@ class GasExplorer(FunctionForm):
 
     def _fields(self, draft: StudyDraft) -> parts.Group:
         example = "0x1::coin::supply" if draft.source == "view" else "0x1::aptos_account::transfer"
-        sender = "an address; no key is needed. For committed transactions, leave empty to read all accounts"
-        part = f"leave empty to use the versions of the study; {SAMPLE} is a sample"
-        span = "0:-1 is all; also 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300"
+        sender = "an address; no key is needed. For committed transactions, leave empty to include all senders"
+        part = f"leave empty to use the study's versions; {SAMPLE} reads a sample"
+        span = "0:-1 for all versions; also 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300"
         inside = parts.group(
             ("source", parts.select("Reads", _READS_LABELS)),
             *function_fields(
@@ -335,7 +336,7 @@ class GasExplorer(FunctionForm):
                 parts.mono("Sender", sender, ("source", ("simulate", "committed")), placeholder="0xa11ce", names=True),
             ),
             ("range", parts.mono("In the versions", part, ("source", ("committed",)))),
-            ("label", parts.Text("Label", hint="leave empty to use the name of the function")),
+            ("label", parts.Text("Label", hint="leave empty to use the function's name")),
             label=f"Call {int(draft.chosen) + 1}",
         )
         calls = enumerate(map(_call, draft.calls))
@@ -366,7 +367,7 @@ class GasExplorer(FunctionForm):
         return None if self.study is None else self.study.digest
 
     def _open_call(self, call: Call) -> None:
-        """Choose a call; it is added to the study unless the study has an equal one. The other entries stay."""
+        """Select a call, adding it to the study if it is missing. The other entries are preserved."""
         with self._state():
             calls = [made for made in map(_call, self._draft.calls) if made is not None]
             known = [made.fingerprint for made in calls]
@@ -376,7 +377,7 @@ class GasExplorer(FunctionForm):
             self._edit(replace(self._draft, calls=tuple(map(_document, calls))).choosing(place))
 
     def _restore(self, typed: dict[str, Any]) -> None:
-        """Fill the form with what a link has, which may be damaged or written by hand."""
+        """Fill the form with the entries from a link, which may be damaged or written by hand."""
         try:
             calls = list(map(_call, typed.get("calls", self._blank.calls)))
         except (InputError, RecursionError, TypeError, ValueError) as error:
@@ -384,19 +385,19 @@ class GasExplorer(FunctionForm):
         chosen = typed.get("chosen", self._blank.chosen)
         if chosen not in map(str, range(len(calls))):
             raise InputError(
-                f"the link does not fit this form: it chooses call {chosen!r:.40}, but has {len(calls)} calls"
+                f"the link does not fit this form: it selects call {chosen!r:.40}, but has {plural(len(calls), 'call')}"
             )
         super()._restore(typed)
 
     def _made_backgrounds(self) -> list[Background]:
-        """Make what runs jobs: a run has one of its own, so that functions are looked up meanwhile."""
+        """Create a separate `Background` for runs, so that functions can be looked up during a run."""
         self._runs = Background(self._node, self._report)
         return [*super()._made_backgrounds(), self._runs]
 
     # actions -------------------------------------------------------------------------------------------
 
     def check(self) -> bool:
-        """Check every call against the code on the node, and show how many requests a run would send.
+        """Check every call against the code at the node's head, and show how many requests a run would send.
 
         Returns
         -------
@@ -425,11 +426,11 @@ class GasExplorer(FunctionForm):
         Raises
         ------
         InputError
-            If a run is in progress.
+            If a run is already in progress.
         """
         with self._state():
             if self._stopping is not None:
-                raise InputError("a run is in progress; cancel() stops it")
+                raise InputError("a run is already in progress; wait for it to end, or stop it with cancel()")
             stopping = self._stopping = threading.Event()
         try:
             with self._busy_while("Running"):
@@ -442,7 +443,7 @@ class GasExplorer(FunctionForm):
                 self._stopping, self._progress = None, parts.Progress()
 
     def cancel(self) -> None:
-        """Stop a run and the form's other requests; everything read up to then is in `result`.
+        """Stop a run and the form's other requests; the observations up to that point are in `result`.
 
         Requests in progress end at once, or within the node's ``timeout_s`` if they are still connecting.
         """
@@ -471,32 +472,32 @@ class GasExplorer(FunctionForm):
         if run is not None:
             self._show_result(run, study.digest)
         if run is not None and run.complete:
-            count, errors = plural(len(run.observations), "reading"), run.observations["error_code"].dropna()
+            count, errors = plural(len(run.observations), "observation"), run.observations["error_code"].dropna()
             found = f"{plural(len(step_groups(run.steps)), 'step')} found in {count}"
             if errors.empty:
                 self._say("good", f"{found}.")
             elif len(errors) < len(run.observations):
                 self._say("good", f"{found}; {len(errors):,} failed.")
-            else:  # a reading with an error is not an answer
-                self._say("bad", f"No answer in {count}: {visible(errors.mode().iloc[0], 80)}.")
+            else:  # every read failed
+                self._say("bad", f"No result in {count}: {visible(errors.mode().iloc[0], 80)}.")
             self._remember()
         elif isinstance(failure, ToolkitError) and not stopping.is_set():
             self._blame_study(failure)
         else:
-            count = plural(0 if run is None else len(run.observations), "reading")
-            self._say("bad", f"Stopped after {count}{'.' if run is None else '; they can be used.'}")
+            count = plural(0 if run is None else len(run.observations), "observation")
+            self._say("bad", f"Stopped after {count}{'.' if run is None else ', which the result contains.'}")
         if isinstance(failure, KeyboardInterrupt):
             raise failure
 
     def _blame_study(self, error: ToolkitError) -> None:
-        """Show why a study cannot be run: at its calls, at its versions, or beside the buttons."""
+        """Show why a study cannot be run, at its calls, at its versions, or beside the buttons."""
         places: dict[Any, str] = {StudyError: "chosen", InputError: "span"}
         self._blame(places.get(type(error), "node"), short_addresses(str(error)))
         if type(error) in places:
             self._say("error", self._count_words())
 
     def _note(self, stopping: threading.Event, what: str, done: int, total: int) -> None:
-        """Show the progress, at most 4 times a second; ends the run if that was asked for."""
+        """Show the progress, at most 4 times a second; stop the run if the user has asked for that."""
         if stopping.is_set() or is_given_up():
             raise _StoppedError
         now = time.monotonic()
@@ -506,7 +507,7 @@ class GasExplorer(FunctionForm):
             self._progress = parts.Progress(f"{done:,}{about}", done, total)
 
     def _run_unless_long(self) -> None:
-        """Run the study; if that sends many requests, only when Run is pressed again."""
+        """Run the study; if it needs many requests, only after Run has been pressed a second time."""
         study = self.study if self.check() else None
         if study is None:
             return

@@ -1,4 +1,4 @@
-"""The elements of all pages of a form as HTML: text is escaped, nothing is fetched."""
+"""HTML elements of a form's pages. Text is escaped, and pages fetch nothing."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
 
 
-MAX_ROWS = 100  # of a frame that a page shows; more make the page slow, and the frame has them
+MAX_ROWS = 100  # rows of a frame that a page shows; more make the page slow
 _NOTHING = "\N{EN DASH}"
 _MAX_TEXT = 20_000  # characters of a value; the browser stays quick
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
 
 def safe(value: Any) -> Html:
-    """Return a value as HTML: escaped, with invisible and bidirectional characters shown as escapes."""
+    """Return a value as escaped HTML, with invisible and bidirectional characters shown as escape sequences."""
     if isinstance(value, Html):
         return value
     text = _NOTHING if value is None else str(value)
@@ -46,7 +46,7 @@ def number(value: int | None, unit: str = "") -> str | None:
 
 
 def code(text: str, label: str) -> Html:
-    """Return a block of code that takes the keyboard focus, so that it can be scrolled."""
+    """Return a code block that can receive the keyboard focus, so that it can be scrolled."""
     return Html(f'<pre class="ltk-code" tabindex="0" role="group" aria-label="{safe(label)}">{safe(text)}</pre>')
 
 
@@ -56,25 +56,25 @@ def paragraph(text: Any, kind: str = "note") -> Html:
 
 
 def folded(title: Any, inside: Any) -> Html:
-    """Return a section that is collapsed until it is clicked."""
+    """Return a section that is initially collapsed."""
     return Html(f'<details class="ltk-fold"><summary>{safe(title)}</summary>{safe(inside)}</details>')
 
 
 def short_id(text: str | None) -> Html:
-    """Return an address, handle or hash shortened in the middle; the tooltip shows it in full."""
+    """Return a shortened address, handle or hash, with a tooltip that shows it in full."""
     if text is None:
         return safe(None)
     return Html(f'<code class="ltk-id" title="{safe(text)}">{safe(short_addresses(text))}</code>')
 
 
 def pairs(rows: Iterable[tuple[Any, Any]], caption: str) -> Html:
-    """Return a table of two columns, names and values."""
+    """Return a table with two columns: names and values."""
     body = "".join(f'<tr><th scope="row">{safe(name)}</th><td>{safe(value)}</td></tr>' for name, value in rows)
     return Html(f'<table class="ltk-table ltk-pairs"><caption>{safe(caption)}</caption><tbody>{body}</tbody></table>')
 
 
 def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: str) -> Html:
-    """Return a table; `columns` maps headings to CSS classes: number, brief, wide or an empty string."""
+    """Return a table; `columns` maps headings to a CSS class (number, brief or wide) or an empty string."""
     marks = [f' class="ltk-{kind}"' if kind else "" for kind in columns.values()]
     head = "".join(f'<th scope="col"{mark}>{safe(name)}</th>' for name, mark in zip(columns, marks, strict=True))
     body = "".join(
@@ -89,22 +89,22 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: st
 
 
 def origin(node: Node, versions: str, time: datetime | None) -> str:
-    """Return where a result comes from: node, ledger versions and their time."""
+    """Return the origin of a result as text: node, ledger versions and time."""
     return f"{node.name}, {versions}" + ("" if time is None else f", {time:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def page(*parts: str) -> Html:
-    """Return a page of these parts, which are HTML."""
+    """Return a page that contains these parts, which are HTML."""
     return Html(f'<div class="ltk-page">{"".join(parts)}</div>')
 
 
 def has_model_gas(node: Node) -> bool:
-    """Return whether a node's gas comes from the embedded node's model."""
+    """Return whether a node's gas comes from the gas model of the embedded node."""
     return node.name == "embedded" or served_ledger(node.url) is not None
 
 
 def model_note() -> Html:
-    """Return one line on the embedded node's gas that expands to show how far it is from a real node's gas."""
+    """Return one line about the embedded node's gas; it expands to show how much a real node's gas may differ."""
     from toolkit.gas._series import MODEL_NOTICE
 
     return folded("Model gas: the embedded node is not a Move VM", paragraph(MODEL_NOTICE))

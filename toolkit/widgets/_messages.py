@@ -1,7 +1,7 @@
-"""The messages between browser and kernel: the parts of a form, what is shown around them, and what is requested.
+"""Messages between the browser and the kernel: the controls of a form, the text around them, and the user's actions.
 
-Each trait that the browser reads is one of these records, or a list of them; apart from the edits of a form's draft,
-the browser sends only `Message`.
+Each trait that the browser reads is one of these records, or a list of them. Apart from edits of a form's draft, the
+browser sends only `Message`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ When = tuple[str, tuple[Any, ...]] | None  # a key of the draft and its values f
 
 
 class Part(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=str.lower):
-    """Something that the browser draws."""
+    """A control, or a group of controls, that the browser draws."""
 
     label: str = ""
     when: When = None
@@ -28,7 +28,7 @@ class Part(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=str.lo
 
 
 class Text(Part, frozen=True):
-    """A text field, with several lines if it has ``rows``; ``search`` suggests functions, ``names`` accounts."""
+    """A text field, multi-line if it has ``rows``. With ``search`` it suggests functions, with ``names`` accounts."""
 
     mono: bool = False
     rows: int = 0
@@ -42,14 +42,14 @@ class Switch(Part, frozen=True):
 
 
 class Select(Part, frozen=True):
-    """A choice of one value; each option is a value and its label."""
+    """A choice between values; each option is a value and its label."""
 
     options: tuple[tuple[str, str], ...] = ()
     short: bool = False
 
 
 class Button(Struct, frozen=True):
-    """A button that sends ``place`` with the message of its part."""
+    """A button, which sends ``place`` with the message of its `Actions`."""
 
     text: str
     place: int = -1
@@ -63,9 +63,9 @@ class Actions(Part, frozen=True):
 
 
 class Group(Part, frozen=True):
-    """Parts by the key of their drafts; an empty key stands for the draft of the group itself.
+    """Parts with the keys of their drafts. A part with an empty key has the draft of the group itself.
 
-    ``shared`` has parts by name, which `Use` draws: they are sent once.
+    ``shared`` holds named parts, which are sent once and drawn wherever a `Use` refers to them.
     """
 
     fields: tuple[tuple[Step, Part], ...] = ()
@@ -78,7 +78,10 @@ class Group(Part, frozen=True):
 
 
 class Rows(Part, frozen=True):
-    """A list of equal parts, to which the browser adds ``blank``, unless it has ``exactly`` so many, with ``hints``."""
+    """A list of identical parts. The user can add a ``blank`` one unless ``exactly`` fixes their number.
+
+    ``hints`` has a hint for each part if their number is fixed.
+    """
 
     item: Part = Part()
     blank: Any = ""
@@ -87,23 +90,23 @@ class Rows(Part, frozen=True):
 
 
 class Use(Part, frozen=True):
-    """A part of ``shared``."""
+    """A reference to a part in ``shared`` of a `Group`."""
 
     use: str = ""
 
 
 def mono(label: str, hint: str = "", when: When = None, **about: Any) -> Text:
-    """Return a text in a fixed-width font."""
+    """Return a text field in a fixed-width font."""
     return Text(label, hint=hint, when=when, mono=True, **about)
 
 
 def group(*fields: tuple[Step, Part], label: str = "", **about: Any) -> Group:
-    """Return a group of these parts."""
+    """Return a group of these fields."""
     return Group(label, fields=fields, **about)
 
 
 def select(label: str, options: dict[Any, str], **about: Any) -> Select:
-    """Return a choice; `options` maps values to words."""
+    """Return a choice; `options` maps values to labels."""
     return Select(label, options=tuple((str(value), words) for value, words in options.items()), **about)
 
 
@@ -125,16 +128,16 @@ def blank_of(part: Part) -> Any:
 
 
 class Status(Struct, frozen=True):
-    """A sentence next to the buttons; ``kind`` is hint, good, bad or error."""
+    """A message beside the buttons; ``kind`` is hint, good, bad or error."""
 
     kind: str = "hint"
     text: str = ""
 
 
 class Found(Struct, frozen=True):
-    """Sentences by the path of their field; ``strict`` if untouched fields are required too.
+    """Messages by field path. If ``strict`` is true, empty fields that nobody has edited are errors too.
 
-    ``outdated`` if the form is not a valid request; ``seq`` is the number of the edit that was read.
+    ``outdated`` is true if the form is not a valid request; ``seq`` is the number of the last edit that was read.
     """
 
     errors: dict[str, str] = {}
@@ -146,7 +149,7 @@ class Found(Struct, frozen=True):
 
 
 class Hits(Struct, frozen=True):
-    """Names and signatures of functions that a search found, and how many there are; modules end in ``::``."""
+    """Names and signatures of the functions that a search found, and their total number; modules end in ``::``."""
 
     query: str = ""
     hits: tuple[tuple[str, str], ...] = ()
@@ -155,7 +158,7 @@ class Hits(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """What is being counted, in words and numbers; empty if nothing is."""
+    """The progress of a job, in words and numbers; empty if nothing is in progress."""
 
     text: str = ""
     done: int = 0
@@ -163,7 +166,7 @@ class Progress(Struct, frozen=True):
 
 
 class Starter(Struct, frozen=True):
-    """A field above the form that fills it in: the key of its draft, and the message of its button."""
+    """A field above the form that fills the form: the key of its draft, its texts, and the message of its button."""
 
     key: str
     do: str
@@ -174,13 +177,13 @@ class Starter(Struct, frozen=True):
 
 
 class Words(Struct, frozen=True):
-    """Texts of the page that differ between forms; ``copy`` has the texts of the copy buttons by program."""
+    """Texts of the page that may differ between forms; ``copy`` maps programs to the labels of their copy buttons."""
 
     form: str = "The entries"
     result: str = "Result"
     note: str = "nothing is signed or submitted"
-    none: str = "No function fits."
-    recent: str = "Used last, or begin at"
+    none: str = "No matching function."
+    recent: str = "Recently used, or start from"
     outdated: str = "This code is out of date: the form is not a valid request."
     waits: str = "Waiting for the node\N{HORIZONTAL ELLIPSIS}"
     code: str = "The request as code"
@@ -190,10 +193,10 @@ class Words(Struct, frozen=True):
 class About(Struct, frozen=True):
     """What the browser shows around the fields.
 
-    ``actions`` are the messages and texts of the buttons, the first of which Ctrl+Enter presses; ``late``, the titles
-    of pages that are completed when they are opened; ``look``, the keys of the draft whose edit makes the browser send
-    ``look``, by default the keys of a function; ``accounts``, the addresses and names of accounts that the ledger
-    names.
+    ``actions`` holds the messages and labels of the buttons; Ctrl+Enter presses the first one. ``late`` holds the
+    titles of pages that are completed only when they are opened. ``look`` holds the keys of the draft whose edits make
+    the browser send the message ``look``, by default those of a function. ``accounts`` holds the addresses and names of
+    accounts that have a name on the ledger.
     """
 
     title: str
@@ -207,7 +210,7 @@ class About(Struct, frozen=True):
 
 
 class NodeShown(Struct, frozen=True):
-    """The node of a workbench, and the name of its network if it can be chosen by name."""
+    """The name of a workbench's node, and the name of its network if the user can choose it by name."""
 
     name: str = ""
     target: str = ""
@@ -217,7 +220,7 @@ class NodeShown(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True):
-    """A message from the browser: ``do`` names the action, and the rest are its arguments."""
+    """A message from the browser: ``do`` names the action, and the other fields are its arguments."""
 
     do: str
     draft: dict[str, Any] | None = None
@@ -229,7 +232,7 @@ class Message(Struct, frozen=True):
 
 
 def message_of(content: object) -> Message | None:
-    """Return the message of a browser; None if it is not one."""
+    """Return the content of a browser message as a `Message`; None if it is not valid."""
     try:
         return msgspec.convert(content, Message)
     except msgspec.ValidationError:
@@ -237,5 +240,5 @@ def message_of(content: object) -> Message | None:
 
 
 def shown(value: Any) -> Any:
-    """Return a trait that the browser reads: a record, or a list of them."""
+    """Return a trait that the browser reads: a record, or a list of records."""
     return traitlets.Any(value).tag(sync=True, to_json=lambda held, _widget: msgspec.to_builtins(held))

@@ -1,4 +1,4 @@
-"""Requests as programs to copy: Python, curl, JSON, and the call of a study."""
+"""Requests as text to copy: Python, curl, JSON, and the call of a study file."""
 
 from __future__ import annotations
 
@@ -26,17 +26,20 @@ if TYPE_CHECKING:
 _HEAD = 'HEAD=$(curl -s "$URL" | sed -E \'s/.*"ledger_version":"([0-9]+)".*/\\1/\')'
 _ACCOUNT = '$(curl -s "$URL/accounts/ADDRESS" | sed -E \'s/.*"sequence_number":"([0-9]+)".*/\\1/\')'
 _LEDGER_S = '$(curl -s "$URL" | sed -E \'s/.*"ledger_timestamp":"([0-9]+)[0-9]{6}".*/\\1/\')'
-_WIDTH = 60  # of an expression that stays on one line: the pane of the form is not wider
+_WIDTH = 60  # longest expression that is kept on one line: the pane of the form is not wider
 _ESTIMATED = "estimated by the node"
-_DEFAULT = "default of the toolkit"
-_PLACEHOLDERS = {"max_gas_amount": "2000000", "gas_unit_price": "100"}  # what curl sends for what the node estimates
+_DEFAULT = "the toolkit's default"
+_PLACEHOLDERS = {"max_gas_amount": "2000000", "gas_unit_price": "100"}  # sent by curl for values the node estimates
 
 
 # Python --------------------------------------------------------------------------------------------------------------
 
 
 def connect_line(node: Node) -> str:
-    """Return the line of a Python program that connects to a node, without credentials; a ledger is ``ledger``."""
+    """Return the line of a Python program that connects to a node, without credentials.
+
+    A local embedded ledger appears as the variable ``ledger``.
+    """
     if node.name == "embedded":
         return "node = toolkit.connect()"
     own = served_ledger(node.url) is not None
@@ -64,15 +67,15 @@ def format_expression(expression: str, *, width: int = _WIDTH, indent: str = "")
 
 
 def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | None = None) -> dict[str, str]:
-    """Return a simulation as programs by name: Python, curl, JSON and study.
+    """Return a simulation as Python, curl, JSON and the call of a study file, by name.
 
     Parameters
     ----------
     request : SimulationRequest
     node : Node
-        The programs contain its URL without credentials.
+        Node to send to. Its URL appears without credentials.
     arguments : sequence, optional
-        Arguments as the ABI encodes them; by default, as in the request.
+        Arguments encoded according to the ABI; by default, the arguments in the request.
     """
     written = request.to_python().replace(repr(request.sender), repr(wire_address(request.sender)))
     payload = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
@@ -93,15 +96,15 @@ def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | 
 
 
 def _margin_s(request: SimulationRequest) -> int:
-    """Return how long after the ledger's time a simulation expires: nodes accept a nonce for 60 s only."""
+    """Return how many seconds after the ledger's time a simulation expires; nodes accept a nonce for only 60 s."""
     return 600 if request.replay_protection_nonce is None else 50
 
 
 def _sources(request: SimulationRequest) -> dict[str, str]:
-    """Return where the client takes the numbers from that a request leaves open."""
+    """Return, for each number that a request leaves open, where the client takes it from."""
     asked = with_estimates(request)
     sources = {
-        "sequence_number": "the sender's, read before sending",
+        "sequence_number": "the sender's next number, read before sending",
         "max_gas_amount": _ESTIMATED if asked.estimate_max_gas_amount else _DEFAULT,
         "gas_unit_price": _ESTIMATED if asked.estimate_gas_unit_price else _DEFAULT,
         "expiration_timestamp_secs": f"ledger time + {_margin_s(request)} s",
@@ -110,7 +113,7 @@ def _sources(request: SimulationRequest) -> dict[str, str]:
 
 
 def _simulation_as_curl(request: SimulationRequest, node: Node, body: dict[str, Any]) -> str:
-    """Return shell commands that send a simulation with curl; what the client would read first, they read."""
+    """Return shell commands that send a simulation with curl, after reading what the client would read first."""
     if request.needs_bcs:
         return "# Nodes accept this signature only in BCS, which curl cannot write. Use the Python program."
     lines, open_ = [f"URL={quoted(redacted_url(node.url))}"], _sources(request)
@@ -132,12 +135,12 @@ def _post(where: str, data: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a single shell word."""
+    """Quote a text as a single shell word."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 def request_as_study(request: SimulationRequest | ViewFunction) -> str:
-    """Return the ``[[call]]`` of a study file, or a comment that says why a study cannot describe the request."""
+    """Return the ``[[call]]`` of a study file, or a comment that explains why a study cannot describe the request."""
     from toolkit.gas._calls import Call
     from toolkit.gas._study_file import toml_value
 
@@ -152,21 +155,21 @@ def request_as_study(request: SimulationRequest | ViewFunction) -> str:
 
 
 def curl_lines(node: Node, where: str, body: Mapping[str, Any], versions: Versions | None) -> str:
-    """Return shell commands that post a body to one of a node's paths, at the head or at one version.
+    """Return shell commands that post JSON to one of a node's paths, at the head or at one version.
 
     Parameters
     ----------
     node : Node
-        The commands contain its URL without credentials.
+        Node to send to. Its URL appears without credentials.
     where : str
-        Such as ``view``.
+        Path, such as ``view``.
     body : mapping
-        JSON.
-    versions : version plan or None
-        As `read_versions` of `_readings` returns it; a comment says that curl does not read a plan.
+        JSON body.
+    versions : version plan, int or None
+        The result of `read_versions`. For a version plan, only a comment is returned, since curl reads one version.
     """
     if versions is not None and not isinstance(versions, int):
-        return "# curl reads one version: use the Python program for many."
+        return "# curl reads only one version. To read several, use the Python program."
     lines = [f"URL={quoted(redacted_url(node.url))}"]
     if versions is not None and versions < 0:  # counted from the head
         lines += [_HEAD, f"VERSION=$(( HEAD - {-versions - 1} ))"]

@@ -1,4 +1,4 @@
-"""Reads of state at the head, at a version or over a version plan: their fields and form, and the form of views."""
+"""Reads of state at the head, at a version or over a version plan: their fields, their form, and the view form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import traitlets
 from msgspec.structs import replace
 from traitlets import Instance
 
-from toolkit._present.text import visible
+from toolkit._present.text import plural, visible
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
 from toolkit.client._versions import FindSteps, VersionPlan, Versions, as_version, resolve_versions
 from toolkit.client._warnings import collected_warnings
@@ -58,7 +58,7 @@ VERSION_FIELDS: tuple[tuple[str, Part], ...] = (
 
 
 class ReadDraft(ValuesDraft, frozen=True):
-    """Entries for a read. ``at`` selects which of the two version fields applies; ``head`` uses neither."""
+    """Entries for a read. ``at`` selects which version field applies; ``head`` uses neither."""
 
     at: Literal["head", "version", "plan"] = "head"
     version: str = ""
@@ -66,7 +66,7 @@ class ReadDraft(ValuesDraft, frozen=True):
 
 
 class ViewDraft(FunctionDraft, frozen=True):
-    """What is entered for a view: a function, and the fields of `ReadDraft`."""
+    """Entries for a view: a function, and the fields of `ReadDraft`."""
 
     at: Literal["head", "version", "plan"] = "head"
     version: str = ""
@@ -74,7 +74,7 @@ class ViewDraft(FunctionDraft, frozen=True):
 
     @property
     def kind(self) -> FunctionKind:
-        """Which functions can be called."""
+        """The kind of functions that the form accepts."""
         return "view"
 
 
@@ -85,7 +85,7 @@ def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | N
     ----------
     draft : ReadDraft or ViewDraft
     found : Findings
-        Receives what does not fit or is missing, with the message of the plan's parser.
+        Receives errors and missing entries, including the messages of the plan's parser.
     """
     if draft.at == "head":
         return None
@@ -103,7 +103,7 @@ def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | N
 
 
 def parse_plan(typed: str) -> Versions:
-    """Parse the text of a plan: comma-separated versions become a list, any other text is unchanged."""
+    """Check the text of a version plan. Comma-separated versions become a list; any other plan is left unchanged."""
     if _LIST.fullmatch(typed):
         return [as_version(int(one), least=_LEAST) for one in re.findall(r"-?\d+", typed)]
     plan = VersionPlan.parse(typed)
@@ -119,12 +119,12 @@ def checked_versions(versions: Any) -> Versions | None:
     Raises
     ------
     InputError
-        If it is something else, has no version, or has one that is not a whole number.
+        If `versions` has another type, is empty, or contains a value that is not a whole number.
     """
     if versions is None or isinstance(versions, str):
         return versions
     if isinstance(versions, FindSteps):
-        raise InputError("versions: this form does not search for steps; use GasExplorer or toolkit.fetch_views")
+        raise InputError("versions: this form cannot search for steps; use GasExplorer or toolkit.fetch_views")
     if isinstance(versions, range) and len(versions) > 1 and versions.step > 0 and versions[0] >= 0:
         return f"{versions[0]}:{versions[-1]}:{versions.step}"
     try:
@@ -134,12 +134,12 @@ def checked_versions(versions: Any) -> Versions | None:
     except InputError as error:
         raise InputError(f"versions: {str(error).partition('; ')[0]}") from None
     if not listed:
-        raise InputError(f"versions: expected None for the head, a version, several, or a plan, got {versions!r:.80}")
+        raise InputError(f"versions: expected None, one or more versions, or a version plan, got {versions!r:.80}")
     return listed
 
 
 def write_versions(versions: Any) -> dict[str, Any]:
-    """Return the draft for versions as the fetch functions accept them; None is the head, an int one version."""
+    """Return the draft for versions: None for the head, an int for one version, or a version plan."""
     if versions is None:
         return {"at": "head"}
     if isinstance(versions, str):
@@ -154,15 +154,16 @@ def write_versions(versions: Any) -> dict[str, Any]:
 
 
 class Wanted(NamedTuple):
-    """What a form requests; equal requests have the same result.
+    """What a form reads. The result of a form is out of date once its entries describe another read.
 
     Attributes
     ----------
     request : ViewFunction or TableItemRequest
+        The view, or the key and types of the item.
     versions : version plan, int or None
-        As `read_versions` returns them.
+        The result of `read_versions`.
     place : str
-        Where a builder reads it, such as the handle of a table.
+        Handle of the table; empty for a view.
     """
 
     request: Any
@@ -171,7 +172,7 @@ class Wanted(NamedTuple):
 
     @property
     def single(self) -> bool:
-        """Whether one version is read."""
+        """Whether a single version is read."""
         return self.versions is None or isinstance(self.versions, int)
 
 
@@ -183,11 +184,11 @@ class Reading:
     ----------
     wanted : Wanted
     result : object
-        A `ViewResult` or `TableItem`, or the frame over versions.
+        A `ViewResult` or `TableItem`, or for several versions, a DataFrame.
     time : datetime or None
-        Time of the version that was read.
+        Time of the version that was read; None if it is not known or several versions were read.
     notes : tuple of str
-        What was clipped, and any warnings.
+        Notes about clipped versions, and warnings.
     """
 
     wanted: Wanted
@@ -197,7 +198,7 @@ class Reading:
 
 
 class ReadForm(Form):
-    """A form that reads state at the head, at a version or over a plan. A builder defines how one and many are read."""
+    """A form that reads state at the head, at a version or over a version plan. Builders define the reads."""
 
     _pictured = frozenset({"Value", "Item", "No item", "Figure", "Outcome"})
     _in_python: ClassVar[dict[str, str]] = dict.fromkeys(("No item", "Figure", "Outcome", "Rows"), "") | dict.fromkeys(
@@ -213,15 +214,15 @@ class ReadForm(Form):
     # what a builder says ---------------------------------------------------------------------------------
 
     def _wanted(self) -> Wanted:
-        """Return what the form asks for."""
+        """Return the read that the entries describe."""
         return Wanted(self.request, self._versions)
 
     def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> Any:
-        """Return the result at a version; None is the head. Touches no trait: it may run in a thread."""
+        """Return the result at a version, or at the head for None. Must not touch traits: it may run in a thread."""
         raise NotImplementedError
 
     def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
-        """Return the frame over versions. Touches no trait."""
+        """Return a frame over versions. Must not touch traits: it may run in a thread."""
         raise NotImplementedError
 
     def _one_pages(self, reading: Reading) -> dict[str, str]:
@@ -229,17 +230,17 @@ class ReadForm(Form):
         raise NotImplementedError
 
     def _read_words(self, reading: Reading) -> str:
-        """Return the outcome of a single read in a sentence."""
+        """Describe the outcome of a single read."""
         raise NotImplementedError
 
     def _cause_of(self, error: ToolkitError) -> str:
-        """Return the path of the field that caused an error; ``node`` if none did."""
+        """Return the path of the field that caused an error, or ``node`` if no field did."""
         raise NotImplementedError
 
     # reading ---------------------------------------------------------------------------------------------
 
     def read(self) -> None:
-        """Check the entries, read, and show the result; sets `errors` and `result`."""
+        """Check the entries, read the state and show the result; sets `errors` and `result`."""
         with self._busy_while("Reading"):
             wanted = self._wanted() if self._check() else None
             if wanted is None or wanted.request is None:
@@ -270,7 +271,7 @@ class ReadForm(Form):
                 self._after(reading)
 
     def _after(self, reading: Reading) -> None:
-        """Describe the response."""
+        """Show a message that describes the result."""
         if reading.wanted.single:
             self._say("good", self._read_words(reading))
             return
@@ -278,20 +279,21 @@ class ReadForm(Form):
         self._say("bad" if len(failures(reading.result)) == len(reading.result) else "good", words)
 
     def _fail(self, error: ToolkitError, path: str) -> None:
-        """Show a failure at the field that caused it; `path` is the field of an error in the entries."""
+        """Show a failure at the field that caused it; `path` is the field for errors in the entries."""
         words = str(error)
         if isinstance(error, NodeError) and error.error_code in {"version_not_found", "version_pruned"}:
             path = "node" if self._draft.at == "head" else self._draft.at
             if error.ledger is not None:
-                why = "does not exist yet" if error.error_code == "version_not_found" else "is pruned"
-                words = f"this version {why}: the node has {error.ledger.oldest_version} to {error.ledger.version}"
+                why = "does not exist yet" if error.error_code == "version_not_found" else "has been pruned"
+                oldest, head = error.ledger.oldest_version, error.ledger.version
+                words = f"this version {why}; the node has versions {oldest} to {head}"
         elif path != "plan" or not isinstance(error, InputError):
             path = self._cause_of(error)
             if isinstance(error, NodeError) and path != "node":
                 words = error.message or words
         self._blame(path, words)
         if path != "node":
-            self._say("bad", f"Not answered: {words}")
+            self._say("bad", f"Read failed: {words}")
 
     # what the form is about ------------------------------------------------------------------------------
 
@@ -300,7 +302,7 @@ class ReadForm(Form):
         return checked_versions(proposal["value"])
 
     def _read_at(self, draft: ReadDraft | ViewDraft, found: Findings) -> None:
-        """Read the versions of a draft."""
+        """Read the version entries of a draft and report their errors."""
         mine = Findings()
         versions = read_versions(draft, mine)
         self._versions = versions if mine.good else self._versions
@@ -312,7 +314,7 @@ class ReadForm(Form):
         return super()._entered(draft, name, value)
 
     def _trait_of(self, name: str, draft: Any) -> Any:
-        """Return the value of a trait by the draft; `versions` that do not fit stay text."""
+        """Return the value of a trait for a draft; invalid `versions` are returned as typed."""
         if name != "versions":
             return super()._trait_of(name, draft)
         found = Findings()
@@ -336,7 +338,7 @@ class ReadForm(Form):
 
 
 def _time_of(node: Node, result: Any) -> datetime | None:
-    """Return the time of the version that was read, None if it is not known, as without an item."""
+    """Return the time of the version that was read; None if it is not known, or for a frame."""
     if isinstance(result, pd.DataFrame):
         return None
     if result.ledger is not None and result.ledger.version == result.ledger_version:
@@ -361,7 +363,7 @@ class ViewBuilder(FunctionForm, ReadForm):
     node : Node
         Runs the views; available as ``node``.
     function : str or ContractFunction, optional
-        The view function chosen at the start: ``"0x1::coin::supply"``, or ``node.contract("0x1::coin").supply``.
+        The initial view function, such as ``"0x1::coin::supply"`` or ``node.contract("0x1::coin").supply``.
     request : ViewFunction, optional
         Initial content of the form.
 
@@ -382,7 +384,7 @@ class ViewBuilder(FunctionForm, ReadForm):
         None reads the head, an int reads one version, and a str or list is a version plan, as for `fetch_views`.
         Setting any other value raises `InputError`.
     request : ViewFunction or None
-        The call made from the last valid entries. Set it to fill the form.
+        The call built from the last valid entries. Set it to fill the form.
     errors : dict of str to str
         Error messages by field, such as ``plan`` or ``arguments.1``; ``node`` holds the error that the node returned.
         Read only.
@@ -391,8 +393,8 @@ class ViewBuilder(FunctionForm, ReadForm):
     python : str
         A Python program that performs the same read; empty without a request. Read only.
     result : ViewResult, DataFrame or None
-        The last result; for a version plan, a frame with a column per struct field. It remains if a later read is
-        cancelled, or is rejected (see `errors`). Read only.
+        The last result. For a version plan, it is a frame with one column per struct field. It is kept if a later read
+        is cancelled or fails (see `errors`). Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -425,7 +427,7 @@ class ViewBuilder(FunctionForm, ReadForm):
         words=Words(
             form="The view",
             note="a view changes nothing",
-            none="No view function fits.",
+            none="No matching view function.",
             copy={"Study": "Copy the study's call"},
         ),
     )
@@ -443,7 +445,7 @@ class ViewBuilder(FunctionForm, ReadForm):
         return fetch_views(node, wanted.request, versions, flatten=True, progress=False)
 
     def _cause_of(self, error: ToolkitError) -> str:
-        """Return the path of the field that an error is about: an argument or type that it names, or the function."""
+        """Return the path of the field that an error concerns: an argument or type that it names, or the function."""
         if not isinstance(error, InvalidRequest):
             return "function" if isinstance(error, InputError) else "node"
         drafts = self._draft.arguments
@@ -503,16 +505,15 @@ class ViewBuilder(FunctionForm, ReadForm):
         return [("Function", self.function), ("Arguments", self.arguments), ("Read at", at)]
 
     def _subject(self) -> str | None:
-        """Return the function with the short form of its address."""
+        """Return the function's name with the short form of its address."""
         return None if self.request is None else FunctionId.parse(self.request.function).wire
 
     # display ---------------------------------------------------------------------------------------------
 
     def _read_words(self, reading: Reading) -> str:
         result: ViewResult = reading.result
-        gas = "" if result.gas_used is None else f"{result.gas_used:,} gas units "
-        count = "" if len(result.values) == 1 else f"{len(result.values)} values, "
-        return f"Answered: {count}{gas}at version {result.ledger_version}"
+        gas = "" if result.gas_used is None else f", {plural(result.gas_used, 'gas unit')}"
+        return f"Returned {plural(len(result.values), 'value')} at version {result.ledger_version}{gas}"
 
     def _one_pages(self, reading: Reading) -> dict[str, str]:
         return dict(view_pages(reading.result, model=has_model_gas(self.node)))

@@ -1,4 +1,4 @@
-"""The packages of the extra ``widgets``, which a lean install does not have."""
+"""The packages of the extra ``widgets``, which a minimal installation does not include."""
 
 from toolkit._present.messages import not_installed
 

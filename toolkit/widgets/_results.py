@@ -1,4 +1,4 @@
-"""How a form shows results: simulations, reads at one or many versions, and runs of studies, as pages by title."""
+"""Result pages of the forms: simulations, reads at one or many versions, and runs of studies."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ def simulation_pages(
     ----------
     simulation : Simulation
     known : Known
-        Assets, names and types.
+        Known assets, account names and layouts.
     model : bool
         Whether gas comes from the embedded node's model.
     failure : str
-        HTML that explains why it would fail.
+        HTML that explains why the transaction would fail; empty if it would succeed.
     diff : DataFrame, optional
-        As `Simulation.diff`: adds the state before each change.
+        The result of `Simulation.diff`, which adds the state before each change.
     links : bool, default False
-        Whether table items can be opened in another form.
+        Whether to add buttons that open table items in another form.
     """
     balances, split = simulation.balance_changes, simulation.gas
     raw = json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
@@ -82,12 +82,12 @@ def simulation_pages(
         f"Balances ({len(balances)})": _balances_page(balances, known),
         f"Changes ({len(simulation.changes)})": changes_page(simulation, known, diff, links=links),
         f"Events ({len(simulation.events)})": events_page(simulation, known),
-        "Raw": html.page(html.code(raw, "The node's answer as JSON")),
+        "Raw": html.page(html.code(raw, "The node's response as JSON")),
     }
 
 
 def simulation_facts(simulation: Simulation) -> dict[str, Any]:
-    """Return the facts by which simulations are compared, in the order of the rows."""
+    """Return the facts in which simulations are compared, in the order of the rows."""
     split, payload = simulation.gas, simulation.request.payload
     facts: dict[str, Any] = {}
     if isinstance(payload, EntryFunction):
@@ -112,7 +112,7 @@ def brief(value: Any) -> str:
 
 
 def recent_page(facts: Sequence[dict[str, Any]]) -> Html:
-    """Return the results of a form's last calls side by side; differences from the previous call are marked."""
+    """Return a table of a form's recent results, one per column; differences from the previous one are marked."""
     rows: list[list[Any]] = []
     for name in dict.fromkeys(name for one in facts for name in one):
         values = [one.get(name) for one in facts]
@@ -121,7 +121,7 @@ def recent_page(facts: Sequence[dict[str, Any]]) -> Html:
     again = '<button type="button" class="ltk-small" data-send="again" data-place="{}">Fill in again</button>'
     rows.append(["", *(Html(again.format(place)) for place in range(len(facts)))])
     columns = {"": "brief"} | {f"Call {place + 1}": "" for place in range(len(facts))}
-    return html.page(html.table(columns, rows, "The last calls, the latest on the right"))
+    return html.page(html.table(columns, rows, "Recent calls, the latest on the right"))
 
 
 def _compared(value: Any, before: Any) -> Html:
@@ -133,7 +133,7 @@ def _compared(value: Any, before: Any) -> Html:
 
 
 def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
-    """Return the outcome, the reason first, and what it costs."""
+    """Return the page with the outcome, starting with the reason for a failure, and the cost."""
     word, kind = ("Success", "good") if simulation.success else ("Would fail", "bad")
     payload = simulation.request.payload
     function = payload.function if isinstance(payload, EntryFunction) else None
@@ -143,10 +143,10 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
     balances = simulation.balance_changes
     moved = [(owner, change) for owner, _, change, *_ in balance_rows(balances, known, _MAX_BALANCES)]
     more, gas = len(balances) - len(moved), simulation.gas
-    cost = html.safe("nothing: it was discarded before it ran")
+    cost = html.safe("nothing: the transaction was discarded before it ran")
     if gas is not None:
-        units = f"{plural(gas.total_charge_gas_units, 'gas unit')} at {gas.gas_unit_price:,} octas"
-        refund = " less a storage refund" if gas.storage_fee_refund_octas else ""
+        units = f"{plural(gas.total_charge_gas_units, 'gas unit')} at {plural(gas.gas_unit_price, 'octa')}"
+        refund = ", less a storage refund" if gas.storage_fee_refund_octas else ""
         cost = Html(f"{known.amount(gas.net_octas, APT_METADATA)} ({units}{refund})")
     facts = [
         *([] if simulation.success else [("Call", called)]),
@@ -160,27 +160,27 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
 
 
 def _balances_page(frame: pd.DataFrame, known: Known) -> Html:
-    """Return the changes of balances, the fee included."""
-    columns = {"Owner": "", "Asset": "", "Change": "number", "of it fee": "number", "Balance after": "number"}
-    note = f"The first {MAX_ROWS} of {len(frame):,}. " if len(frame) > MAX_ROWS else ""
+    """Return the page of balance changes, which include the fee."""
+    columns = {"Owner": "", "Asset": "", "Change": "number", "Fee": "number", "Balance after": "number"}
+    note = f"The first {MAX_ROWS} of {len(frame):,} balance changes. " if len(frame) > MAX_ROWS else ""
     listed = html.table(columns, balance_rows(frame, known, MAX_ROWS), "Balance changes")
-    return html.page(listed, html.paragraph(f"{note}The fee is part of the change."))
+    return html.page(listed, html.paragraph(f"{note}Each change includes the fee."))
 
 
 _DISCARDED = "No gas was charged: the transaction was discarded before it ran, so there is no FeeStatement."
 
 
 def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
-    """Return the gas by part, as a bar that follows the theme of the page and as a table, and the fee."""
+    """Return the page with the gas by part, as a bar in the page's theme and as a table, and the fee."""
     price = split.gas_unit_price
     fee = (
         ("Gas unit price", html.number(price, "octas per gas unit")),
         ("Fee", known.amount(split.fee_octas, APT_METADATA)),
-        ("Storage fee, part of it", known.amount(split.storage_fee_octas, APT_METADATA)),
+        ("Storage fee (included)", known.amount(split.storage_fee_octas, APT_METADATA)),
         ("Storage refund", known.amount(split.storage_fee_refund_octas, APT_METADATA)),
         ("Net", known.amount(split.net_octas, APT_METADATA)),
     )
-    note = html.paragraph("The parts do not add up to the total charged.", "error")
+    note = html.paragraph("The parts do not add up to the total gas charged.", "error")
     if split.reconciles:
         note = html.paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")
     parts = {
@@ -206,7 +206,7 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
 
 def view_pages(result: ViewResult, *, model: bool) -> dict[str, Html]:
     """Return the pages of a view at one version."""
-    kinds = [Html(f"<code>{html.safe(kind)}</code>") for kind in result.types or ["as in JSON"] * len(result.values)]
+    kinds = [Html(f"<code>{html.safe(kind)}</code>") for kind in result.types or ["JSON"] * len(result.values)]
     if len(result.values) == 1:
         value = Html(f"<p>Returned {kinds[0]}</p>{_answer(result.value)}")
     else:
@@ -216,8 +216,8 @@ def view_pages(result: ViewResult, *, model: bool) -> dict[str, Html]:
     facts = html.pairs([("Gas used", html.number(result.gas_used, "gas units"))], "How it was read")
     note = html.model_note() if model and result.gas_used else ""
     if not result.types:
-        note = html.paragraph("The node returned no ABI for this module: types are as in JSON.")
-    return {"Value": html.page(value, facts, note), "Raw": html.code(result.raw, "The answer as JSON")}
+        note = html.paragraph("The node returned no ABI for this module: the types shown are JSON types.")
+    return {"Value": html.page(value, facts, note), "Raw": html.code(result.raw, "The response as JSON")}
 
 
 def item_pages(item: TableItem, value_type: str) -> dict[str, Html]:
@@ -229,19 +229,19 @@ def item_pages(item: TableItem, value_type: str) -> dict[str, Html]:
 
 
 def missing_item_pages(words: str) -> dict[str, Html]:
-    """Return the page of an item that does not exist, as `words` state."""
-    hint = html.paragraph("It may exist at other versions. A wrong key type gives the same response.")
+    """Return the page for an item that does not exist; `words` describes what was read."""
+    hint = html.paragraph("It may exist at other versions. Nodes respond in the same way to a wrong key type.")
     return {"No item": html.page(f"<p><b>{html.safe(words)}.</b></p>", hint)}
 
 
 def _answer(value: Any) -> Html:
-    """Return the only value of a response; short values are shown large."""
+    """Return the HTML of a single value; short values are shown in large type."""
     brief = len(str(value)) <= _MAX_LARGE and not isinstance(value, dict | list)
     return Html(f'<p class="ltk-value">{value_html(value)}</p>') if brief else value_html(value)
 
 
 def value_html(value: Any) -> Html:
-    """Return a decoded value: numbers grouped, bytes as hex, containers as JSON."""
+    """Return the HTML of a decoded value: numbers with separators, bytes as hex, containers as JSON."""
     if value is None:
         return Html('<span class="ltk-hint">none</span>')
     if isinstance(value, dict | list):
@@ -260,16 +260,16 @@ def value_html(value: Any) -> Html:
 
 
 def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: bool) -> dict[str, Html]:
-    """Return the pages of a frame of one call, or of one item, over versions: figure, rows and failures.
+    """Return the pages of a frame of one call or item over versions: figure, rows and failures.
 
     Parameters
     ----------
     frame : DataFrame
-        As of `fetch_views` or `fetch_table_items`.
+        A frame from `fetch_views` or `fetch_table_items`.
     what : str
-        What was read, for the figure.
+        What was read, for the title of the figure.
     notes : sequence of str
-        What was clipped, and any warnings.
+        Notes about clipped versions, and warnings.
     model : bool
         Whether gas comes from the embedded node's model.
     """
@@ -303,12 +303,12 @@ def _failures_page(failed: pd.DataFrame) -> Html:
         at = str(first) if first == last else f"{first} to {last}"
         rows.append((html.number(len(versions)), at, Html(f"<code>{html.safe(kind)}</code>"), message))
     columns = {"Reads": "number", "Versions": "brief", "Error": "brief", "Message": ""}
-    hint = "Reads that failed are rows of the frame, with null values and their error_code."
-    return html.page(html.table(columns, rows, "Reads that failed"), html.paragraph(hint))
+    hint = "In the frame, failed reads are rows with null values and an error_code."
+    return html.page(html.table(columns, rows, "Failed reads"), html.paragraph(hint))
 
 
 def frame_words(frame: pd.DataFrame) -> list[str]:
-    """Describe, in sentences, a frame of one call or item over versions."""
+    """Describe a frame of one call or item over versions, one text per line."""
     failed = len(failures(frame))
     span = version_words(frame["ledger_version"])
     words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} failed" if failed else "")]
@@ -322,7 +322,8 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
         if known.empty:
             continue
         values = [int(one) for one in known[column]]
-        name, unit = ("gas", " gas units") if column == "gas_used" else (column, "")
+        name = "gas" if column == "gas_used" else column
+        unit = (" gas unit" if values[-1] == 1 else " gas units") if column == "gas_used" else ""
         if len(set(values)) == 1:
             words.append(f"{name}: {values[0]:,}{unit} at every version")
             continue
@@ -330,28 +331,28 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
         ends = f"{values[0]:,} at version {first}, {values[-1]:,}{unit} at version {last}"
         words.append(f"{name}: {ends}; {len(set(values)):,} different values from {min(values):,} to {max(values):,}")
     if not columns and frame["error_code"].isna().any():
-        words.append("the value is not a number: see the rows")
+        words.append("the values are not numbers; see the rows")
     elif len(columns) > _MAX_PANELS:
-        words.append(f"the figure has {_MAX_PANELS} of {len(columns)} columns of numbers")
+        words.append(f"the figure shows {_MAX_PANELS} of {len(columns)} numeric columns")
     return words
 
 
 def version_words(versions: pd.Series) -> str:
-    """Return the first and last version in words."""
+    """Describe the range of versions: ``version 5``, or ``versions 5 to 9``."""
     first, last = versions.min(), versions.max()
     return f"version {first:,}" if first == last else f"versions {first:,} to {last:,}"
 
 
 def _numeric_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the columns of values that are numbers."""
+    """Return the names of the numeric value columns."""
     values = frame[[name for name in frame.columns if str(name).startswith("value")]].select_dtypes("number")
     return [name for name in values.columns if values[name].notna().any()]
 
 
 def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
-    """Return a figure of the numbers of a frame over ledger versions, one panel per column, the last one of gas.
+    """Return a figure of a frame's numeric columns by ledger version, one panel each, with gas in the last panel.
 
-    None without any number. Global settings of matplotlib are not changed, since it may run in a thread.
+    Returns None if there are no numbers. Does not change matplotlib's global settings, since it may run in a thread.
     """
     from matplotlib.figure import Figure  # here, since forms open half a second earlier without it
 
@@ -375,7 +376,7 @@ def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
 
 
 def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
-    """Draw one column: a dot per read, with a thin line that does not cross reads without a value."""
+    """Draw one column as a line that is interrupted at reads without a value; few reads are also drawn as dots."""
     from toolkit.plots import _style as style
 
     ax.spines[["top", "right"]].set_visible(False)
@@ -408,7 +409,7 @@ def run_pages(run: Run) -> dict[str, Html]:
 
 
 def _figure_page(run: Run) -> Html:
-    """Return the figure of a run as an image, which needs neither a style sheet nor a script."""
+    """Return the page with a run's figure, an image that needs neither a style sheet nor a script."""
     from matplotlib.figure import Figure
 
     from toolkit.plots._gas_by_version import gas_by_version
@@ -430,7 +431,7 @@ def _figure_page(run: Run) -> Html:
 
 
 def _steps_page(run: Run, groups: Sequence[StepGroup]) -> Html:
-    """Return a list of the steps, each of which opens to its cause, and what else is known."""
+    """Return the page that lists the steps, with their causes in collapsed sections, and notes on the run."""
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
     committed = run.record.committed_series if run.complete else ()
     notes = [
@@ -445,11 +446,11 @@ def _steps_page(run: Run, groups: Sequence[StepGroup]) -> Html:
         for group in shown
     )
     rest = html.paragraph(f"The {len(shown)} largest of {len(groups):,} steps.") if len(groups) > len(shown) else ""
-    return Html(f"{items or html.paragraph('No step was found.')}{''.join(f'<p>{note}</p>' for note in notes)}{rest}")
+    return Html(f"{items or html.paragraph('No steps were found.')}{''.join(f'<p>{note}</p>' for note in notes)}{rest}")
 
 
 def _name(text: str, limit: int = 300, /) -> str:
-    """Return text from users or the chain as HTML."""
+    """Return text from users or the chain as escaped HTML."""
     return escape(visible(text, limit))
 
 
@@ -468,7 +469,7 @@ def _step_title(group: StepGroup) -> str:
 
 
 def _step_details(group: StepGroup) -> str:
-    """Return where a step is, its cause and the evidence, and how each call changed."""
+    """Return a step's location, its cause with the evidence, and the change of each call."""
     rows = [
         (
             Html(sentences.change_name(change, _name)),

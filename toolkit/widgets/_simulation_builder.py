@@ -1,4 +1,4 @@
-"""A form that simulates a transaction: an entry function, a script, or a payload of a multisig account."""
+"""A form that simulates a transaction: an entry function, a script, or a multisig account's payload."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SHAPE_LABELS: dict[Shape, str] = {
     "none": "no signature",
     "ed25519": "Ed25519 (legacy account)",
     "single_key": "single key",
-    "json": "several keys or other, as JSON",
+    "json": "multiple keys or other, as JSON",
 }
 
 
@@ -77,7 +77,7 @@ class SignerDraft(Struct, frozen=True):
 
 
 class SimulationDraft(FunctionDraft, frozen=True):
-    """What is entered for a simulation."""
+    """Entries for a simulation."""
 
     sender: str = ""
     payload: Payload = "entry"
@@ -124,20 +124,23 @@ _GAS = parts.group(
     ("replay", parts.select("Replay protection", _REPLAYS)),
     ("sequence_number", parts.mono("Sequence number", when=("replay", ("number",)))),
     ("replay_protection_nonce", parts.mono("Nonce", when=("replay", ("nonce",)))),
-    ("expiration_timestamp_secs", parts.mono("Expires", "seconds since 1970; empty: in 10 minutes")),
+    (
+        "expiration_timestamp_secs",
+        parts.mono("Expires", "seconds since 1970; empty: in 10 minutes, with a nonce in 50 s"),
+    ),
     label="Gas and expiration",
     fold=True,
 )
 
 
 def _key_fields(label: str, when: parts.When = None) -> parts.Group:
-    """Return the fields of a signature; their common part is sent to the browser once."""
+    """Return the fields of a signature. Their common part is sent to the browser only once."""
     return parts.group(("shape", parts.select(label, _SHAPE_LABELS)), ("", parts.Use(use="key")), when=when)
 
 
 _KEYS = ("signature", ("keys",))
 _PAYER = parts.group(
-    ("fee_payer", parts.mono("Fee payer", "0x0 estimates without charging anybody", names=True)),
+    ("fee_payer", parts.mono("Fee payer", "0x0 simulates without charging an account", names=True)),
     ("fee_payer_key", _key_fields("Fee payer signs with")),
     when=("has_fee_payer", (True,)),
 )
@@ -167,7 +170,7 @@ _NUMBERS = ("max_gas_amount", "gas_unit_price", *_ORDERS, "expiration_timestamp_
 
 
 def write_request(request: SimulationRequest | None) -> SimulationDraft:
-    """Return the draft of a request; the fields of known types, ``arguments``, are left empty."""
+    """Return the draft for a request. The argument fields (``arguments``) are left empty."""
     if request is None:
         return SimulationDraft()
     numbers = {name: getattr(request, name) for name in _NUMBERS}
@@ -193,7 +196,7 @@ def write_request(request: SimulationRequest | None) -> SimulationDraft:
 
 
 def by_account(request: SimulationRequest) -> SimulationRequest:
-    """Return the request with keys by account instead of one signature, if that sends the same signature."""
+    """Return the request with keys per account instead of a whole signature, if both send the same signature."""
     whole = request.signature
     if whole is None:
         return request
@@ -245,22 +248,22 @@ def _write_key(key: wire.AccountSignature | None) -> KeyDraft:
 def read_request(
     draft: SimulationDraft, last: SimulationRequest | None, call: ResolvedCall | None, found: Findings
 ) -> SimulationRequest | None:
-    """Return the request of a draft.
+    """Return the request that a draft describes.
 
     Parameters
     ----------
     draft : SimulationDraft
     last : SimulationRequest or None
-        The last valid request. Entries that mean the same as in its draft keep its values.
+        The last valid request. Entries with the same meaning as in its draft keep its values.
     call : ResolvedCall or None
-        Checks the arguments of the entry function.
+        The entry function with its type arguments, to check the arguments.
     found : Findings
-        Receives what does not fit or is missing.
+        Receives errors and missing entries.
 
     Returns
     -------
     SimulationRequest or None
-        None if something does not fit or is missing.
+        None if an entry is invalid or missing.
     """
     values = _read_fields(draft, found)
     before = _read_fields(write_request(last), Findings())
@@ -272,7 +275,7 @@ def read_request(
 
 
 def _read_fields(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
-    """Return all fields of a request but its payload."""
+    """Return all fields of a request except its payload."""
 
     def number(name: str) -> Any:
         return read_leaf(U64, getattr(draft, name), name, found)
@@ -336,8 +339,8 @@ def _read_key(draft: KeyDraft, path: str, found: Findings) -> Any:
 
 
 def _read_json(parse: Callable[[dict[str, Any]], Any], typed: str, path: str, found: Findings) -> Any:
-    """Return the signature of a JSON object; None if the entry is empty or of any other kind."""
-    expected = "expected a JSON object with a type, as nodes print signatures"
+    """Return the signature in a JSON object; None if the entry is empty or invalid."""
+    expected = "expected a signature as nodes print it: a JSON object with a type"
     if not typed.strip():
         found.missing[path] = expected
         return None
@@ -352,7 +355,7 @@ def _read_json(parse: Callable[[dict[str, Any]], Any], typed: str, path: str, fo
     return None
 
 
-# The field that caused a failure, by what the status contains; the second if the first is not shown.
+# The field that caused a failure, by a part of the status; the second field applies if the first is not shown.
 _CAUSES = {
     "SEQUENCE_NUMBER": ("sequence_number", "replay"),
     "NONCE": ("replay_protection_nonce", "replay"),
@@ -384,7 +387,7 @@ _LABELS = {
     "multisig_address": '"Multisig account"',
 }
 _PARAMETER = re.compile(rf"\b(?:{'|'.join(_LABELS)})\b")
-# What a sentence of a contract is about, by words in it: the one argument of that type.
+# Types of the argument that a contract's message concerns, by words in the message.
 _ABOUT: dict[str, tuple[type, ...]] = {
     r"amount|value|price|balance|quantity|number|size|small|large|zero|minimum|maximum": (move.UInt, move.Int),
     r"name|string|text|title": (move.String,),
@@ -398,13 +401,13 @@ class Failure(Struct, frozen=True):
     Attributes
     ----------
     words : str
-        The reason: the contract's own sentence, if it has one.
+        The reason: the contract's own message, if it has one.
     detail : str
-        Status and code.
+        Status and abort code.
     path : str
-        The field concerned; empty if none is shown.
+        Path of the field that caused the failure; empty if no such field is shown.
     remedies : tuple of (str, str)
-        What the form can do about it: the name and the button text of each remedy.
+        Name and button label of each remedy that the form offers.
     """
 
     words: str
@@ -413,7 +416,7 @@ class Failure(Struct, frozen=True):
     remedies: tuple[tuple[str, str], ...] = ()
 
     def to_html(self) -> Html:
-        """Return the reason as a headline, the detail in small print, and buttons of the remedies."""
+        """Return HTML with the reason as a headline, the detail in small print, and a button for each remedy."""
         buttons = "".join(
             f'<button type="button" class="ltk-small" data-send="remedy" data-name="{name}">{safe(text)}</button> '
             for name, text in self.remedies
@@ -425,7 +428,7 @@ class Failure(Struct, frozen=True):
 def failure_of(
     simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None, known: Known, node: Node
 ) -> Failure | None:
-    """Return why a simulation would fail, or None; reads the balance of an account that cannot pay."""
+    """Return why a simulation would fail, or None. If the payer cannot pay, its balance is read."""
     if simulation.success:
         return None
     status = simulation.vm_status
@@ -444,7 +447,7 @@ def failure_of(
 
 
 def _about(sentence: str, call: ResolvedCall | None) -> str:
-    """Return the path of the argument that a sentence is about: the only one of a type that it speaks of."""
+    """Return the path of the argument that a message concerns, if it is the only one of the types that it mentions."""
     layouts = () if call is None else call.layouts
     for words, kinds in _ABOUT.items():
         places = [place for place, layout in enumerate(layouts) if isinstance(layout, kinds)]
@@ -454,7 +457,7 @@ def _about(sentence: str, call: ResolvedCall | None) -> str:
 
 
 def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, node: Node, path: str) -> Failure:
-    """Return the payer's balance, the amount needed, and how to remedy a shortfall."""
+    """Return a failure with the payer's balance, the amount needed, and remedies for the shortfall."""
     request, transaction = simulation.request, simulation.transaction
     payer = request.fee_payer or request.sender
     price, most = transaction.gas_unit_price, transaction.max_gas_amount
@@ -463,11 +466,11 @@ def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, no
         balance = node.view("0x1::coin::balance", [payer], type_arguments=[APT]).value
     has = "less" if balance is None else known.words(balance, APT_METADATA)
     name = known.names.get(payer) or short_addresses(payer)
-    needs = f"{known.words(most * price, APT_METADATA)}: {most:,} gas units at {price:,} octas each"
-    words = f"{name} needs up to {needs}; it has {has}"
+    needs = f"{known.words(most * price, APT_METADATA)} ({plural(most, 'gas unit')} at {plural(price, 'octa')} each)"
+    words = f"{name} needs up to {needs} but has {has}"
     remedies = []
     if balance is not None and price and 0 < balance // price < most:
-        remedies.append((f"most{balance // price}", f"Lower the maximum to {balance // price:,} gas units"))
+        remedies.append((f"most{balance // price}", f"Lower the maximum to {plural(balance // price, 'gas unit')}"))
     if not draft.has_fee_payer:
         remedies.append(("payer", "Let another account pay"))
     return Failure(words, f"Status: {simulation.vm_status}", path, tuple(remedies))
@@ -486,8 +489,8 @@ class SimulationBuilder(FunctionForm):
     ----------
     node : Node
         Runs the simulations; available as ``node``.
-    function : str or function of a Contract, optional
-        The entry function chosen at the start: ``"0x1::coin::transfer"``, or ``node.contract("0x1::coin").transfer``.
+    function : str or ContractFunction, optional
+        The initial entry function, such as ``"0x1::coin::transfer"`` or ``node.contract("0x1::coin").transfer``.
     request : SimulationRequest, optional
         Initial content of the form.
 
@@ -507,9 +510,9 @@ class SimulationBuilder(FunctionForm):
     arguments : str
         As typed: a JSON array without the signers.
     estimate_max_gas_amount, estimate_gas_unit_price, estimate_prioritized_gas_unit_price : bool
-        Estimates to request from the node.
+        Whether the node estimates these values.
     request : SimulationRequest or None
-        The request made from the last valid entries. Set it to fill the form; the form can show any request.
+        The request built from the last valid entries. Set it to fill the form; the form can show any request.
     errors : dict of str to str
         Error messages by field, such as ``sender`` or ``arguments.1``; ``node`` holds the error that the node returned.
         Read only.
@@ -518,8 +521,8 @@ class SimulationBuilder(FunctionForm):
     python : str
         A Python program that sends `request`; empty if the form is not a valid request. Read only.
     simulation : Simulation or None
-        The last result, with its frames ``transactions``, ``changes`` and ``events``. It remains if a later simulation
-        is cancelled, or is rejected (see `errors`). Read only.
+        The last result, with its frames ``transactions``, ``changes`` and ``events``. It is kept if a later simulation
+        is cancelled or rejected (see `errors`). Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -552,7 +555,7 @@ class SimulationBuilder(FunctionForm):
             text="Load",
         ),
         words=parts.Words(
-            form="The transaction", none="No entry function fits.", copy={"Study": "Copy the study's call"}
+            form="The transaction", none="No matching entry function.", copy={"Study": "Copy the study's call"}
         ),
         late=("Changes",),
     )
@@ -596,7 +599,7 @@ class SimulationBuilder(FunctionForm):
             self._show_simulation(found, request)
 
     def _show_simulation(self, found: Simulation, request: SimulationRequest, more: str = "") -> None:
-        """Read what is needed to show a simulation, and show it; `more` follows its outcome."""
+        """Read what is needed to show a simulation, and show it; `more` is appended to the message."""
         known = read_known(self._asked, found, self._names, self._together)
         failure = failure_of(found, self._draft, self._call, known, self._asked)
         with self._state():
@@ -612,7 +615,7 @@ class SimulationBuilder(FunctionForm):
     def _checked_words(self) -> str:
         if self._draft.calls_function:
             return super()._checked_words()
-        return "The entries form a request; only the node can check its payload."
+        return "The entries form a valid request; only the node can check its payload."
 
     def start_from(self, transaction: int | str) -> None:
         """Fill the form with a committed transaction and simulate it again, as `Node.resimulate` does.
@@ -640,7 +643,7 @@ class SimulationBuilder(FunctionForm):
         if self._draft.calls_function:
             self._look()
         how = "succeeded" if committed.success else "failed"
-        words = f"It {how} at version {committed.version:,} with {plural(committed.gas_used, 'gas unit')}"
+        words = f"The original {how} at version {committed.version:,} with {plural(committed.gas_used, 'gas unit')}"
         if _has_keys(committed.signature) and not _has_keys(request.signature_to_send()):
             words += ". Simulated without public keys: the accounts' keys have since been rotated"
         self._show_simulation(dataclasses.replace(simulation, request=request), request, words)
@@ -688,7 +691,7 @@ class SimulationBuilder(FunctionForm):
         return parts.Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
 
     def _further_signers(self, draft: SimulationDraft) -> int:
-        """Return how many signers the function takes beside the sender."""
+        """Return how many signers the function requires in addition to the sender."""
         known = self._function is not None and draft.calls_function and draft.signature == "keys"
         return max(self._function.abi.signers - 1, 0) if known and self._function is not None else 0
 
@@ -735,7 +738,7 @@ class SimulationBuilder(FunctionForm):
         self._background.start("page", self._complete_changes, again=True)
 
     def _do_item(self, message: parts.Message) -> None:
-        """Open a table item that the simulation writes in the workbench's form of items."""
+        """Open a table item that the simulation writes in the workbench's Table item tab."""
         self._background.start("item", lambda: self._open_item(message.place))
 
     def _open_item(self, place: int) -> None:
@@ -753,7 +756,7 @@ class SimulationBuilder(FunctionForm):
         self._holder.open_item(row["handle"], wire.TableItemRequest(key, key_type=key_type, value_type=value_type))
 
     def _do_remedy(self, message: parts.Message) -> None:
-        """Change the entries so that the account can pay, or another account does."""
+        """Change the entries so that the account can pay, or that another account pays."""
         most = message.name.removeprefix("most")
         if message.name == "payer":
             self._edit(replace(self._draft, has_fee_payer=True))
@@ -770,7 +773,7 @@ class SimulationBuilder(FunctionForm):
                 self._say("error", str(error))
 
     def _complete_changes(self) -> None:
-        """Read the state before the changes."""
+        """Read the state before the changes, and show it."""
         simulation = self.simulation
         if simulation is None:
             return
@@ -781,7 +784,7 @@ class SimulationBuilder(FunctionForm):
                 known = with_layouts(self._known_values, self._asked, asked, self._together)
             except ToolkitError as error:
                 with self._state():
-                    self._say("error", f"The earlier state cannot be read: {error}")
+                    self._say("error", f"The earlier state could not be read: {error}")
                 return
             with self._state():
                 if simulation is self.simulation:

@@ -1,4 +1,4 @@
-"""A form that reads an item of a table: from the resource that declares the table, or by handle and types."""
+"""A form that reads a table item, given the account whose resource holds the table, or the handle and types."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _TYPES = ("key_type", "value_type")
 
 
 class TableItemDraft(ReadDraft, frozen=True):
-    """What is entered for an item; ``arguments`` and ``raw`` are the field of the key and its JSON."""
+    """Entries for a table item; ``arguments`` holds the draft of the key's field, and ``raw`` the key as JSON."""
 
     owner: str = ""
     table: str = ""
@@ -62,9 +62,9 @@ class TableItemDraft(ReadDraft, frozen=True):
 class TableItemBuilder(ReadForm):
     """Read an item of a table at the node's head, at a ledger version, or over many versions.
 
-    Select the table by the account whose resource holds it, in which case the resource declares the key and value
-    types, or by its handle and types. Neither constructing the form nor setting its traits makes a request. In a
-    browser, entering an account reads its tables; from Python, `check` and `read` read them.
+    Select the table by the account whose resource holds it, or by its handle and types. With an account, the types come
+    from the resource's declaration. Neither constructing the form nor setting its traits makes a request. In a browser,
+    entering an account reads its tables; from Python, `check` and `read` read them.
 
     Parameters
     ----------
@@ -80,23 +80,23 @@ class TableItemBuilder(ReadForm):
     Attributes
     ----------
     owner : str
-        As typed. If its resources hold several tables, `handle` selects one; by default the first.
+        As typed. If the account's resources hold several tables, `handle` selects one; by default, the first.
     handle : str
         As typed: the table handle, 0x and 64 hex digits.
     key_type, value_type : str
-        As typed: Move types. If `owner` holds the table, the declared types.
+        As typed: Move types. If `owner` holds the table, they are set to the declared types.
     key : str
         As typed: JSON, or plain text.
     versions : int, str, list of int or None
         None reads the head, an int reads one version, and a str or list is a version plan, as for `fetch_table_items`.
         Setting any other value raises `InputError`.
     key_range : str
-        Version plan of the transactions whose changes `list_keys` searches for keys.
+        Version plan of the transactions in which `list_keys` searches for keys.
     found_keys : DataFrame or None
-        The keys that `list_keys` found, as a frame of `toolkit.table_keys`; None once another table or key type is
-        chosen. Read only.
+        The keys that `list_keys` found, as a frame like that of `toolkit.table_keys`; None once another table or key
+        type is chosen. Read only.
     request : TableItemRequest or None
-        Key and types of the last valid entries. Set it to fill the form.
+        Key and types from the last valid entries. Set it to fill the form.
     errors : dict of str to str
         Error messages by field, such as ``handle`` or ``key_type``; ``node`` holds the error that the node returned.
         Read only.
@@ -105,8 +105,8 @@ class TableItemBuilder(ReadForm):
     python : str
         A Python program that performs the same read; empty without a request. Read only.
     result : TableItem, DataFrame or None
-        The last result; for a version plan, a frame with a column per struct field, and for an item that does not
-        exist, a frame of one row. It remains if a later read is cancelled, or is rejected (see `errors`). Read only.
+        The last result. For a version plan, it is a frame with one column per struct field; for an item that does not
+        exist, a frame with one row. It is kept if a later read is cancelled or fails (see `errors`). Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -195,9 +195,9 @@ class TableItemBuilder(ReadForm):
         return next((name for name in (*_TYPES, "handle") if name in str(error)), key)
 
     def list_keys(self) -> None:
-        """Read the transactions of `key_range` and list the keys of the table that they changed; sets `found_keys`.
+        """Read the transactions in `key_range` and list the table keys that they changed; sets `found_keys`.
 
-        A node cannot list the keys of a table, so keys that no transaction in these versions changed are missed.
+        A node cannot list the keys of a table. Keys that no transaction in these versions changed are therefore missed.
         """
         with self._busy_while("Reading transactions"):
             self._look()
@@ -212,7 +212,7 @@ class TableItemBuilder(ReadForm):
                 return
             path = "key_range"
             try:
-                with collected_warnings():  # about versions that were clipped, or that cannot be read
+                with collected_warnings():  # about versions that were clipped or could not be read
                     changed = fetch_transactions(self._asked, parse_plan(self._draft.key_range), progress=False)
                 path = "key_type"
                 abis = self._asked.abis.at(self._asked.ledger().version)
@@ -261,7 +261,7 @@ class TableItemBuilder(ReadForm):
             self._take(self._draft)
 
     def _layout(self, kind: str) -> Layout | None:
-        """Return the layout of a type as far as it is known; the layout of a type without structs always is."""
+        """Return the layout of a type, or None if it is not known; types without structs are always known."""
         with suppress(InputError):
             tag = move.parse_type_tag(kind)
             layout = self._layouts.get(str(tag)) or move.resolve_layout(tag, move.AbiMap({}))
@@ -296,7 +296,7 @@ class TableItemBuilder(ReadForm):
         return draft, request
 
     def _choose_table(self, draft: TableItemDraft, found: Findings) -> TableItemDraft:
-        """Choose the table of the owner's resources that is named, and take handle and types from it."""
+        """Select one of the owner's tables, as entered or else the first, and fill in its handle and types."""
         owner, before = _canonical(draft.owner), self._taken
         if draft.owner.strip():
             _fields.read_leaf(move.Address(), draft.owner, "owner", found)
@@ -321,11 +321,11 @@ class TableItemBuilder(ReadForm):
         return replace(draft, table=chosen, handle=table.handle, **types)
 
     def _read_key(self, draft: TableItemDraft, kind: str | None, found: Findings) -> tuple[TableItemDraft, Any]:
-        """Bring the field of the key and its JSON in step, and return the key, too."""
+        """Synchronize the key's field with its JSON; return the draft and the key."""
         layout = None if kind is None else self._layout(kind)
         changed = layout is not None and self._last_layout not in {None, layout}
         if changed and _encoded(layout, self._key_value(draft.raw, layout)) is None:
-            draft = replace(draft, raw="")  # a key of the table before
+            draft = replace(draft, raw="")  # a key of the previous table
         before, self._key_layout, self._last_layout = self._key_layout, layout, layout or self._last_layout
         if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
             draft = replace(draft, arguments=(_fields.blank(layout),), lead="fields")  # the field says what it takes
@@ -346,7 +346,7 @@ class TableItemBuilder(ReadForm):
         return draft, key
 
     def _key_value(self, typed: str, layout: Layout | None) -> Any:
-        """Return the value of a key as it was typed: JSON, or plain text; the key that was set if it is the same."""
+        """Return the value of a typed key, which is JSON or plain text; an unchanged key keeps its value."""
         last = self.request
         if last is not None and typed == _key_text(last.key):
             return last.key
@@ -378,7 +378,7 @@ class TableItemBuilder(ReadForm):
         by_hand = ("table", ("",))
         about = "an account or object whose resource holds the table; leave empty to enter a handle"
         tables = self._tables.get(_canonical(draft.owner) or "", [])
-        names = {str(place): _table_name(*one) for place, one in enumerate(tables)} | {"": "another, by its handle"}
+        names = {str(place): _table_name(*one) for place, one in enumerate(tables)} | {"": "another table, by handle"}
         raw = parts.mono("Key", "JSON, or plain text", rows=2)
         key: list[tuple[str, parts.Part]] = [("raw", raw)]
         if self._key_layout is not None:
@@ -396,18 +396,18 @@ class TableItemBuilder(ReadForm):
         )
 
     def _key_fields(self) -> parts.Group:
-        """Return the part that lists the keys that transactions changed."""
-        hint = "nodes cannot list the keys of a table; the changes of these transactions are searched instead"
+        """Return the controls that list the keys that transactions changed."""
+        hint = "nodes cannot list a table's keys; these transactions are searched for changed keys instead"
         keys = [] if self.found_keys is None else list(self.found_keys.itertuples())
         buttons = []
         for place, row in enumerate(keys[:_MAX_KEYS]):
             ended = f"{'deleted' if row.deleted else 'changed'} at {row.last_version:,}"
             key = visible(short_addresses(_key_text(row.key)), _MAX_KEY)
             buttons.append(parts.Button(f"{key} ({ended})", place))
-        note = f"the {_MAX_KEYS} keys changed last; for all, see found_keys in Python" if len(keys) > _MAX_KEYS else ""
-        listed = parts.Actions("Keys, last changed first", do="pick", buttons=tuple(buttons), hint=note)
+        note = f"the latest {_MAX_KEYS} keys; in Python, found_keys has all keys" if len(keys) > _MAX_KEYS else ""
+        listed = parts.Actions("Keys, most recently changed first", do="pick", buttons=tuple(buttons), hint=note)
         return parts.group(
-            ("key_range", parts.mono("Transactions of versions", hint, placeholder="-1000:")),
+            ("key_range", parts.mono("Transactions at versions", hint, placeholder="-1000:")),
             ("", parts.Actions("Search", do="keys", buttons=(parts.Button("List keys"),))),
             *([("", listed)] if buttons else []),
             label="Keys that transactions changed",
@@ -446,7 +446,7 @@ class TableItemBuilder(ReadForm):
         return f"item {visible(_key_text(self.request.key), 40)} of table {short_addresses(self._handle)}"
 
     def _checked_words(self) -> str:
-        return "The key fits its type." if self._key_layout is not None else "The type of the key is not known."
+        return "The key fits its type." if self._key_layout is not None else "The key was not checked: type unknown."
 
     def _after(self, reading: Reading) -> None:
         super()._after(reading)
@@ -482,7 +482,7 @@ class TableItemBuilder(ReadForm):
 def _read(
     read: Callable[[str], object], draft: TableItemDraft, path: str, expected: str, found: Findings
 ) -> str | None:
-    """Return what `read` makes of a text of the draft; what does not fit or is missing goes to `found`."""
+    """Return an entry parsed by `read`, or None; an invalid or missing entry is reported in `found`."""
     typed = getattr(draft, path).strip()
     if not typed:
         found.missing[path] = f"expected {expected}"
@@ -496,19 +496,19 @@ def _types_of(request: TableItemRequest) -> dict[str, Any]:
 
 
 def _short(kind: str) -> str:
-    """Return a type with the short form of its addresses."""
+    """Return a type with short addresses."""
     return wire_type(move.parse_type_tag(kind))
 
 
 def _canonical(typed: str) -> str | None:
-    """Return the canonical address of a text, None if it is not an address."""
+    """Return the canonical form of a typed address, or None if it is not an address."""
     with suppress(InputError):
         return move.parse_address(typed.strip())
     return None
 
 
 def _encoded(layout: Layout | None, value: Any) -> Any:
-    """Return a key as the node reads it from JSON; None if its type is not known or it does not fit."""
+    """Return a key in the JSON form that the node accepts; None if its type is not known or it does not fit."""
     if layout is None:
         return None
     with suppress(InputError, SchemaError):
@@ -517,7 +517,7 @@ def _encoded(layout: Layout | None, value: Any) -> Any:
 
 
 def _key_text(key: Any) -> str:
-    """Return a key as JSON; text is unchanged unless it would be read as another kind of value."""
+    """Return a key as JSON, or as plain text unless that would be read as another type of value."""
     if isinstance(key, str):
         with suppress(ValueError, RecursionError):
             json.loads(key)
@@ -527,7 +527,7 @@ def _key_text(key: Any) -> str:
 
 
 def _table_name(kind: str, table: DeclaredTable) -> str:
-    """Return a table as one reads it: resource, field and types."""
+    """Return a readable name of a table: resource, field and types."""
     resource = _short(kind).partition("<")[0].partition("::")[2]
     types = re.sub(r"\w+::", "", f"{table.key_type}, {table.value_type}")
     return visible(f"{resource}, {table.field}: Table<{types}>", 120)

@@ -1,4 +1,4 @@
-"""The builders in tabs, with their node and the state of its ledger above; the controls are in ``workbench.js``."""
+"""The builders in tabs, below the node and the state of its ledger. The controls are in ``workbench.js``."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from toolkit.widgets._simulation_builder import SimulationBuilder
     from toolkit.widgets._table_item_builder import TableItemBuilder
 
-_MAX_CHARACTERS = 100_000  # of a link's fragment; browsers keep about as many
-# Parts of drafts that are not in a link: signatures and keys, and what follows from the rest.
+_MAX_CHARACTERS = 100_000  # of a link's fragment; browsers have similar limits
+# Parts of drafts that links omit: signatures and keys, and parts that follow from the others.
 _LEFT_OUT = frozenset({"seq", "arguments", "lead", "signature", "signature_json", "sender_key", "fee_payer_key"})
 
 
 class Link(Struct, frozen=True):
-    """An open tab: its name, the name of the network if any, and what differs from an empty form."""
+    """An open tab: its name, the name of the network if it has one, and the entries that differ from an empty form."""
 
     tab: str
     target: str = ""
@@ -41,7 +41,7 @@ class Link(Struct, frozen=True):
 
 
 def write_link(tab: str, target: str, draft: Any) -> str:
-    """Return a draft as the fragment of a link."""
+    """Return the URL fragment that describes a draft."""
     typed, blank = msgspec.to_builtins(draft), msgspec.to_builtins(type(draft)())
     differing = {name: value for name, value in typed.items() if value != blank[name] and name not in _LEFT_OUT}
     if "secondary" in differing:
@@ -50,19 +50,19 @@ def write_link(tab: str, target: str, draft: Any) -> str:
 
 
 def read_link(fragment: str) -> Link:
-    """Return the content of a fragment.
+    """Return the content of a URL fragment.
 
     Raises
     ------
     InputError
-        If `write_link` did not write it.
+        If the fragment was not written by `write_link`.
     """
     try:
         link = msgspec.json.decode(unquote(fragment[:_MAX_CHARACTERS]), type=Link)
     except ValueError:  # DecodeError of msgspec is one
         link = Link("")
     if link.tab not in _BUILDERS:
-        raise InputError("the link is incomplete, or not from this workbench")
+        raise InputError("the link is incomplete or was not created by this workbench")
     return link
 
 
@@ -86,8 +86,8 @@ _BUILDERS = {
 class Workbench(Pictured):
     """All builders in tabs, below a header with the node and the state of its ledger.
 
-    Constructing it makes no request. Press Connect, or call `connect`, to connect to a node. A builder is created when
-    its tab or attribute is first used.
+    Constructing a workbench makes no request. Press Connect, or call `connect`, to connect to a node. A builder is
+    created when its tab or attribute is first used.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Workbench(Pictured):
     Attributes
     ----------
     node : Node or None
-        Setting it passes the new node to all builders, which keep their entries.
+        The current node. Setting it passes the new node to all builders, which keep their entries.
     info : NodeInfo or None
         The node and its ledger, from the last `refresh`. Read only.
     selected : str
@@ -224,32 +224,33 @@ class Workbench(Pictured):
         self._wait()
 
     def study_gas(self) -> None:
-        """Open the current tab's view, or its function's committed transactions, in the Gas tab.
+        """Open the call of the current tab in the Gas tab.
 
-        The call is added to the study if it is missing. Committed transactions are sampled.
+        From the View tab, this is the view; from the Simulation tab, a sample of the function's committed transactions.
+        The call is added to the study if it is missing.
 
         Raises
         ------
         InputError
-            If the current tab has no valid call, or the Gas tab is busy.
+            If the open tab has no valid call, or the Gas tab is busy.
         """
         from toolkit.gas._calls import Call
         from toolkit.widgets._gas_explorer import SAMPLE
 
         if self.selected not in {"simulation", "view"}:
-            raise InputError("expected the tab Simulation or View to be open")
+            raise InputError("open the Simulation or View tab first")
         builder = self._builder(self.selected)
         found, draft = builder._found, builder._draft  # noqa: SLF001 - a part of the same widget
         if not builder.function.strip() or not draft.calls_function:
-            raise InputError("the form has no function yet: fill it in first")
+            raise InputError("the form has no function yet; enter one first")
         if self.selected == "simulation":
             call = Call(committed=str(FunctionId.parse(builder.function.strip())), versions=SAMPLE)
         elif builder.request is None or not found.good:
-            raise InputError(f"the view is not complete: {found.wrong}")
+            raise InputError(f"the view is incomplete: {found.wrong}")
         else:
             call = Call.of(builder.request)
         if self.gas_explorer.busy:
-            raise InputError("the Gas tab is busy: wait for it to finish, or stop it")
+            raise InputError("the Gas tab is busy; wait for it to finish, or stop it")
         self.gas_explorer._open_call(call)  # noqa: SLF001 - a part of the same widget
         self.selected = "gas"
 
@@ -268,13 +269,13 @@ class Workbench(Pictured):
 
     @observe("selected")
     def _write_link(self, _change: object = None) -> None:
-        """Write the entries of the open tab as a link."""
+        """Update the link to the entries of the open tab."""
         builder = self._builders.get(self.selected)
         if builder is not None and self.node is not None:
             self._link = write_link(self.selected, _target_of(self.node), builder._draft)  # noqa: SLF001
 
     def _open_link(self, fragment: str) -> None:
-        """Fill the forms as a link says, and connect to its node if that is one of the networks to choose from."""
+        """Fill a form with the entries from a link, and connect to the link's node if it is a known network."""
         try:
             link = read_link(fragment)
             self._builder(link.tab)._restore(link.draft)  # noqa: SLF001 - a part of the same widget
@@ -323,7 +324,10 @@ class Workbench(Pictured):
         made.start("read", partial(self._answered, made, node, self.node))
 
     def _answered(self, background: Background, node: Node, held: Node | None) -> None:
-        """Show a node's state and pass the node to all builders, unless the workbench's node has changed meanwhile."""
+        """Read and show a node's state, and pass the node to all builders.
+
+        Nothing is changed if the workbench's node has been replaced in the meantime.
+        """
         info, error = None, ""
         try:
             info = background.node.info()
@@ -342,7 +346,7 @@ class Workbench(Pictured):
 
     @property
     def _idle(self) -> bool:
-        """Whether nothing runs in the background, as in `Form`; tests wait for it."""
+        """Whether nothing runs in the background, as in `Form`; used by tests."""
         return self._background is None or self._background.idle
 
     def _wait(self) -> None:
@@ -356,13 +360,13 @@ class Workbench(Pictured):
 
     def _needed(self) -> Node:
         if self.node is None:
-            raise InputError("the workbench has no node yet: call connect('embedded'), or set node")
+            raise InputError("the workbench has no node yet; call connect('embedded'), or set node")
         return self.node
 
     def _check_idle(self) -> None:
         for name, builder in self._builders.items():
             if builder.busy:
-                raise InputError(f"the {_BUILDERS[name][0]} tab is busy: wait for it to finish, or stop it")
+                raise InputError(f"the {_BUILDERS[name][0]} tab is busy; wait for it to finish, or stop it")
 
     def _builder(self, name: str) -> Any:
         """Return the builder of a tab, which is created on first use."""
@@ -386,7 +390,7 @@ class Workbench(Pictured):
             return
         with self._lock:
             if self.node is not self._arrived:
-                self.cancel()  # what is asked of the node before
+                self.cancel()  # requests to the previous node
             before, self._own = self._own, None
             self.set_trait("info", None)
             self._facts = []
@@ -407,7 +411,7 @@ class Workbench(Pictured):
             ["Head time", f"{ledger.timestamp:%Y-%m-%d %H:%M:%S} UTC"],
             ["Oldest version", f"{node.oldest_readable(ledger):,}"],
             ["Block height", f"{ledger.block_height:,}"],
-            ["Kind of node", "embedded, gas is a model" if model else info.node_role.replace("_", " ") or "not said"],
+            ["Kind of node", "embedded (model gas)" if model else info.node_role.replace("_", " ") or "unknown"],
         ]
 
     def _on_message(self, _widget: object, content: object, _buffers: object) -> None:
@@ -430,6 +434,6 @@ class Workbench(Pictured):
 
 
 def _target_of(node: Node) -> str:
-    """Return the name of the network that a node belongs to, as in the choice of nodes; empty if it has none."""
+    """Return the value of a node in the menu of networks; empty if it is not in the menu."""
     named = (name for name, _ in _TARGETS if name and name != "embedded" and base_url(name) == node.url)
     return "embedded" if node.name == "embedded" else next(named, "")

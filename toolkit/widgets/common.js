@@ -1,4 +1,4 @@
-// What the front ends of builders and workbench share; it stands before their own code.
+// Code shared by the front ends of the builders and the workbench; it comes before their own code.
 
 /** Return an element; `on*` are listeners, `text` is its text, other properties are attributes. */
 function make(tag, about = {}, ...inside) {
@@ -12,8 +12,9 @@ function make(tag, about = {}, ...inside) {
   return made;
 }
 
-// Keep single keys and Ctrl+Enter, which runs `enter`, from a notebook that reads them wherever they are pressed: x would
-// cut the cell and the form with it. Other keys with Ctrl or Meta reach it. Returns a function that ends this.
+// Hide single keys and Ctrl+Enter, which runs `enter`, from a notebook, which handles keys wherever they are pressed: x
+// would cut the cell together with the form. Other keys with Ctrl or Meta pass. Returns a function that removes the
+// listeners.
 function keepKeys(el, enter) {
   const command = (event) => event.ctrlKey || event.metaKey;
   const ours = (event) => !command(event) || event.key === "Enter";
@@ -42,11 +43,11 @@ function hiddenPicture(key) {
   return make("style", { text: key && `${picture}, .jp-OutputArea-child:has(${picture}) { display: none; }` });
 }
 
-/** Return what a widget says once its kernel is gone. Voila's page runs its cells when it is loaded. */
+/** Return the note that a widget shows once its kernel is gone. Voila runs the cells of a page when it is loaded. */
 function goneNote(el, run) {
   const gone = make("p", { class: "ltk-gone", hidden: true, role: "alert" });
   gone.show = () => {
-    gone.textContent = el.closest("[data-voila]") ? "The kernel has ended: reload this page to go on." : `The kernel was restarted: run ${run}.`;
+    gone.textContent = el.closest("[data-voila]") ? "The kernel has ended: reload this page to continue." : `The kernel was restarted: run ${run}.`;
     gone.hidden = false;
   };
   return gone;

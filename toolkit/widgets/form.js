@@ -1,6 +1,6 @@
-// The controls of a builder. Python says what the form is about (`_about`: title, buttons, words), what to draw (`_spec`)
-// and what was found (`_findings`, `_status`, `_pages`);
-// the browser owns `_draft` while somebody types: each edit raises `seq`, and a draft of Python with a lower one is old.
+// The controls of a builder. Python provides the texts and buttons (`_about`), the fields (`_spec`) and the results
+// (`_findings`, `_status`, `_pages`). While the user types, the browser owns `_draft`: each edit increments `seq`, and a
+// draft from Python with a lower `seq` is out of date.
 
 const LOOK_MS = 350;
 const SEARCH_MS = 200;
@@ -299,7 +299,7 @@ function render({ model, el }) {
     );
     if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || form.words.none }));
     if (total > hits.length && hits.length > 1)
-      listed.list.append(make("li", { class: "ltk-hint", role: "presentation", text: `${hits.length.toLocaleString("en")} of ${total.toLocaleString("en")}: type more` }));
+      listed.list.append(make("li", { class: "ltk-hint", role: "presentation", text: `${hits.length.toLocaleString("en")} of ${total.toLocaleString("en")} matches: type more to narrow them down` }));
     if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: form.words.recent }));
     listed.list.hidden = only || (!query && !hits.length);
     listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));
@@ -486,7 +486,7 @@ function render({ model, el }) {
     const texts = items.map((one) => `${one.textContent} ${[...one.querySelectorAll("[title]")].map((id) => id.title).join(" ")}`.toLowerCase());
     const kinds = [...new Set(items.map((one) => one.dataset.kind).filter((one) => one))];
     const words = make("input", { type: "search", id: `${uid}-filter`, class: "ltk-filter", value: filter.words, placeholder: "address, type, field or value" });
-    const kind = make("select", { "aria-label": "What became of them" }, make("option", { value: "", text: "all" }));
+    const kind = make("select", { "aria-label": "Kind of change" }, make("option", { value: "", text: "all" }));
     for (const one of kinds) kind.append(make("option", { value: one, text: one }));
     kind.value = kinds.includes(filter.kind) ? filter.kind : "";
     const count = make("span", { class: "ltk-hint", role: "status" });
@@ -531,7 +531,7 @@ function render({ model, el }) {
     tabs(code, "code", listed, form.words.code, (panel, title, text) => {
       const said = make("span", { role: "status", class: "ltk-hint" });
       const copy = button(form.words.copy[title] || `Copy ${title}`, async () => {
-        said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select the text.";
+        said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select and copy the text yourself.";
       });
       panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "group", "aria-label": `${form.words.code}: ${title}`, text }), copy, said);
       clip(panel);

@@ -1,5 +1,5 @@
-// The workbench: the node and its ledger on top, one tab per builder. Python makes a builder when its tab is first
-// opened (`_children`); the browser shows it with the front end that the builder brings along.
+// The workbench: the node and its ledger at the top, one tab per builder. Python creates a builder when its tab is first
+// opened (`_children`); the browser shows it with the builder's own front end.
 
 let benches = 0;
 
@@ -26,7 +26,7 @@ function render({ model, el, host, signal }) {
   const facts = make("dl", { class: "ltk-facts" });
   const gone = goneNote(el, "this cell again to use the workbench");
   const choice = make("div", { class: "ltk-bar" }, make("label", { for: target.id, text: "Node" }), target, urlLabel, url, connect, refresh, status);
-  /** The forms below are of the node that is connected: they rest while the choice names another one. */
+  /** The forms below use the connected node; they are disabled while another node is selected. */
   function choose() {
     for (const one of [url, urlLabel]) one.hidden = target.value !== "";
     const { name, target: known } = get("_node");
@@ -36,7 +36,7 @@ function render({ model, el, host, signal }) {
     other.hidden = !differs;
     refresh.hidden = differs || !name;
     back.textContent = `Keep using ${name}`;
-    other.replaceChildren(`Not connected to this node yet. The forms below are of ${name}. `, back);
+    other.replaceChildren(`Not connected to this node yet. The forms below still use ${name}. `, back);
   }
   url.addEventListener("input", choose);
 
@@ -77,7 +77,7 @@ function render({ model, el, host, signal }) {
   }
   const gas = make("div", { class: "ltk-line ltk-jumps" }, button("Show when its gas stepped", () => model.send({ do: "gas" }), "ltk-small"));
 
-  /** Show the builder of the open tab, and ask for it if there is none yet. */
+  /** Show the builder of the open tab, and request it if it does not exist yet. */
   async function open() {
     const name = get("selected");
     const place = panels.get(name);
@@ -129,7 +129,7 @@ function render({ model, el, host, signal }) {
   forms.append(facts, list, gas, ...[...panels.values()].map(({ panel }) => panel));
   el.prepend(hiddenPicture(get("_key")));
 
-  // In the app the address has what is typed: a link opens it, and so does a reload.
+  // In the app, the address contains the entries, so that a link or a reload restores them.
   const app = Boolean(document.querySelector("[data-voila]"));
   const fragment = location.hash.slice(1);
   const link = () => app && get("_link") && history.replaceState(null, "", `#${get("_link")}`);

@@ -120,7 +120,7 @@ def test_items_of_unknown_types_are_not_compared(simulation):
     for data, key in ((None, "0x07"), (decoded, "7")):
         page = compared(simulation, [item | {"data": data}], ["0x00"])
         assert f"item {key} of table 0x5c5c5c" in text(page)
-        assert "Before, as BCS of an unknown type: 0x00" in text(page)
+        assert "Before (BCS of an unknown type): 0x00" in text(page)
         assert "\u2192" not in page
 
 
@@ -158,5 +158,5 @@ def test_a_thousand_changes_stay_small(simulation):
     page = compared(simulation, changes, ['{"n":0,"kept":"x"}'] * 1_200)
     assert page.count('class="ltk-state"') == 1_000
     assert page.count(" open>") == 12
-    assert "The first 1,000 of 1,200." in page
+    assert "The first 1,000 of 1,200 changes." in page
     assert len(page) < 1_000_000

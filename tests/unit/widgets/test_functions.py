@@ -95,13 +95,13 @@ def test_an_amount_has_its_unit_and_is_said_in_whole_coins(form):
     assert fields_of(made, "Arguments")[1].hint == "0 to 18,446,744,073,709,551,615"
     type_in(made, type_arguments=["0x1::aptos_coin::AptosCoin"])
     press(made, "look")
-    assert fields_of(made, "Arguments")[1].hint == "in octas: 1 APT is 100,000,000"
+    assert fields_of(made, "Arguments")[1].hint == "in octas (1 APT = 100,000,000)"
     type_in(made, arguments=["0xb0b", "123456789"])
     assert made._findings.notes["arguments.1"] == "= 1.23456789 APT"
     type_in(made, arguments=["0xb0b", "x"])
     assert "arguments.1" not in made._findings.notes
     plain = form("0x1::aptos_account::transfer")
-    assert fields_of(plain, "Arguments")[1].hint == "in octas: 1 APT is 100,000,000"
+    assert fields_of(plain, "Arguments")[1].hint == "in octas (1 APT = 100,000,000)"
 
 
 def test_each_signer_of_the_abi_has_a_field(form):

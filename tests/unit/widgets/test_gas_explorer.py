@@ -160,7 +160,7 @@ def test_a_study_of_another_node_is_read_from_the_node_of_the_form(form):
     """The form says so, and the study names the node that it reads from."""
     form.study = searching("mainnet")
     assert form.study.nodes == (form.node.name,)
-    assert "The study names mainnet; this form reads from" in form._status.text
+    assert "The study is for mainnet; this form reads from" in form._status.text
 
 
 def test_a_part_that_is_edited_changes_and_the_rest_stays(made):
@@ -253,7 +253,7 @@ def test_a_run_finds_steps_with_their_causes(done):
     form = done
     assert form.result.digest == form.study.run(progress=False).digest
     assert form.result.steps["version_after"].tolist() == [RISE, UPGRADE]
-    assert form._status == Status("good", f"2 steps found in {len(form.result.observations)} readings.")
+    assert form._status == Status("good", f"2 steps found in {len(form.result.observations)} observations.")
     assert [title.partition(" (")[0] for title, _ in form._pages] == ["Figure", "Steps", "Explain"]
     steps = page(form, "Steps (2)")
     for line in form.result.explain().splitlines():
@@ -297,7 +297,7 @@ def test_a_run_that_is_stopped_leaves_what_was_read(made, monkeypatch):
     send(form, "run")
     stopped = len(form.result.observations)
     assert 0 < stopped < 100
-    assert form._status.text == f"Stopped after {stopped} readings; they can be used."
+    assert form._status.text == f"Stopped after {stopped} observations, which the result contains."
     assert not form.result.complete
     assert not form.busy
     assert form._progress == Progress()
@@ -502,7 +502,7 @@ def test_a_run_that_cannot_be_ended_holds_neither_close_nor_another_node(made, m
     form = made(Study(calls=[COUNT], versions=[5], nodes=[NAME]), routes={"POST /view": view})
     send(form, "run", wait=False)
     assert asked.wait(30)
-    with pytest.raises(InputError, match=r"a run is in progress; cancel\(\) stops it"):
+    with pytest.raises(InputError, match=r"a run is already in progress; .* cancel\(\)"):
         form.run()
     thread = form._runs._worker
     if do == "close":
@@ -577,11 +577,11 @@ def test_readings_without_an_answer_are_not_a_success(made):
     form = made(Study(calls=[COUNT], versions=[20_000, 30_000], nodes=[NAME]))
     form.fake.routes["POST /view"] = refused(404, "version_not_found")
     form.run()
-    assert form._status == Status("bad", "No answer in 2 readings: version_not_found.")
+    assert form._status == Status("bad", "No result in 2 observations: version_not_found.")
     node = toolkit.connect()
     mixed = GasExplorer(node, study=Study(calls=["0x1::chain_id::get"], versions=[4_000, 6_000], node=node))
     mixed.run()
-    assert mixed._status == Status("good", "1 step found in 2 readings; 1 failed.")
+    assert mixed._status == Status("good", "1 step found in 2 observations; 1 failed.")
     mixed.close()
     node.close()
 

@@ -189,5 +189,5 @@ def test_the_json_says_where_open_numbers_come_from(node):
     assert "/transactions/simulate?estimate_max_gas_amount=true" in made["curl"]
     assert re.search(r'"sequence_number": "7"', text)
     assert '"max_gas_amount": "<estimated by the node>"' in text
-    assert '"gas_unit_price": "<default of the toolkit>"' in text
+    assert '"gas_unit_price": "<the toolkit\'s default>"' in text
     assert '"100"' in text

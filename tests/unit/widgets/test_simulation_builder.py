@@ -816,7 +816,7 @@ def test_an_error_that_no_reader_expects_is_shown_and_the_next_edit_is_read(fill
     """A draft of the wrong shape becomes a sentence; the form is usable afterwards."""
     key = msgspec.to_builtins(filled._draft.sender_key)
     type_in(filled, sender_key=None)
-    assert "the entries cannot be read" in filled.errors["form"]
+    assert "the entries could not be read" in filled.errors["form"]
     assert filled._status.kind == "error"
     assert "Undo the last edit" in filled._status.text
     type_in(filled, sender_key=key, sender="0xb0b")

@@ -84,7 +84,7 @@ def test_a_table_of_an_account(builder, node, handle):
     type_in(builder, owner="0xcafe")
     assert spec(builder, "table").options == (
         ("0", "registry::Registry, records: Table<String, Record>"),
-        ("", "another, by its handle"),
+        ("", "another table, by handle"),
     )
     assert (builder.handle, builder.key_type, builder.value_type) == (handle, *RECORDS.values())
     assert builder._findings.notes["owner"] == "= registry"

@@ -129,7 +129,7 @@ def test_the_head(builder):
     for words in ("<code>u64</code>", "652", "21 gas units", "Model gas"):
         assert words in shown
     assert builder._origin == "embedded, version 4,999 (the head), 2026-06-28 22:04:48 UTC"
-    assert builder._status.text == "Answered: 21 gas units at version 4999"
+    assert builder._status.text == "Returned 1 value at version 4999, 21 gas units"
     assert not builder._stale
     builder.versions = 10
     assert builder._stale
@@ -208,7 +208,7 @@ def test_all_versions_failed(builder, recwarn):
         ),
         (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["u64"]), None, "function", "Move abort"),
         (RECORD, 0, "function", "can't be found"),
-        (RECORD, 99_999, "version", "this version does not exist yet: the node has 0 to 4999"),
+        (RECORD, 99_999, "version", "this version does not exist yet; the node has versions 0 to 4999"),
         (RECORD, "9000:9010", "plan", "this node holds 0 to 4999"),
         (RECORD.replace(arguments=("alice", 5)), None, "arguments", "expected 1 argument (0x1::string::String), got 2"),
         (RECORD.replace(function="0xcafe::registry::record"), None, "function", "did you mean `record_of`?"),
@@ -419,15 +419,19 @@ def test_a_function_of_a_contract_opens_in_the_form_that_takes_it(node):
         (
             SimulationBuilder,
             coin.supply,
-            "takes entry functions; 0x1::coin::supply is a view function: open it with View",
+            "accepts entry functions only; 0x1::coin::supply is a view function, use View",
         ),
         (
             ViewBuilder,
             coin.transfer,
-            "takes view functions; 0x1::coin::transfer is an entry function: open it with Sim",
+            "accepts view functions only; 0x1::coin::transfer is an entry function, use Sim",
         ),
-        (GasExplorer, coin.transfer, "GasExplorer takes view functions; 0x1::coin::transfer is an entry function"),
-        (ViewBuilder, coin.deposit, "ViewBuilder takes view functions; 0x1::coin::deposit is neither"),
+        (
+            GasExplorer,
+            coin.transfer,
+            "GasExplorer accepts view functions only; 0x1::coin::transfer is an entry function",
+        ),
+        (ViewBuilder, coin.deposit, "ViewBuilder accepts view functions only; 0x1::coin::deposit is neither"),
         (ViewBuilder, RECORD, "function: expected address::module::function, or a function of a contract"),
     ]:
         with pytest.raises(InputError, match=re.escape(said)):

@@ -49,7 +49,7 @@ def test_the_state_of_the_ledger_is_read_when_it_is_asked_for(workbench):
         "Head time": "2026-06-30 08:38:24 UTC",
         "Oldest version": "0",
         "Block height": "1,003",
-        "Kind of node": "embedded, gas is a model",
+        "Kind of node": "embedded (model gas)",
     }
     assert workbench.info.ledger.version == 4999
     assert not workbench.busy
@@ -73,7 +73,7 @@ def test_a_builder_at_work_stays_with_its_node(workbench, memory):
     """While a builder is busy the node cannot be changed, and a sentence says so."""
     workbench.simulation_builder.set_trait("busy", value=True)
     message(workbench, do="connect", target="embedded")
-    assert workbench.error == "the Simulation tab is busy: wait for it to finish, or stop it"
+    assert workbench.error == "the Simulation tab is busy; wait for it to finish, or stop it"
     assert workbench._status == Status("error", workbench.error)
 
 
@@ -159,7 +159,7 @@ EXISTS = toolkit.ViewFunction("0x1::account::exists_at", ["0xb0b"])
 def test_a_call_is_opened_in_the_tab_gas(workbench):
     """A view or the function of a simulation is added to the study, once; versions and title of the study stay."""
     message(workbench, do="gas")
-    assert workbench.error == "the form has no function yet: fill it in first"
+    assert workbench.error == "the form has no function yet; enter one first"
     workbench.simulation_builder.request = toolkit.SimulationRequest(
         toolkit.EntryFunction(TRANSFER, ["0xb0b", 1]), sender="0xa11ce"
     )
@@ -190,7 +190,7 @@ def test_a_form_with_errors_does_not_lead_on(workbench):
     workbench.selected = "view"
     message(workbench, do="gas")
     assert workbench.selected == "view"
-    assert workbench.error.startswith("the view is not complete: ")
+    assert workbench.error.startswith("the view is incomplete: ")
     workbench.simulation_builder.function = "0x1::account"
     workbench.selected = "simulation"
     message(workbench, do="gas")
