@@ -174,7 +174,7 @@ def test_scripts_are_taken(node, key):
 def test_a_signature_that_is_not_zeros_is_refused_by_the_request():
     """It could be a real one."""
     signed = Ed25519Signature(KEY, signature="0x" + "01" * 64)
-    with pytest.raises(InputError, match="not zeros"):
+    with pytest.raises(InputError, match="not all zeros"):
         toolkit.SimulationRequest(TRANSFER, sender="0xa11ce", signature=signed)
 
 

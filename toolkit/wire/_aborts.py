@@ -1,4 +1,4 @@
-"""VM statuses: their numbers, and the Move aborts in their text: module, name, code and the contract's own sentence."""
+"""VM statuses: their numbers, and the Move aborts described in their text (module, name, code and description)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _CATEGORIES = {
 }
 # Abort codes of native functions, which have no error map. Source: the table extension of the VM.
 _NATIVE_ABORTS = {
-    ("0x1::table", 0x6407): "the table has an item with this key already",
+    ("0x1::table", 0x6407): "the table already has an item with this key",
     ("0x1::table", 0x6507): "the table has no item with this key",
 }
 _ABORT = re.compile(
@@ -82,8 +82,9 @@ class Abort:
     Attributes
     ----------
     module, name : str or None
-        Module that aborted, and the name of its error constant; None if the status has none.
+        Module that aborted, and the name of its error constant; None if the status does not include it.
     code : int
+        Abort code.
     sentence : str or None
         The contract's description of the error, without a full stop.
     """
@@ -95,7 +96,7 @@ class Abort:
 
     @classmethod
     def find(cls, vm_status: str) -> Abort | None:
-        """Return the first abort in a status, None if there is none."""
+        """Return the first abort in a VM status, or None if the status does not describe an abort."""
         if (match := _ABORT.search(vm_status)) is None:
             return None
         sentence = match["sentence"]
@@ -103,15 +104,15 @@ class Abort:
 
     @property
     def category(self) -> str | None:
-        """Category of the code by the standard library's convention, None if it has none."""
+        """Error category encoded in the code by the convention of the Move standard library, or None."""
         return _CATEGORIES.get(self.code >> 16 & 0xFF)
 
     @property
     def native(self) -> str | None:
-        """Meaning of a native function's code; None for others."""
+        """Meaning of the code if a known native function aborted with it, or None."""
         return None if self.module is None else _NATIVE_ABORTS.get((self.module, self.code))
 
     @property
     def reason(self) -> str | None:
-        """Why it aborted: the contract's own sentence, or else what is known about the code."""
+        """Why the module aborted: the contract's description, or else the meaning or the category of the code."""
         return self.sentence or self.native or self.category

@@ -1,4 +1,4 @@
-"""Tables of BCS: how each part of a transaction is read and written, declared once for both directions."""
+"""BCS forms: how each part of a transaction is read and written, declared once for both directions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ NOTHING = Form(lambda _: None, lambda _, __: None, type(None))
 
 
 def value_of(layout: Layout) -> Form:
-    """Return the form of Move values of a layout."""
+    """Return the form of Move values with the given layout."""
     return Form(
         lambda reader: read_value(reader, layout), lambda writer, value: writer.fixed(encode_bcs(layout, value))
     )
 
 
 def sequence(item: Form) -> Form:
-    """Return the form of a length followed by that many items, as a tuple."""
+    """Return the form of a tuple, which is its length followed by its items."""
 
     def read(reader: Reader) -> tuple[Any, ...]:
         return tuple(item.read(reader) for _ in range(reader.length()))
@@ -53,7 +53,7 @@ def sequence(item: Form) -> Form:
 
 
 def option(item: Form) -> Form:
-    """Return the form of None or an item."""
+    """Return the form of an optional item; None stands for a missing item."""
 
     def write(writer: Writer, value: Any) -> None:
         writer.bool(value is not None)
@@ -64,7 +64,7 @@ def option(item: Form) -> Form:
 
 
 def record(kind: type, **fields: Form) -> Form:
-    """Return the form of the instances of a class, from the forms of its fields in their order in BCS."""
+    """Return the form of a class's instances, given the forms of its fields in BCS order."""
 
     def read(reader: Reader) -> Any:
         start = reader.position
@@ -82,7 +82,7 @@ def record(kind: type, **fields: Form) -> Form:
 
 
 def variants(what: str, *forms: Form) -> Form:
-    """Return the form of an index and a value of the form at that index; the class of a value determines the index."""
+    """Return the form of an enum: an index, then a value in the form with that index."""
     classes = [form.of for form in forms]
 
     def read(reader: Reader) -> Any:
@@ -97,12 +97,12 @@ def variants(what: str, *forms: Form) -> Form:
 
 
 def versioned(what: str, form: Form) -> Form:
-    """Return the form of a version, which must be 1, followed by a value."""
+    """Return the form of a value that follows its version, which must be 1."""
 
     def read(reader: Reader) -> Any:
         start = reader.position
         if (index := reader.uleb128()) != 0:
-            raise SchemaError(f"byte {start}: unknown {what} version {index + 1}")
+            raise SchemaError(f"byte {start}: expected {what} version 1, got {index + 1}")
         return form.read(reader)
 
     def write(writer: Writer, value: Any) -> None:
@@ -118,16 +118,16 @@ def read_index(reader: Reader, count: int, what: str) -> int:
     Raises
     ------
     SchemaError
-        If it is another number.
+        If the index is out of range.
     """
     start = reader.position
     if (index := reader.uleb128()) >= count:
-        raise SchemaError(f"byte {start}: unknown {what} {index}")
+        raise SchemaError(f"byte {start}: expected {what} index 0 to {count - 1}, got {index}")
     return index
 
 
 def whole(form: Form, data: bytes) -> Any:
-    """Return the value of BCS data that contains nothing else.
+    """Decode BCS data that consists of exactly one value.
 
     Raises
     ------
@@ -141,12 +141,12 @@ def whole(form: Form, data: bytes) -> Any:
 
 
 def encoded(form: Form, value: Any) -> bytes:
-    """Return the BCS of a value.
+    """Encode a value as BCS.
 
     Raises
     ------
     InputError, SchemaError
-        If a number is out of range, or a part does not have a BCS form.
+        If a number is out of range, or a part of the value does not have a BCS form.
     """
     writer = Writer()
     form.write(writer, value)

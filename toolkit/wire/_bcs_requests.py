@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from toolkit._present.messages import shorten
+from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import Reader, Writer
 from toolkit.move._ids import FunctionId, wire_address
@@ -30,16 +31,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EncodedEntryFunction:
-    """A call of an entry function in a signed transaction.
+    """A call to an entry function, as encoded in a signed transaction.
 
     Parameters
     ----------
     function : FunctionId
-        The function.
+        Id of the function.
     type_arguments : tuple of TypeTag, default ()
-        Its type arguments.
+        Type arguments of the call.
     arguments : tuple of bytes, default ()
-        BCS of each argument.
+        Arguments of the call, each as BCS.
 
     Examples
     --------
@@ -65,7 +66,7 @@ class ScriptArgument:
         ``u8`` to ``u256``, ``i8`` to ``i256``, ``address``, ``bool``, ``bytes`` (vector<u8>), or ``serialized`` (BCS
         of any value).
     value : int, bool, str or bytes
-        A str for an address; bytes for ``bytes`` and ``serialized``.
+        The argument: str for an address, bytes for ``bytes`` and ``serialized``.
 
     Examples
     --------
@@ -106,13 +107,13 @@ def _read_argument(reader: Reader) -> ScriptArgument:
 def _write_argument(writer: Writer, argument: ScriptArgument) -> None:
     if argument.kind not in _ARGUMENTS:
         kinds = ", ".join(_ARGUMENTS)
-        raise InputError(f"unknown kind {shorten(argument.kind)} of a script argument; expected one of {kinds}")
+        raise InputError(f"unknown script argument kind {shorten(argument.kind)}; expected one of {kinds}")
     writer.uleb128(list(_ARGUMENTS).index(argument.kind))
     _ARGUMENTS[argument.kind].write(writer, argument.value)
 
 
 def script_argument_json(argument: ScriptArgument) -> Any:
-    """Return a script's argument, encoded by its own kind because a script has no ABI."""
+    """Return the JSON form of a script argument. Its kind determines the form, because a script has no ABI."""
     value = argument.value
     if isinstance(value, bytes):
         return "0x" + value.hex()
@@ -130,9 +131,9 @@ class EncodedScript:
     code : bytes
         Compiled script.
     type_arguments : tuple of TypeTag, default ()
-        Its type arguments.
+        Type arguments of the script.
     arguments : tuple of ScriptArgument, default ()
-        Its arguments.
+        Arguments of the script.
 
     Examples
     --------
@@ -148,7 +149,7 @@ class EncodedScript:
 
 @dataclass(frozen=True, slots=True)
 class EncodedModuleBundle:
-    """Modules to publish, a payload that nodes no longer accept.
+    """A payload that publishes modules. Nodes no longer accept it.
 
     Parameters
     ----------
@@ -167,7 +168,7 @@ class EncodedModuleBundle:
 
 @dataclass(frozen=True, slots=True)
 class EncodedMultisig:
-    """A transaction of an on-chain multisig account.
+    """A payload that an on-chain multisig account runs.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ class EncodedPayloadV2:
     multisig_address : str or None, default None
         Canonical address of the multisig account.
     replay_protection_nonce : int or None, default None
-        u64; makes the transaction orderless.
+        Nonce (u64) that makes the transaction orderless.
 
     Examples
     --------
@@ -219,7 +220,7 @@ EncodedPayload = EncodedEntryFunction | EncodedScript | EncodedModuleBundle | En
 
 def _refuse_encrypted(reader: Reader) -> NoReturn:
     start = reader.position - 1  # of the index
-    raise SchemaError(f"byte {start}: the payload is encrypted, which neither simulations nor this reader support")
+    raise SchemaError(f"byte {start}: the payload is encrypted; encrypted payloads cannot be simulated or decoded")
 
 
 _TYPE_TAGS, _BYTE_STRINGS = bcs.sequence(bcs.TYPE_TAG), bcs.sequence(bcs.BYTES)
@@ -263,7 +264,7 @@ class RawTransaction:
     sender : str
         Canonical address.
     sequence_number : int
-        u64; 2^64 - 1 if a nonce makes the transaction orderless.
+        Sequence number of the sender (u64); 2^64 - 1 if a nonce makes the transaction orderless.
     payload : EncodedPayload
         Function or script to run.
     max_gas_amount : int
@@ -271,9 +272,9 @@ class RawTransaction:
     gas_unit_price : int
         Octas per gas unit.
     expiration_timestamp_secs : int
-        Seconds since 1970-01-01 UTC.
+        Expiration time in seconds since 1970-01-01 UTC.
     chain_id : int
-        u8.
+        Chain id of the ledger (u8).
 
     Examples
     --------
@@ -308,7 +309,7 @@ class RawTransaction:
         Parameters
         ----------
         data : bytes
-            The BCS of one raw transaction.
+            One raw transaction as BCS.
 
         Returns
         -------
@@ -322,7 +323,7 @@ class RawTransaction:
         return whole(RAW_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
 
     def to_bcs(self) -> bytes:
-        """Return the transaction in BCS.
+        """Encode the transaction as BCS.
 
         Raises
         ------
@@ -377,7 +378,7 @@ class SignedTransaction:
         Parameters
         ----------
         data : bytes
-            The BCS of one signed transaction.
+            One signed transaction as BCS.
 
         Returns
         -------
@@ -392,7 +393,7 @@ class SignedTransaction:
         return whole(_SIGNED_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
 
     def to_bcs(self) -> bytes:
-        """Return the transaction in BCS.
+        """Encode the transaction as BCS.
 
         Raises
         ------
@@ -402,7 +403,7 @@ class SignedTransaction:
         return encoded(_SIGNED_TRANSACTION, self)
 
     def signing_message(self) -> bytes:
-        """Return the bytes that each signer of this transaction signs: a prefix followed by the BCS.
+        """Return the bytes that each signer of this transaction signs: a prefix, then the transaction as BCS.
 
         Raises
         ------
@@ -425,14 +426,14 @@ _SIGNED_TRANSACTION = record(SignedTransaction, raw=RAW_TRANSACTION, signature=S
 
 
 def encode_view_request(call: ViewFunction, layouts: Sequence[Layout] | None = None) -> bytes:
-    """Return the body of a view request in BCS.
+    """Encode the body of a view request as BCS.
 
     Parameters
     ----------
     call : ViewFunction
-        The call.
+        The call to encode.
     layouts : sequence of Layout, optional
-        One per parameter; without them the arguments of the call must be BCS bytes.
+        Layout of each parameter. If omitted, the arguments of the call must be BCS bytes.
 
     Returns
     -------
@@ -454,14 +455,14 @@ def encode_view_request(call: ViewFunction, layouts: Sequence[Layout] | None = N
 
 
 def decode_view_answer(data: bytes, layouts: Sequence[Layout]) -> list[Any]:
-    """Decode the body of a view response in BCS.
+    """Decode the body of a view response from BCS.
 
     Parameters
     ----------
     data : bytes
         The body.
     layouts : sequence of Layout, shape (n,)
-        One per return value.
+        Layout of each return value.
 
     Returns
     -------
@@ -481,7 +482,7 @@ def decode_view_answer(data: bytes, layouts: Sequence[Layout]) -> list[Any]:
     """
     reader = Reader(data)
     if (count := reader.uleb128()) != len(layouts):
-        raise SchemaError(f"expected {len(layouts)} return values, got {count}")
+        raise SchemaError(f"expected {plural(len(layouts), 'return value')}, got {count:,}")
     values = [read_value(reader, layout, where=f"value {place}") for place, layout in enumerate(layouts)]
     reader.end()
     return values
@@ -497,24 +498,24 @@ def signed_transaction(
     expiration_timestamp_secs: int,
     layouts: Sequence[Layout] | None = None,
 ) -> SignedTransaction:
-    """Return the signed transaction that is the BCS form of a simulation request.
+    """Convert a simulation request to a signed transaction, which is the BCS form of the request.
 
     Parameters
     ----------
     request : SimulationRequest
-        The request; its own numbers take precedence over the parameters below.
+        The request. Numbers that it sets take precedence over the parameters below.
     chain_id : int
-        Chain id of the node, u8; only part of the BCS form.
+        Chain id of the node (u8). Only the BCS form contains it.
     sequence_number, max_gas_amount, gas_unit_price, expiration_timestamp_secs : int
-        Used if the request has None: sequence number of the sender; gas units; octas per gas unit; seconds since
-        1970-01-01 UTC.
+        Values for the fields that the request leaves as None: the sender's sequence number, gas units, octas per gas
+        unit, and seconds since 1970-01-01 UTC.
     layouts : sequence of Layout, optional
-        One per parameter of the function or script, without signers; without them the arguments must be BCS bytes.
+        Layout of each parameter of the function or script, except signers. If omitted, the arguments must be BCS bytes.
 
     Returns
     -------
     SignedTransaction
-        With an all-zero signature or without a signature.
+        Has an all-zero signature or no signature.
 
     Raises
     ------
@@ -547,21 +548,21 @@ def signed_transaction(
 
 
 def _encode_arguments(arguments: Sequence[Any], layouts: Sequence[Layout] | None) -> tuple[bytes, ...]:
-    """Return the BCS of each argument; without layouts the arguments must be BCS bytes."""
+    """Encode each argument as BCS; without layouts, the arguments must already be BCS bytes."""
     if layouts is None:
         for position, argument in enumerate(arguments):
             if not isinstance(argument, bytes):
                 raise InputError(
-                    f"arguments[{position}]: without an ABI an argument must be BCS bytes, got {shorten(argument)}"
+                    f"arguments[{position}]: without an ABI, arguments must be BCS bytes, got {shorten(argument)}"
                 )
         return tuple(arguments)
     return tuple(map(encode_bcs, layouts, _values(arguments, layouts)))
 
 
 def _values(arguments: Sequence[Any], layouts: Sequence[Layout]) -> list[Any]:
-    """Return the Python values of arguments, converted by way of the JSON that a node accepts."""
+    """Convert arguments to Python values, by way of the JSON that a node accepts."""
     if len(layouts) != len(arguments):
-        raise InputError(f"expected {len(layouts)} arguments (without signers), got {len(arguments)}")
+        raise InputError(f"expected {plural(len(layouts), 'argument')} (without signers), got {len(arguments)}")
     values = []
     for position, (layout, argument) in enumerate(zip(layouts, arguments, strict=True)):
         where = f"arguments[{position}]"
@@ -575,7 +576,7 @@ def _values(arguments: Sequence[Any], layouts: Sequence[Layout]) -> list[Any]:
 def encoded_payload(
     payload: EntryFunction | Script | Multisig, nonce: int | None, layouts: Sequence[Layout] | None
 ) -> EncodedPayload:
-    """Return a payload in BCS form, orderless if it has a nonce; arguments as in `signed_transaction`."""
+    """Convert a payload to its BCS form, with its arguments encoded as in `signed_transaction`."""
     inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
     executable: EncodedEntryFunction | EncodedScript | None = None
     if inner is not None:
@@ -604,7 +605,7 @@ def _encoded_call(call: EntryFunction | ViewFunction, layouts: Sequence[Layout] 
 
 
 def script_arguments(layouts: Sequence[Layout], values: Sequence[Any]) -> tuple[ScriptArgument, ...]:
-    """Return Python values as arguments of a script: simple types by kind, all others as serialized BCS."""
+    """Convert Python values to script arguments: simple types by kind, all other types as serialized BCS."""
     return tuple(map(_script_argument, layouts, values))
 
 

@@ -1,4 +1,4 @@
-"""Gas of transactions: the fee statement and its parts; the gas schedule and feature flags on chain."""
+"""The gas of transactions (the fee statement and its parts), the gas schedule, and the on-chain feature flags."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import octas_as_apt
+from toolkit._present.text import octas_as_apt, plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import decode_with, parse_u64
@@ -28,16 +28,16 @@ APT_METADATA = "0xa"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeeStatement:
-    """A transaction's gas by part, from the event ``0x1::transaction_fee::FeeStatement``.
+    """The parts of a transaction's gas, from the event ``0x1::transaction_fee::FeeStatement``.
 
     Parameters
     ----------
     total_charge_gas_units : int
         Gas units charged, including storage; equals ``gas_used``.
     execution_gas_units, io_gas_units : int
-        Gas units of execution, and of reading and writing state.
+        Gas units for execution, and for reading and writing state.
     storage_fee_octas, storage_fee_refund_octas : int
-        Octas for new storage, and octas refunded for freed storage.
+        Octas charged for new storage, and octas refunded for freed storage.
 
     Examples
     --------
@@ -62,14 +62,14 @@ class FeeStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GasBreakdown(FeeStatement):
-    """A transaction's gas by part, with its gas unit price.
+    """The parts of a transaction's gas, with its gas unit price.
 
     Parameters
     ----------
     total_charge_gas_units, execution_gas_units, io_gas_units : int
-        Gas units.
+        Gas units in total, for execution, and for reading and writing state.
     storage_fee_octas, storage_fee_refund_octas : int
-        Octas.
+        Octas charged for new storage, and octas refunded for freed storage.
     gas_unit_price : int
         Octas per gas unit.
 
@@ -92,16 +92,16 @@ class GasBreakdown(FeeStatement):
 
     @classmethod
     def from_statement(cls, statement: FeeStatement, *, gas_unit_price: int) -> Self:
-        """Return a fee statement with the gas unit price of its transaction, in octas per gas unit."""
+        """Create the breakdown from a fee statement and its transaction's gas unit price, in octas per gas unit."""
         return cls(**asdict(statement), gas_unit_price=gas_unit_price)
 
     def __repr__(self) -> str:
-        units = f"{self.total_charge_gas_units:,} gas units at {self.gas_unit_price:,} octas"
+        units = f"{plural(self.total_charge_gas_units, 'gas unit')} at {plural(self.gas_unit_price, 'octa')}"
         parts = ", ".join(f"{name} {value}" for name, value in self._parts() if value is not None)
         return f"<GasBreakdown {units}, {octas_as_apt(self.fee_octas)} APT: {parts}>"
 
     def _repr_html_(self) -> str:
-        total = f"{self.total_charge_gas_units:,} gas units at {self.gas_unit_price:,} octas each"
+        total = f"{plural(self.total_charge_gas_units, 'gas unit')} at {plural(self.gas_unit_price, 'octa')} each"
         facts = [("charged", f"{total}: {octas_as_apt(self.fee_octas)} APT"), *self._parts()]
         net = f"{octas_as_apt(self.net_octas)} APT" if self.storage_fee_refund_octas else None
         return facts_html("gas", [*facts, ("net of the refund", net)])
@@ -110,10 +110,10 @@ class GasBreakdown(FeeStatement):
         """Return the names and values of the parts; None for a refund of 0."""
         refund = self.storage_fee_refund_octas
         return [
-            ("execution", f"{self.execution_gas_units:,} gas units"),
-            ("io", f"{self.io_gas_units:,} gas units"),
-            ("storage", f"{self.storage_fee_octas:,} octas"),
-            ("refund", f"{refund:,} octas" if refund else None),
+            ("execution", plural(self.execution_gas_units, "gas unit")),
+            ("io", plural(self.io_gas_units, "gas unit")),
+            ("storage", plural(self.storage_fee_octas, "octa")),
+            ("refund", plural(refund, "octa") if refund else None),
         ]
 
     @property
@@ -132,11 +132,11 @@ class GasBreakdown(FeeStatement):
 
         Notes
         -----
-        A node counts gas in millionths of a unit and rounds execution, io and the total up to whole units separately;
-        storage divided by the price is not rounded. Therefore ``total - (execution + io + storage / price)`` is in (-2,
-        1): rounding up two parts lowers it by less than 2, and rounding up the total raises it by less than 1. Recorded
-        values are 0, -1, and -0.6 to -1.2. The comparison uses integer octas. At a price of 0, storage is not charged,
-        and the units alone must add up.
+        A node counts gas in millionths of a unit. It rounds execution, io and the total up to whole units separately,
+        but not storage divided by the price. Therefore, ``total - (execution + io + storage / price)`` is greater than
+        -2 and less than 1: rounding up two parts lowers it by less than 2, and rounding up the total raises it by less
+        than 1. In recorded transactions, it is 0, -1, or between -1.2 and -0.6. The comparison uses integer octas. At a
+        price of 0, storage is not charged, and the units alone must add up.
         """
         price = self.gas_unit_price
         units = self.total_charge_gas_units - self.execution_gas_units - self.io_gas_units
@@ -146,7 +146,7 @@ class GasBreakdown(FeeStatement):
 
 
 class FeeStatementTexts(msgspec.Struct, gc=False):
-    """The event as nodes print it: strings of digits, in the order of `FeeStatement`."""
+    """The event as nodes print it: the fields of `FeeStatement`, in the same order, as strings of digits."""
 
     total_charge_gas_units: str
     execution_gas_units: str
@@ -164,7 +164,7 @@ def decode_fee_statement(data: bytes | msgspec.Raw) -> FeeStatement:
     Parameters
     ----------
     data : bytes or msgspec.Raw
-        The JSON object.
+        The ``data`` as a JSON object.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def decode_fee_statement(data: bytes | msgspec.Raw) -> FeeStatement:
 
 
 def find_fee_statement(events: Sequence[Any]) -> FeeStatement | None:
-    """Return the fee statement among the events of a transaction, or None if there is none.
+    """Return the fee statement from a transaction's events, or None if no event contains it.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class GasSchedule:
     Parameters
     ----------
     feature_version : int
-        Gas feature version; 0 for the first form of the resource, which lacks this field.
+        Gas feature version; 0 for the original resource ``GasSchedule``, which does not have this field.
     entries : dict of str to int
         Values by parameter name, in the order of the resource, in internal gas units (millionths of a gas unit) unless
         the name states another unit.
@@ -240,23 +240,24 @@ class GasSchedule:
     Examples
     --------
     >>> GasSchedule.from_resource({"feature_version": "44", "entries": [{"key": "txn.min", "val": "2760000"}]})
-    GasSchedule(feature_version=44, 1 parameters)
+    GasSchedule(feature_version=44, 1 parameter)
     """
 
     feature_version: int
     entries: dict[str, int]
 
     def __repr__(self) -> str:
-        return f"GasSchedule(feature_version={self.feature_version}, {len(self.entries)} parameters)"
+        return f"GasSchedule(feature_version={self.feature_version}, {plural(len(self.entries), 'parameter')})"
 
     @classmethod
     def from_resource(cls, data: Any) -> Self:
-        """Return the schedule contained in the data of ``0x1::gas_schedule::GasScheduleV2`` or ``GasSchedule``.
+        """Create the schedule from the resource ``0x1::gas_schedule::GasScheduleV2`` or ``GasSchedule``.
 
         Parameters
         ----------
         data : mapping
-            The data, as parsed JSON or as a Python value: ``{"feature_version", "entries": [{"key", "val"}]}``.
+            Data of the resource, as parsed JSON or as a Python value. Its form is
+            ``{"feature_version", "entries": [{"key", "val"}]}``.
 
         Returns
         -------
@@ -275,13 +276,13 @@ class GasSchedule:
             where = f"entries[{position}]"
             key = row.get("key") if isinstance(row, dict) else None
             if not isinstance(key, str) or key in entries:
-                raise SchemaError(f"{where}: expected a parameter that occurs once, got {shorten(row)}", column=where)
+                raise SchemaError(f"{where}: expected a `key` that occurs once, got {shorten(row)}", column=where)
             entries[key] = _number(row.get("val"), f"{where}.val")
         return cls(_number(data.get("feature_version", 0), "feature_version"), entries)
 
 
 def _number(value: object, where: str) -> int:
-    """Return a u64 given as digits (from JSON) or as int (a Python value)."""
+    """Return a u64, given as a string of digits (in JSON) or as an int (in a Python value)."""
     return parse_u64(str(value) if isinstance(value, int) and not isinstance(value, bool) else value, where)
 
 
@@ -323,7 +324,7 @@ def feature_name(number: int) -> str | None:
     Parameters
     ----------
     number : int
-        Number of the flag, from 1.
+        Number of the flag, starting at 1.
 
     Returns
     -------
@@ -344,8 +345,8 @@ def enabled_features(data: Any) -> frozenset[int]:
     Parameters
     ----------
     data : mapping
-        Data of the resource ``0x1::features::Features``, from JSON or as a Python value: ``{"features": hex or bytes}``
-        with flag n in bit n % 8 of byte n // 8.
+        Data of the resource ``0x1::features::Features``, as parsed JSON or as a Python value. ``features`` is hex or
+        bytes, in which bit n % 8 of byte n // 8 is flag n.
 
     Returns
     -------
@@ -365,5 +366,5 @@ def enabled_features(data: Any) -> frozenset[int]:
     try:
         flags = bits if isinstance(bits, bytes) else parse_hex(str(bits))
     except InputError:
-        raise SchemaError(f"features: expected bytes, got {shorten(bits)}", column="features") from None
+        raise SchemaError(f"features: expected bytes or hex digits, got {shorten(bits)}", column="features") from None
     return frozenset(8 * place + bit for place, byte in enumerate(flags) for bit in range(8) if byte >> bit & 1)

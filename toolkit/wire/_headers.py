@@ -1,6 +1,6 @@
-"""The headers of a response: state of the node's ledger, gas used, cursor.
+"""Response headers: the state of the node's ledger, the gas used and the cursor.
 
-A gateway may set any of them, so a value that is not a decimal number in range is treated as absent.
+A gateway may set any of them. A number that is malformed or out of range is therefore treated as absent.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class LedgerState:
     version : int
         The head, which is the node's latest ledger version, not the version that was read.
     oldest_version : int
-        Oldest ledger version that is not pruned.
+        Oldest ledger version that has not been pruned.
     timestamp : datetime
         Time of the latest block, UTC, with microseconds.
     epoch : int
         Current epoch.
     block_height, oldest_block_height : int
-        Heights of the latest block and of the oldest block that is not pruned.
+        Heights of the latest block and of the oldest block that has not been pruned.
 
     Examples
     --------
@@ -99,15 +99,15 @@ class AnswerHeaders:
     Parameters
     ----------
     ledger : LedgerState or None
-        State of the node's ledger; None if a header is missing or not a number in range, as in many error responses.
+        State of the node's ledger; None if a header is missing or is not a number in range, as in many error responses.
     gas_used : int or None
-        Gas units of a view or a simulation.
+        Gas units used by a view or a simulation.
     cursor : str or None
-        Start of the next page in a paginated response.
+        Cursor of the next page, in a paginated response.
     brand : str or None
-        The vendor part of the header names in upper case (``APTOS``).
+        The vendor part of the header names, in upper case (``APTOS``).
     chain_id : int or None
-        Chain id, also if other headers of the ledger state are missing.
+        Chain id, even if other headers of the ledger state are missing.
 
     Examples
     --------
@@ -125,19 +125,19 @@ class AnswerHeaders:
 
 
 def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> AnswerHeaders:
-    """Parse the documented headers of a response, with any brand in their names.
+    """Parse the documented headers of a response, whatever brand their names contain.
 
     Parameters
     ----------
     headers : mapping of str to str
-        Header values by name, in any case.
+        Header values by name. The case of the names is ignored.
     brand : str, optional
-        The brand if it is known; otherwise it is taken from the name ``X-<brand>-Ledger-Oldest-Version``.
+        The brand. By default, it is taken from the header name ``X-<brand>-Ledger-Oldest-Version``.
 
     Returns
     -------
     AnswerHeaders
-        A value that is not a decimal number in range is treated as absent.
+        A number that is malformed or out of range is treated as absent.
 
     Examples
     --------
@@ -170,12 +170,12 @@ def ledger_headers(state: LedgerState, *, brand: str = "APTOS", gas_used: int | 
     brand : str, default "APTOS"
         The vendor part of the header names.
     gas_used : int, optional
-        Gas units, for successful views and simulations.
+        Gas units used, for successful views and simulations.
 
     Returns
     -------
     dict of str to str
-        Header names in upper case, as in the OpenAPI document of the node.
+        Header values by name. Names are in upper case, as in the node's OpenAPI document.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def ledger_headers(state: LedgerState, *, brand: str = "APTOS", gas_used: int | 
 
 
 def timestamp_from_us(microseconds: int) -> datetime | None:
-    """Return the UTC time of a number of microseconds since 1970, or None after the year 9999."""
+    """Convert microseconds since 1970-01-01 UTC to a UTC time, or return None after the year 9999."""
     try:
         return _UNIX_EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:
@@ -208,7 +208,7 @@ def _find_brand(lowered: Mapping[str, str]) -> str | None:
 
 
 def _chain_id(lowered: Mapping[str, str], prefix: str = "") -> int | None:
-    """Return the chain id of the node's own header, or of the first one of any brand."""
+    """Return the chain id from the header with the given prefix, or else from that of any brand."""
     text = lowered.get(prefix + "chain-id") if prefix else None
     if text is None:
         text = next((value for name, value in lowered.items() if _CHAIN_ID.fullmatch(name)), None)
@@ -230,7 +230,7 @@ def _ledger_names(prefix: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _state(*texts: str) -> LedgerState | None:
-    """Return the ledger state of the header texts; cached, because many responses have the same state."""
+    """Parse header values as a ledger state; cached, because many responses have the same state."""
     numbers = [number for text in texts if (number := _number(text)) is not None]
     if len(numbers) < len(_LEDGER) or numbers[0] > _U8_MAX:
         return None

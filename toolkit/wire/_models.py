@@ -14,6 +14,7 @@ import msgspec
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from toolkit._present.messages import shorten
+from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex
@@ -31,10 +32,10 @@ _MAX_PATH = 120  # characters of the place of a problem
 
 @dataclass_transform(kw_only_default=False, field_specifiers=(Field,))
 class WireModel(BaseModel):
-    """Base of requests, payloads and signatures. A class without an `__init__` takes its fields in order."""
+    """Base class of requests, payloads and signatures. By default, fields are also positional parameters, in order."""
 
     _package: ClassVar[str] = "toolkit.wire"
-    """The package whose name `to_python` writes."""
+    """Package name that `to_python` writes before the name of the class."""
 
     # Validators are built when a class is first used, so that `connect` does not wait for the validators of 20 classes.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
@@ -43,7 +44,7 @@ class WireModel(BaseModel):
         known, name_of_class = type(self).model_fields, type(self).__name__
         placed = dict(zip(known, given, strict=False))
         if len(given) > len(known) or placed.keys() & fields.keys():
-            raise TypeError(f"{name_of_class} takes {', '.join(known)}, each once")
+            raise TypeError(f"{name_of_class} takes each of its fields at most once: {', '.join(known)}")
         fields |= placed
         if missing := [name for name, field in known.items() if field.is_required() and name not in fields]:
             raise TypeError(f"{name_of_class} is missing {', '.join(missing)}")
@@ -75,7 +76,7 @@ class WireModel(BaseModel):
                 yield name, value
 
     def to_python(self) -> str:
-        """Return a Python expression that builds an equal object; fields with their default are omitted."""
+        """Return a Python expression that builds an equal object, without the fields that have their default value."""
         first, given = next(iter(type(self).model_fields), ""), self.__repr_args__()
         parts = [("" if name == first else f"{name}=") + _python_value(value) for name, value in given]
         return f"{self._package}.{type(self).__name__}({', '.join(parts)})"
@@ -97,13 +98,13 @@ class WireModel(BaseModel):
 
 
 class UnknownModel(WireModel):
-    """Base of payloads and signatures of an unknown type, with their JSON."""
+    """Base class of payloads and signatures of an unknown type, which are stored as JSON."""
 
     content: dict[str, Any]
 
     @property
     def type(self) -> str | None:
-        """The type in the JSON object, or None if it has none."""
+        """The ``type`` of the JSON object, or None if the object does not have a type."""
         name = self.content.get("type")
         return name if isinstance(name, str) else None
 
@@ -130,7 +131,7 @@ def _describe(name: str, error: ValidationError) -> str:
             what = f"{what.replace('Input should be', 'expected')}, got {shorten(detail['input'])}"
         lines.append(f"{where}: {what}")
     if len(details) > _MAX_ERRORS:
-        lines.append(f"and {len(details) - _MAX_ERRORS} more")
+        lines.append(f"and {plural(len(details) - _MAX_ERRORS, 'more error')}")
     return "; ".join(lines)
 
 
@@ -151,7 +152,7 @@ def _function(value: object) -> str:
 
 @lru_cache(maxsize=1024)
 def function_id(text: str) -> FunctionId:
-    """Return the id of a function; parsed once, since a few functions are called many times."""
+    """Parse a function id; cached, because programs call a few functions many times."""
     return FunctionId.parse(text)
 
 
@@ -176,7 +177,7 @@ def _u64(value: object) -> int:
 
 
 def _argument(value: object, depth: int = 0) -> Any:
-    """Return a copy of a JSON-like value, so that later changes of the caller's list do not change the request."""
+    """Copy a JSON-like value, so that the request does not change when the caller modifies the original."""
     if depth > _MAX_DEPTH:
         raise InputError(f"expected an argument with at most {_MAX_DEPTH} levels of nesting, got more")
     if value is None or isinstance(value, bool | str):
@@ -193,12 +194,12 @@ def _argument(value: object, depth: int = 0) -> Any:
         return number
     if isinstance(value, float):
         raise InputError(f"Move does not have floating point numbers, got {value!r}; pass an int or a string of digits")
-    expected = "a JSON-like value (int, str, bool, None, list, dict, bytes; for an array its .tolist())"
+    expected = "a JSON-like value (int, str, bool, None, list, dict or bytes; convert arrays with .tolist())"
     raise InputError(f"expected {expected}, got {shorten(value)}")
 
 
 def _whole(value: Any) -> int | None:
-    """Return an integer of any type as int, None for anything else; arrays also have ``__index__``, which raises."""
+    """Return any integer as an int, and any other value as None. Arrays have an ``__index__`` that raises."""
     try:
         return operator.index(value)
     except TypeError:
@@ -214,7 +215,7 @@ Argument = Annotated[Any, BeforeValidator(_argument)]
 
 
 def unhex(text: str) -> bytes:
-    """Return the bytes of a `HexText`."""
+    """Decode a `HexText`."""
     return bytes.fromhex(text[2:])
 
 
@@ -222,13 +223,13 @@ def _parse_object(json: JsonObject, what: str) -> dict[str, Any]:
     if isinstance(json, Mapping):
         return dict(json)
     if not isinstance(json, bytes | msgspec.Raw):
-        raise SchemaError(f"the {what} is not JSON, got {shorten(json)}", column=what)
+        raise SchemaError(f"the {what} must be a JSON object, got {shorten(json)}", column=what)
     try:
         value = parse_json(json, what)
     except SchemaError as error:
         raise SchemaError(str(error), column=what) from None
     if not isinstance(value, dict):
-        raise SchemaError(f"the {what} is not a JSON object, got {shorten(value)}", column=what)
+        raise SchemaError(f"the {what} must be a JSON object, got {shorten(value)}", column=what)
     return value
 
 
@@ -238,23 +239,23 @@ def parse_by_type(
     unknown: Callable[[dict[str, Any]], Any],
     what: str,
 ) -> Any:
-    """Return the model of a JSON object, chosen by its ``type``.
+    """Create the model of a JSON object, depending on its ``type``.
 
     Parameters
     ----------
     json : mapping, bytes or msgspec.Raw
         The JSON object, parsed or not.
     readers : mapping of str to callable
-        For each type, the function that creates the model from the object.
+        For each type, a function that creates the model from the object.
     unknown : callable
-        The function for all other types.
+        Creates the model of an object of any other type.
     what : str
-        Name of the object, for messages.
+        Name of the object in error messages.
 
     Raises
     ------
     SchemaError
-        If the value is not a JSON object, or does not have the documented shape of its type.
+        If `json` is not a JSON object, or does not have the documented shape of its type.
     """
     content = _parse_object(json, what)
     kind = content.get("type")
@@ -270,19 +271,19 @@ def parse_by_type(
 
 
 def wire_argument(value: Any, *, digits: bool = False) -> Any:
-    """Return the JSON form of an argument that is not encoded by an ABI.
+    """Return the JSON form of an argument, without an ABI.
 
     Parameters
     ----------
     value : JSON-like
-        The argument as a request stores it.
+        The argument, as stored in a request.
     digits : bool, default False
         Write every int as a string, so that ``7`` and ``"7"`` have the same form.
 
     Returns
     -------
     JSON value
-        Bytes are 0x hex; an int of more than 32 bits is a string of digits, because JSON readers round such numbers.
+        Bytes become 0x hex. An int of more than 32 bits becomes a string of digits, because JSON readers may round it.
     """
     if isinstance(value, bool):
         return value

@@ -1,4 +1,4 @@
-"""The three requests: a table item, a view, a simulation."""
+"""The three kinds of requests: table item, view and simulation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Call(WireModel):
-    """A call of a function."""
+    """Base class of calls to entry and view functions."""
 
     _package: ClassVar[str] = "toolkit"
 
@@ -95,7 +95,7 @@ class Script(WireModel):
     bytecode : str or bytes
         Compiled script, as hex or bytes.
     abi : dict, optional
-        Function object of the script, as printed by nodes, which ignore it in requests.
+        ABI of the script's function, as nodes print it. Nodes ignore it in requests.
     type_arguments : sequence of str, default ()
         Type tags, one per type parameter.
     arguments : sequence, default ()
@@ -155,14 +155,14 @@ class Script(WireModel):
 
 
 class Multisig(WireModel):
-    """A transaction sent by an on-chain multisig account.
+    """A payload that an on-chain multisig account runs.
 
     Parameters
     ----------
     multisig_address : str
         Address of the multisig account.
     transaction_payload : EntryFunction or Script, optional
-        Payload to run; None runs the payload stored on chain. Nodes before 2026 do not accept a script.
+        Payload to run; None runs the payload stored on chain. Nodes from before 2026 do not accept a script.
 
     Raises
     ------
@@ -214,9 +214,9 @@ class Multisig(WireModel):
 
 
 class UnknownPayload(UnknownModel):
-    """A payload of another type with its JSON.
+    """A payload of any other type, stored as JSON.
 
-    For example a genesis write set, modules to publish (which nodes no longer accept), or an encrypted payload.
+    Examples are the write set of genesis, modules to publish (which nodes no longer accept) and encrypted payloads.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def parse_payload(json: JsonObject) -> Payload:
 
     Returns
     -------
-    EntryFunction, Script, Multisig, ModuleBundle or UnknownPayload
+    EntryFunction, Script, Multisig or UnknownPayload
         An `UnknownPayload` with the JSON if the ``type`` is unknown. ``script_function_payload``, the name used in
         2022, is an entry function.
 
@@ -269,8 +269,8 @@ _READERS = {kind.type: kind.from_wire for kind in (EntryFunction, Script, Multis
 
 MAX_SIGNERS = 32  # largest number of signatures of sender and secondary signers that nodes accept
 _NOT_ZERO = (
-    "contains a signature that is not zeros; a simulation must be sent without a valid signature, "
-    "so apply toolkit.wire.zero_padded first"
+    "contains a signature that is not all zeros. A simulation must not include a valid signature: "
+    "replace it with zeros, using toolkit.wire.zero_padded"
 )
 
 
@@ -280,9 +280,9 @@ class TableItemRequest(WireModel):
     Parameters
     ----------
     key : JSON-like
-        The key, a value of type `key_type`.
+        The key, which must be a value of type `key_type`.
     key_type, value_type : str
-        Types of the keys and values of the table.
+        Move types of the table's keys and values.
 
     Raises
     ------
@@ -341,13 +341,13 @@ class ViewFunction(_Call):
 
 
 def _key(value: object) -> object:
-    """Return the signature of a key: hex belongs to a legacy ed25519 account, a `PublicKey` to a single-key account."""
+    """Convert a key to an account signature: hex to that of an ed25519 account, a `PublicKey` to a single-key one."""
     if isinstance(value, str | bytes):
         return signatures.Ed25519Signature(value)  # type: ignore[arg-type]  # bytes become hex
     if isinstance(value, PublicKey):
         return signatures.SingleKeySignature(value)
     if value is not None and not isinstance(value, _SHAPES):
-        raise InputError(f"expected hex of an ed25519 key, a PublicKey or an account signature, got {shorten(value)}")
+        raise InputError(f"expected an ed25519 key in hex, a PublicKey or an account signature, got {shorten(value)}")
     return value
 
 
@@ -369,26 +369,26 @@ class SimulationRequest(WireModel):
     fee_payer : str, optional
         Address that pays the fee; ``0x0`` estimates without charging anyone.
     secondary_signers : sequence of str, default ()
-        Addresses of further signers, at most 31.
+        Addresses of up to 31 further signers.
     public_key : str, PublicKey or AccountSignature, optional
-        Key of the sender (hex of an ed25519 key, or a typed key) or its zero-padded signature. If omitted, the
+        The sender's public key (an ed25519 key in hex, or a typed key) or zero-padded signature. If omitted, the
         transaction is sent without a signature, which nodes accept.
     secondary_public_keys : sequence, default ()
-        Key or zero-padded signature of each secondary signer; empty, or one per signer.
+        Key or zero-padded signature of each secondary signer; either empty or one per signer.
     fee_payer_public_key : str, PublicKey or AccountSignature, optional
         Key or zero-padded signature of the fee payer.
     sequence_number : int, optional
         Sequence number of the sender; nodes ignore it if a nonce is given.
     max_gas_amount : int, optional
-        Gas units.
+        Maximum number of gas units.
     gas_unit_price : int, optional
         Octas per gas unit.
     expiration_timestamp_secs : int, optional
-        Seconds since 1970-01-01 UTC.
+        Expiration time in seconds since 1970-01-01 UTC.
     replay_protection_nonce : int, optional
-        Makes the transaction orderless.
+        Nonce that makes the transaction orderless.
     signature : TransactionSignature, optional
-        The complete zero-padded signature, instead of the keys.
+        The complete zero-padded signature, as an alternative to the keys.
     estimate_max_gas_amount, estimate_gas_unit_price : bool, optional
         Whether the node replaces the amount with what the sender can afford, or the price with its estimate.
     estimate_prioritized_gas_unit_price : bool, default False
@@ -459,25 +459,25 @@ class SimulationRequest(WireModel):
         further = len(getattr(self.signature, "secondary_signer_addresses", self.secondary_signers))
         if further >= MAX_SIGNERS:
             raise InputError(
-                f"expected at most {MAX_SIGNERS - 1} secondary signers ({MAX_SIGNERS} signatures with the sender's), "
+                f"expected at most {MAX_SIGNERS - 1} secondary signers ({MAX_SIGNERS} signers including the sender), "
                 f"got {further}"
             )
         if self.secondary_public_keys and len(self.secondary_public_keys) != len(self.secondary_signers):
             raise InputError(
-                f"expected one of secondary_public_keys for each of {len(self.secondary_signers)} secondary_signers "
-                f"(None for no key), or none at all, got {len(self.secondary_public_keys)}"
+                f"expected {len(self.secondary_signers)} secondary_public_keys, one for each of the secondary_signers "
+                f"(None for a signer without a key), or an empty list, got {len(self.secondary_public_keys)}"
             )
         if self.fee_payer_public_key is not None and self.fee_payer is None:
             raise InputError("fee_payer_public_key requires fee_payer, the address that pays")
         if self.signature is not None and any((*keys, self.fee_payer, self.secondary_signers)):
-            raise InputError("pass either `signature` or keys, fee payer and secondary signers, not both")
+            raise InputError("`signature` cannot be combined with keys, a fee payer or secondary signers")
         for name, shape in (("signature", self.signature), *(("a public key", key) for key in keys)):
             if shape is not None and not is_zero_padded(shape):
                 raise InputError(f"{name} {_NOT_ZERO}")
         return self
 
     def signature_to_send(self) -> TransactionSignature:
-        """Return the signature to send: absent, or zeros in the shape that the keys and signers require."""
+        """Return the signature to send: none, or an all-zero one of the kind that the keys and signers require."""
         if self.signature is not None:
             return self.signature
         absent = signatures.NoAccountSignature()
@@ -510,18 +510,18 @@ class SimulationRequest(WireModel):
     def body(
         self, *, sequence_number: int, max_gas_amount: int, gas_unit_price: int, expiration_timestamp_secs: int
     ) -> dict[str, Any]:
-        """Return the JSON body. The parameters fill in fields that the request leaves as None.
+        """Return the JSON body. The parameters supply values for fields that the request leaves as None.
 
         Parameters
         ----------
         sequence_number : int
             Sequence number of the sender.
         max_gas_amount : int
-            Gas units.
+            Maximum number of gas units.
         gas_unit_price : int
             Octas per gas unit.
         expiration_timestamp_secs : int
-            Seconds since 1970-01-01 UTC.
+            Expiration time in seconds since 1970-01-01 UTC.
 
         Returns
         -------
@@ -543,10 +543,10 @@ class SimulationRequest(WireModel):
 
 
 def with_estimates(request: SimulationRequest) -> SimulationRequest:
-    """Return a request that asks the node for estimates of the amounts that it leaves open.
+    """Return a copy of the request in which the node estimates the maximum gas amount and the price if they are None.
 
-    With a fee payer, the node does not estimate the max gas amount, since it would use the sender's balance; every
-    chain's schedule allows the placeholder.
+    With a fee payer, the maximum gas amount is not estimated, because nodes base the estimate on the sender's balance.
+    A placeholder, which every chain's gas schedule allows, is sent instead.
     """
     max_gas, price = request.estimate_max_gas_amount, request.estimate_gas_unit_price
     own = request.max_gas_amount is None and request.fee_payer is None
@@ -558,7 +558,7 @@ def with_estimates(request: SimulationRequest) -> SimulationRequest:
 
 
 def own_or(own: int | None, default: int) -> int:
-    """Return a number of a request, or the default if the request leaves it open."""
+    """Return the request's own number, or the default if it is None."""
     return default if own is None else own
 
 
@@ -570,10 +570,10 @@ _KINDS: dict[type[WireModel], str] = {
 
 
 def canonical_request(request: ViewFunction | EntryFunction | SimulationRequest | TableItemRequest) -> str:
-    """Return a text that is the same for equal requests, as the input of a fingerprint.
+    """Return text that is the same for equivalent requests, from which their fingerprint is computed.
 
-    Fields that change between equal requests are omitted: expiration, sequence number, and the value of the nonce (but
-    not whether there is one).
+    Fields that may differ between equivalent requests are omitted: the expiration time, the sequence number, and the
+    value of the nonce (but not whether there is one).
 
     Parameters
     ----------
@@ -583,7 +583,7 @@ def canonical_request(request: ViewFunction | EntryFunction | SimulationRequest 
     Returns
     -------
     str
-        JSON with sorted keys. Ints are written as strings of digits, because nodes treat both alike.
+        JSON with sorted keys. Ints are written as strings of digits, because nodes treat the two forms alike.
 
     Examples
     --------

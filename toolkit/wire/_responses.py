@@ -1,4 +1,4 @@
-"""Small responses: node, account, block, gas price estimate, and the body of errors."""
+"""Small responses (node, account, block and gas price estimate) and the bodies of error responses."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
         ``full_node`` or ``validator``; empty if the node does not offer ``GET /v1`` and the ledger's state comes from
         the headers of a POST.
     git_hash : str or None
-        Build of the node; None if the node does not report it.
+        Git hash of the node's build; None if the node does not report it.
     encryption_key : str or None
-        Key for encrypted transactions; older nodes do not have one.
+        Key for encrypted transactions; None on older nodes.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class BlockInfo(msgspec.Struct, frozen=True, kw_only=True):
     first_version, last_version : int
         First and last ledger version of the block (inclusive).
     transactions : msgspec.Raw or None
-        JSON array of the transactions, if requested, which `decode_transactions` decodes.
+        JSON array of the block's transactions, for `decode_transactions`; None if they were not requested.
 
     Examples
     --------
@@ -160,7 +160,7 @@ class BlockInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def block_timestamp(self) -> datetime | None:
-        """Time of the block, UTC; None after the year 9999."""
+        """UTC time of the block, or None if it is after the year 9999."""
         return timestamp_from_us(self.block_timestamp_us)
 
 
@@ -361,7 +361,7 @@ def decode_gas_price_estimate(body: bytes) -> GasPriceEstimate:
 
 
 def _numbers(wire: msgspec.Struct, *names: str) -> dict[str, int]:
-    """Return fields that are u64 as text."""
+    """Parse the named fields, which are u64 numbers as strings of digits."""
     return {name: parse_u64(getattr(wire, name), name) for name in names}
 
 
@@ -380,13 +380,13 @@ class ErrorBody:
     Parameters
     ----------
     message : str
-        The node's message, truncated to 2,000 characters. If the body is not a documented error, the start of its text
-        without tags (at most 300 characters).
+        The node's message, truncated to 2,000 characters. If the body is not a documented error, the first 300
+        characters of its text, without tags.
     error_code : str or None
-        The node's code, an `ErrorCode` or another, truncated to 200 characters; None if the body is not a documented
+        The node's error code, usually an `ErrorCode`, truncated to 200 characters; None if the body is not a documented
         error.
     vm_error_code : int or None
-        Status number of the VM, or None if the error is not the VM's.
+        Status number of the VM, or None if the error does not come from the VM.
 
     Examples
     --------
@@ -401,7 +401,7 @@ class ErrorBody:
 
 
 def decode_error_body(body: bytes, content_type: str = "application/json") -> ErrorBody:
-    """Decode the body of a response with an error status. It never raises.
+    """Decode the body of an error response. This function never raises an exception.
 
     Parameters
     ----------
@@ -413,7 +413,7 @@ def decode_error_body(body: bytes, content_type: str = "application/json") -> Er
     Returns
     -------
     ErrorBody
-        With ``error_code`` None if the body is not the documented error.
+        Its ``error_code`` is None if the body is not a documented error.
 
     Examples
     --------

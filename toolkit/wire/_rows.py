@@ -67,7 +67,7 @@ class Rows(NamedTuple):
     Parameters
     ----------
     transactions, changes, events : dict of str to list
-        Columns `TRANSACTION_COLUMNS`, `CHANGE_COLUMNS` and `EVENT_COLUMNS`.
+        The columns listed in `TRANSACTION_COLUMNS`, `CHANGE_COLUMNS` and `EVENT_COLUMNS`, respectively.
 
     Examples
     --------
@@ -110,18 +110,18 @@ _NO_FEE = (None,) * len(_FEES)
 
 
 def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
-    """Return the columns of decoded transactions, of their changes and of their events.
+    """Return the columns of decoded transactions, their state changes and their events.
 
     Parameters
     ----------
     transactions : iterable of Transaction
-        As `decode_transactions`, `decode_page` or `decode_simulation` return them.
+        Transactions returned by `decode_transactions`, `decode_page` or `decode_simulation`.
 
     Returns
     -------
     Rows
         Transactions, changes and events, each a dict of column name to list. For a multisig transaction, `function`
-        comes from the inner payload; `problem` says what is wrong with a `MalformedTransaction` and is None for others.
+        comes from the inner payload. For a `MalformedTransaction`, `problem` describes the error; otherwise it is None.
 
     Raises
     ------
@@ -149,13 +149,13 @@ def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction]
     Parameters
     ----------
     transactions : iterable of Transaction
-        As `decode_page` returns them.
+        Transactions returned by `decode_page`.
 
     Returns
     -------
     tuple of (list of Transaction, Rows)
-        The transactions, and their columns as `transaction_rows` returns them. Every number, address and time of the
-        transactions that are not malformed can be read.
+        The transactions, and their columns as `transaction_rows` returns them. In every transaction that is not a
+        `MalformedTransaction`, all numbers, addresses and times are valid.
 
     Examples
     --------
@@ -175,12 +175,12 @@ def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction]
 
 
 def check_transaction(transaction: Transaction) -> None:
-    """Check the numbers, addresses, hex texts and the time of a transaction.
+    """Check the numbers, addresses, hex strings and time of a transaction.
 
     Raises
     ------
     SchemaError
-        If one of them is malformed.
+        If one of these values is malformed.
     """
     _check_times(transaction_rows([transaction]))
 
@@ -200,7 +200,7 @@ def _check_times(rows: Rows) -> None:
 
 
 def _rows(transactions: list[Any]) -> Rows:
-    """Return the columns, made one at a time, which is faster than rows that become columns."""
+    """Build the columns one at a time, which is faster than building rows and transposing them."""
     known = _CanonicalForms()
     heads = _columns(TRANSACTION_COLUMNS, transactions, _TRANSACTION_KINDS, known)
     for name in _NUMBERS:
@@ -221,7 +221,7 @@ def _rows(transactions: list[Any]) -> Rows:
 def _columns(
     names: Sequence[str], items: list[Any], kinds: Mapping[type, _Reader], known: _CanonicalForms
 ) -> dict[str, list[Any]]:
-    """Return the columns of items of several kinds, None where the kind of an item does not have a column."""
+    """Return the columns of items of several kinds; a cell is None if the item's kind does not have the column."""
     places: dict[type, list[int]] = {}
     for place, kind in enumerate(map(type, items)):
         places.setdefault(kind, []).append(place)
@@ -458,7 +458,7 @@ _OTHER_ADDRESS = re.compile("0x(?![1-9a-f][0-9a-f]{63}::|[0-9a-f]::)[0-9a-fA-F]+
 
 
 class _Known(dict[str, str]):
-    """Canonical forms of texts, each found once: most of them repeat thousands of times."""
+    """A cache of the canonical forms of texts, most of which repeat thousands of times."""
 
     def __init__(self, convert: Callable[[str], str]) -> None:
         super().__init__()
@@ -470,7 +470,7 @@ class _Known(dict[str, str]):
 
 
 class _CanonicalForms:
-    """Canonical forms of the addresses, table handles and types of one response."""
+    """Caches of the canonical addresses, table handles and types in one response."""
 
     __slots__ = ("addresses", "handles", "types")
 
@@ -481,18 +481,18 @@ class _CanonicalForms:
 
 
 def _hex_bytes(text: str) -> bytes:
-    """Return the bytes of 0x hex; `bytes.fromhex` also accepts white space."""
+    """Decode 0x hex strictly; `bytes.fromhex` alone would accept white space."""
     try:  # not `suppress`, which takes longer than the conversion
         data = bytes.fromhex(text[2:])
         if text[:2] == "0x" and 2 * len(data) == len(text) - 2:
             return data
     except ValueError:
         pass
-    raise SchemaError(f"expected 0x hex of a table key or value, got {shorten(text)}")
+    raise SchemaError(f"expected 0x and two hex digits per byte, got {shorten(text)}")
 
 
 def _guid_of_key(key: str | None) -> wire.EventGuid:
-    """Return the guid in an event key, as nodes of 2022 print it: 8 bytes number, then address."""
+    """Decode the event key that nodes of 2022 print: 8 bytes of creation number, then the address."""
     if key is None:
         raise SchemaError("an event has neither a guid nor a key")
     data = _hex_bytes(key)

@@ -1,9 +1,9 @@
-"""Signatures of accounts and of transactions: one class per kind, whose fields define how they are read and written.
+"""Account and transaction signatures: one class per kind. The fields of a class define how it is read and written.
 
-A field's type has a `Codec` for JSON and BCS; a kind whose forms are not simply its fields in order defines the
-differences. If the API documentation and nodes differ (`abstraction_signature`, the `threshold` of a multi-key
-signature), both forms are read and the form of the nodes is sent. To add a kind, write its class and add it to the
-union and to the tuple of indices below it. This package only sends zeros.
+The type of each field has a `Codec` for JSON and BCS. A class whose forms are not simply its fields in order overrides
+the methods that differ. If the API documentation and nodes differ (`abstraction_signature`, the `threshold` of a
+multi-key signature), both forms are accepted, and the form that nodes print is sent. To add a kind, write its class and
+add it to the union and to the tuple of indices below the union. This package sends only all-zero signatures.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, field_validator, model_validator
 
 from toolkit._present.messages import shorten
+from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import Reader, Writer
 from toolkit.wire._bcs_forms import ADDRESS, U8, Form, encoded, read_index, sequence, variants
@@ -89,7 +90,7 @@ _SIGNATURE_OF_KEY = {"secp256r1_ecdsa": "web_authn", "federated_keyless": "keyle
 
 
 class _Typed(WireModel):
-    """Base of keys and signatures: bytes with a type."""
+    """Base class of public keys and signatures, which are bytes with a type."""
 
     # By type, in the order of the indices in BCS: the number of bytes, or how a structure is skipped.
     _kinds: ClassVar[Mapping[str, int | _Skip]]
@@ -128,7 +129,7 @@ class _Typed(WireModel):
         SchemaError
             If the bytes are not a typed key or signature.
         InputError
-            If it does not have the length of its type.
+            If the length does not match the type.
         """
         kind = list(cls._kinds)[read_index(reader, len(cls._kinds), cls._what)]
         start, skip = reader.position, cls._kinds[kind]
@@ -140,7 +141,7 @@ class _Typed(WireModel):
         return cls(value=f"0x{data.hex()}", type=kind)
 
     def write(self, writer: Writer) -> None:
-        """Append the BCS of the key or signature."""
+        """Write the key or signature as BCS."""
         writer.uleb128(list(self._kinds).index(self.type))
         is_structure = not isinstance(self._kinds[self.type], int)  # not bytes with a length
         (writer.fixed if is_structure else writer.bytes)(unhex(self.value))
@@ -160,7 +161,7 @@ class PublicKey(_Typed):
     Raises
     ------
     InputError
-        If the type is unknown, or `value` does not have the length or, for keyless, the structure of the type.
+        If the type is unknown, or `value` does not have the length or (for keyless) the structure that it requires.
 
     Examples
     --------
@@ -212,7 +213,7 @@ class Signature(_Typed):
     Raises
     ------
     InputError
-        If the type is unknown, or `value` does not have the length of the type.
+        If the type is unknown, or `value` does not have the length that it requires.
 
     Examples
     --------
@@ -246,18 +247,18 @@ class Signature(_Typed):
 
     @property
     def is_zero(self) -> bool:
-        """Whether the signature is all zeros."""
+        """Whether the signature is the all-zero signature of its type."""
         data = unhex(self.value)
         return not any(data) or data == _ZEROS.get(self.type)
 
 
 def check_length(hex_text: str, expected: int | None, what: str) -> str:
-    """Return hex text if it has `expected` bytes; None allows any length up to a limit.
+    """Return `hex_text` if it encodes `expected` bytes; None allows any length from one byte up to a limit.
 
     Raises
     ------
     InputError
-        If the length differs.
+        If the length is not allowed.
     """
     length = len(hex_text) // 2 - 1
     if expected is None and not 0 < length <= _MAX_BYTES:
@@ -277,7 +278,7 @@ def _same(value: Any) -> Any:
 
 
 class Codec(NamedTuple):
-    """How a field is read and written, in BCS and in JSON, and for a signature, how it is replaced by zeros."""
+    """How a field is read and written, in BCS and in JSON, and how signatures in it are replaced by zeros."""
 
     bcs: Form
     parse: Callable[[Any], Any] = _same
@@ -285,7 +286,7 @@ class Codec(NamedTuple):
     zero: Callable[[Any], Any] | None = None
 
     def many(self) -> Codec:
-        """Return the codec of a list of such values."""
+        """Return the codec of a list of these values."""
         one, zero = self, self.zero
         return Codec(
             sequence(one.bcs),
@@ -321,14 +322,14 @@ _TypedSignature = Annotated[Signature, _SIGNATURE]
 
 
 class SignatureModel(WireModel):
-    """Base of account and transaction signatures."""
+    """Base class of account and transaction signatures."""
 
     _scheme: ClassVar[bytes] = b""  # which an authentication key ends in, if one can be derived
 
     @classmethod
     @cache
     def _codecs(cls) -> dict[str, Codec]:
-        """Return the codecs of the fields that have one, in the order of BCS; the names come from the REST API."""
+        """Return the codecs of the fields, in BCS order. The names of the fields are those of the REST API."""
         found = {}
         for name, field in cls.model_fields.items():
             many = get_origin(field.annotation) is tuple
@@ -355,7 +356,7 @@ class SignatureModel(WireModel):
 
     @classmethod
     def read(cls, reader: Reader) -> SignatureModel:
-        """Read the signature from BCS that omits the variant index.
+        """Read the signature from BCS, from after the variant index.
 
         Raises
         ------
@@ -365,7 +366,7 @@ class SignatureModel(WireModel):
         return cls(**{name: codec.bcs.read(reader) for name, codec in cls._codecs().items()})
 
     def write(self, writer: Writer) -> None:
-        """Append the BCS of the signature, without the variant index.
+        """Write the signature as BCS, without the variant index.
 
         Raises
         ------
@@ -376,7 +377,7 @@ class SignatureModel(WireModel):
             codec.bcs.write(writer, getattr(self, name))
 
     def zero_padded(self) -> Self:
-        """Return a copy in which every signature is replaced by zeros of the same length.
+        """Return a copy in which every signature is replaced by an all-zero one of the same type.
 
         Raises
         ------
@@ -395,7 +396,7 @@ class SignatureModel(WireModel):
 
     @property
     def has_json_form(self) -> bool:
-        """Whether nodes accept the JSON form; in BCS, they accept every signature."""
+        """Whether nodes accept the signature as JSON; as BCS, they accept every signature."""
         return all(part.has_json_form for part in self.parts())
 
     def parts(self) -> Iterator[SignatureModel]:
@@ -432,14 +433,14 @@ class NoAccountSignature(SignatureModel):
 
 
 class Ed25519Signature(SignatureModel):
-    """One ed25519 key and its signature.
+    """An ed25519 key and its signature.
 
     Parameters
     ----------
     public_key : str or bytes
-        32 bytes.
+        The key: 32 bytes, as hex or bytes.
     signature : str or bytes, default zeros
-        64 bytes.
+        The signature: 64 bytes, as hex or bytes.
 
     Raises
     ------
@@ -463,17 +464,17 @@ class Ed25519Signature(SignatureModel):
 
 
 class MultiEd25519Signature(SignatureModel):
-    """Several ed25519 keys, `threshold` of which sign.
+    """Several ed25519 keys, `threshold` of which must sign.
 
     Parameters
     ----------
     public_keys : sequence of str or bytes
-        1 to 32 keys of 32 bytes.
+        1 to 32 keys of 32 bytes each.
     threshold : int
         Number of signatures required.
     signatures : sequence of str or bytes, optional
-        64 bytes each, in the order of the set bits; by default, zeros for every key. In JSON, nodes require one
-        signature for every key.
+        Signatures of 64 bytes each, in the order of the bits set in `bitmap`; by default, zeros for every key. In JSON,
+        nodes require one signature for every key.
     bitmap : str or bytes, optional
         4 bytes; bit i, counted from the most significant bit of byte 0, is set if key i signed. By default, the bits of
         the first ``len(signatures)`` keys are set.
@@ -481,8 +482,7 @@ class MultiEd25519Signature(SignatureModel):
     Raises
     ------
     InputError
-        If a key or signature has the wrong length, or the number of keys, number of signatures and threshold do not
-        match.
+        If a key or signature has the wrong length, or the numbers of keys and signatures do not fit the threshold.
 
     Examples
     --------
@@ -509,7 +509,7 @@ class MultiEd25519Signature(SignatureModel):
         keys, signatures = len(self.public_keys), len(self.signatures)
         _check_counts(keys, self.threshold, "threshold")
         if signatures > keys:
-            raise InputError(f"expected at most {keys} signatures, one per key, got {signatures}")
+            raise InputError(f"expected at most {plural(keys, 'signature')}, one per key, got {signatures}")
         return self
 
     @classmethod
@@ -531,7 +531,7 @@ class MultiEd25519Signature(SignatureModel):
 
     @property
     def has_json_form(self) -> bool:
-        """Whether nodes accept the JSON form, which requires one signature for every key."""
+        """Whether nodes accept the signature as JSON, which requires one signature for every key."""
         return len(self.signatures) == len(self.public_keys)
 
 
@@ -541,7 +541,7 @@ class AbstractSignature(SignatureModel):
     Parameters
     ----------
     function_info : str or None
-        ``address::module::function`` that authenticates; None if a response does not contain it.
+        Function that authenticates the account, ``address::module::function``; None if a response does not contain it.
     auth_data : str or bytes
         BCS of the authentication data.
 
@@ -577,7 +577,7 @@ class AbstractSignature(SignatureModel):
 
     def write(self, writer: Writer) -> None:
         if self.function_info is None:
-            raise InputError("an abstract signature without its function has no BCS form")
+            raise InputError("an abstract signature without `function_info` has no BCS form")
         address, module, name = self.function_info.split("::")
         writer.address(address)
         writer.string(module)
@@ -593,12 +593,12 @@ class AbstractSignature(SignatureModel):
             start, end = _skip_auth_data(reader)
             reader.end()
         except SchemaError as error:
-            raise InputError(f"the authentication data of an abstract signature is not BCS: {error}") from None
+            raise InputError(f"the authentication data of an abstract signature is not valid BCS: {error}") from None
         return self.replace(auth_data=data[:start] + bytes(end - start) + data[end:])
 
 
 class SingleKeySignature(SignatureModel):
-    """One typed key and its typed signature.
+    """A typed key and its typed signature.
 
     Parameters
     ----------
@@ -631,7 +631,7 @@ class SingleKeySignature(SignatureModel):
 
     @property
     def has_json_form(self) -> bool:
-        """Whether nodes accept the JSON form; they misread a federated keyless key as a plain keyless key."""
+        """Whether nodes accept the signature as JSON. They misread a federated keyless key as a plain keyless key."""
         return self.public_key.type != "federated_keyless"
 
 
@@ -666,12 +666,12 @@ class IndexedSignature(WireModel):
 
 
 def _zero_for(key: PublicKey | None) -> Signature:
-    """Return a signature of zeros; for a key that was refused, whose error is reported, one of any type."""
+    """Return an all-zero signature for a key, which is None if it is invalid; that error is then reported instead."""
     return Signature.zero("ed25519") if key is None else key.zero_signature()
 
 
 def _zero_signatures(fields: Mapping[str, Any]) -> list[IndexedSignature]:
-    """Return a signature of zeros for each of the first keys that must sign."""
+    """Return an all-zero signature for each of the first `signatures_required` keys."""
     signing = fields.get("public_keys", ())[: max(fields.get("signatures_required", 0), 0)]
     return [IndexedSignature(index, signature=key.zero_signature()) for index, key in enumerate(signing)]
 
@@ -680,7 +680,7 @@ _Indexed = Annotated[IndexedSignature, Codec(_SIGNATURE.bcs, to_wire=IndexedSign
 
 
 class MultiKeySignature(SignatureModel):
-    """Several typed keys, `signatures_required` of which sign.
+    """Several typed keys, `signatures_required` of which must sign.
 
     Parameters
     ----------
@@ -691,8 +691,8 @@ class MultiKeySignature(SignatureModel):
     signatures : sequence of IndexedSignature, optional
         By default, zeros for the first `signatures_required` keys.
     bitmap : str or bytes, optional
-        The bitmap of the BCS form, if it is longer than the number of keys requires; by default, it is derived from the
-        indices.
+        The bitmap of the BCS form, needed only if it is longer than the number of keys requires. By default, it is
+        derived from the indices.
 
     Raises
     ------
@@ -741,7 +741,8 @@ class MultiKeySignature(SignatureModel):
         signatures, bitmap = _SIGNATURES.read(reader), reader.bytes()
         indices = [index for index in range(8 * len(bitmap)) if bitmap[index // 8] & 0x80 >> index % 8]
         if len(indices) != len(signatures):
-            raise InputError(f"expected {len(indices)} signatures, one per bit of the bitmap, got {len(signatures)}")
+            expected = plural(len(indices), "signature")
+            raise InputError(f"expected {expected}, one per bit set in the bitmap, got {len(signatures)}")
         entries = tuple(IndexedSignature(index, signature=one) for index, one in zip(indices, signatures, strict=True))
         own = None if len(bitmap) == _bitmap_length(len(keys)) else "0x" + bitmap.hex()
         return cls(keys, signatures_required=required, signatures=entries, bitmap=own)
@@ -764,7 +765,7 @@ _KEYS, _SIGNATURES = sequence(_KEY.bcs), sequence(_SIGNATURE.bcs)
 
 
 class UnknownSignature(UnknownModel, SignatureModel):
-    """A signature of an unknown kind, with its JSON.
+    """A signature of an unknown kind, stored as JSON.
 
     Parameters
     ----------
@@ -804,7 +805,7 @@ _KNOWN_ACCOUNT_SIGNATURE = variants("account authenticator", *map(_form, _ACCOUN
 
 
 def parse_account_signature(json: JsonObject) -> AccountSignature:
-    """Decode the signature of one account, as it occurs inside the signature of a transaction.
+    """Decode an account signature, as contained in a transaction signature.
 
     Parameters
     ----------
@@ -980,7 +981,7 @@ class SingleSenderSignature(SignatureModel):
 
     @property
     def has_json_form(self) -> bool:
-        """Whether nodes accept the JSON form; always False."""
+        """Whether nodes accept the signature as JSON; always False."""
         return False
 
 
@@ -1037,7 +1038,7 @@ def parse_signature(json: JsonObject) -> TransactionSignature:
 
 
 def zero_padded(signature: _S) -> _S:
-    """Return a signature with the same shape, keys and addresses, in which every signature is zeros.
+    """Return a copy of a signature with the same kind, keys and addresses, but with all-zero signatures.
 
     Parameters
     ----------
@@ -1064,7 +1065,7 @@ def zero_padded(signature: _S) -> _S:
 
 
 def is_zero_padded(signature: SignatureModel) -> bool:
-    """Return whether every signature in a transaction or account signature is zeros or absent.
+    """Return whether every signature in a transaction or account signature is all zeros or absent.
 
     Parameters
     ----------
@@ -1098,7 +1099,8 @@ def _check_counts(keys: int, required: int, name: str) -> None:
 
 def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None:
     if (count := len(signers)) != len(addresses):
-        raise InputError(f"expected one secondary signer per address, got {count} for {len(addresses)} addresses")
+        found = f"{count} for {len(addresses)} address{'' if len(addresses) == 1 else 'es'}"
+        raise InputError(f"expected one secondary signer per address, got {found}")
 
 
 def bitmap_of(indices: Sequence[int], *, length: int) -> bytes:
@@ -1114,14 +1116,14 @@ def _first_bits(count: int) -> str:
 
 
 def _chunks(data: bytes, size: int, rest: int, what: str) -> tuple[str, ...]:
-    """Split `data` into chunks of `size` bytes as hex, but for the last `rest` bytes."""
+    """Split `data`, except for its last `rest` bytes, into chunks of `size` bytes, as hex."""
     if len(data) < rest or (len(data) - rest) % size:
-        raise InputError(f"expected n * {size} + {rest} bytes of {what}, got {len(data)}")
+        raise InputError(f"expected {what} of n * {size} + {rest} bytes, got {plural(len(data), 'byte')}")
     return tuple("0x" + data[start : start + size].hex() for start in range(0, len(data) - rest, size))
 
 
 def _skip_auth_data(reader: Reader) -> tuple[int, int]:
-    """Skip abstract authentication data; return the start and the end of the signature in it."""
+    """Skip abstract authentication data; return the start and end of the signature that it contains."""
     if (variant := reader.uleb128()) not in (0, 1):
         raise SchemaError(f"expected variant 0 or 1 of abstract authentication data, got {variant}")
     reader.bytes()  # digest of the signing message

@@ -1,7 +1,7 @@
 """Transactions, state changes and events as nodes print them.
 
-``data``, payloads and signatures are stored as JSON bytes and parsed on access; numbers are stored as text and
-converted on access. A transaction or change of an unknown kind is stored as JSON and raises no error.
+``data``, payloads and signatures are stored as JSON bytes and parsed on access. Numbers are stored as text and
+converted on access. A transaction or change of an unknown kind is stored as JSON and does not raise an error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from toolkit._present.messages import MAX_TEXT, cut_text, shorten
-from toolkit._present.text import short_addresses, visible
+from toolkit._present.text import plural, short_addresses, visible
 from toolkit.errors import SchemaError
 from toolkit.move._json_text import decode_with, elements, is_u64, parse_u64
 from toolkit.wire._gas import FeeStatement, GasBreakdown, find_fee_statement
@@ -30,7 +30,7 @@ _NULL = Raw(b"null")
 
 
 class ChangeKind(StrEnum):
-    """Kind of a state change, the ``type`` column of changes.
+    """Kind of a state change, as in the ``type`` column of state changes.
 
     Examples
     --------
@@ -117,9 +117,9 @@ class GenericChange(Struct, gc=False, frozen=True):
     Parameters
     ----------
     type : str or None
-        Its type, or None if it has none.
+        The ``type`` in the JSON, or None if it is missing.
     raw : bytes
-        Its JSON.
+        The change as JSON.
 
     Examples
     --------
@@ -141,7 +141,7 @@ else:  # msgspec distinguishes the members of a union by their tags; a generic c
 
 
 class EventGuid(Struct, gc=False, frozen=True):
-    """The handle of an event: number and address, 0 and 0x0 for module (v2) events."""
+    """The handle of an event: creation number and address, which are 0 and 0x0 for module (v2) events."""
 
     creation_number: str
     account_address: str
@@ -157,11 +157,11 @@ class Event(Struct, gc=False, frozen=True):
     data : msgspec.Raw
         The event as JSON, usually an object.
     sequence_number_text : str
-        Digits of `sequence_number`.
+        `sequence_number` as a string of digits.
     guid : EventGuid or None
-        Handle; None in responses of 2022, which have `key` instead.
+        Handle of the event; None in responses from 2022, which contain `key` instead.
     key : str or None
-        Hex of creation number (8 bytes, little-endian) and address.
+        Creation number (8 bytes, little-endian) and address, in hex.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class Event(Struct, gc=False, frozen=True):
 
     @property
     def sequence_number(self) -> int:
-        """Number of the event on its handle; 0 for module (v2) events.
+        """Sequence number of the event on its handle; 0 for module (v2) events.
 
         Raises
         ------
@@ -192,12 +192,12 @@ class Event(Struct, gc=False, frozen=True):
 
 
 def _number(name: str, meaning: str) -> int:
-    """Return a property for a field of digits; it raises SchemaError if the text is not a u64."""
+    """Create a property that parses a field of digits, and raises SchemaError if the text is not a u64."""
     return property(lambda self: parse_u64(getattr(self, f"{name}_text"), name), doc=meaning)  # type: ignore[return-value]
 
 
 class _Transaction(Struct, tag_field="type", kw_only=True):
-    """Fields of every executed transaction. Its numbers raise SchemaError if their text is not a u64."""
+    """Fields of every executed transaction. Accessing a number raises SchemaError if its text is not a u64."""
 
     version_text: str = msgspec.field(name="version")
     hash: str
@@ -215,21 +215,22 @@ class _Transaction(Struct, tag_field="type", kw_only=True):
     def __repr__(self) -> str:
         sender = getattr(self, "sender", None)
         how = "succeeded" if self.success else f"failed ({self.vm_status})"
-        parts = [*([] if sender is None else [f"from {sender}"]), how, f"{self.gas_used_text} gas units"]
-        parts += [f"{len(self.changes)} changes", f"{len(self.events)} events"]
+        units = f"{self.gas_used_text} gas unit{'' if self.gas_used_text == '1' else 's'}"
+        counts = [plural(len(self.changes), "change"), plural(len(self.events), "event")]
+        parts = [*([] if sender is None else [f"from {sender}"]), how, units, *counts]
         return visible(short_addresses(f"<{type(self).__name__} version {self.version_text}: {', '.join(parts)}>"), 300)
 
-    version = _number("version", "Ledger version; for a simulation the head at that time.")
+    version = _number("version", "Ledger version; for a simulation, the head when it ran.")
     gas_used = _number("gas_used", "Gas units used.")
 
     @property
     def timestamp_us(self) -> int | None:
-        """Microseconds since 1970-01-01 UTC; None for genesis."""
+        """Time in microseconds since 1970-01-01 UTC; None for genesis."""
         return None if self.timestamp_text is None else parse_u64(self.timestamp_text, "timestamp")
 
 
 class _Submitted:
-    """Properties of executed and pending user transactions. Numbers raise SchemaError if their text is not a u64."""
+    """Properties of user transactions. Accessing a number raises SchemaError if its text is not a u64."""
 
     __slots__ = ()
 
@@ -241,7 +242,7 @@ class _Submitted:
     sequence_number = _number("sequence_number", "Sequence number of the sender; 2^64 - 1 if orderless.")
     max_gas_amount = _number("max_gas_amount", "Maximum number of gas units.")
     gas_unit_price = _number("gas_unit_price", "Octas per gas unit.")
-    expiration_timestamp_secs = _number("expiration_timestamp_secs", "Seconds since 1970-01-01 UTC.")
+    expiration_timestamp_secs = _number("expiration_timestamp_secs", "Expiration time in seconds since 1970-01-01 UTC.")
 
     @property
     def replay_protection_nonce(self) -> int | None:
@@ -256,7 +257,7 @@ class _Submitted:
         Raises
         ------
         SchemaError
-            If its shape is not the documented one for its type.
+            If it does not have the documented shape of its type.
         """
         from toolkit.wire._requests import parse_payload
 
@@ -269,7 +270,7 @@ class _Submitted:
         Raises
         ------
         SchemaError
-            If its shape is not the documented one for its type.
+            If it does not have the documented shape of its type.
         """
         from toolkit.wire._signatures import parse_signature
 
@@ -279,9 +280,9 @@ class _Submitted:
 class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=True):
     """A user transaction, committed or simulated.
 
-    Numbers are attributes without the suffix ``_text`` (``version``, ``gas_used``, ``max_gas_amount``, ...), which
-    convert the text on access; `payload` and `signature` are parsed on access. `decode_transactions` and
-    `decode_simulation` create it.
+    The attributes without the suffix ``_text`` (``version``, ``gas_used``, ``max_gas_amount``, ...) convert the text to
+    a number on access. `payload` and `signature` are parsed on access. Instances are created by `decode_transactions`
+    and `decode_simulation`.
 
     Examples
     --------
@@ -307,7 +308,7 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
     replay_protection_nonce_text: str | None = msgspec.field(name="replay_protection_nonce", default=None)
 
     def fee_statement(self) -> FeeStatement | None:
-        """Return the fee statement; None for transactions from before 2023 or discarded before execution.
+        """Return the fee statement; None if the transaction is from before 2023 or was discarded before execution.
 
         Raises
         ------
@@ -317,7 +318,7 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
         return find_fee_statement(self.events)
 
     def gas_breakdown(self) -> GasBreakdown | None:
-        """Return the fee statement with the gas unit price; None if the fee statement is missing.
+        """Return the parts of the gas with the gas unit price, or None if there is no fee statement.
 
         Raises
         ------
@@ -351,7 +352,7 @@ class BlockEpilogueTransaction(_Transaction, tag="block_epilogue_transaction", k
 
 
 class ValidatorTransaction(_Transaction, tag="validator_transaction", kw_only=True):
-    """A transaction of the validators."""
+    """A transaction created by the validators."""
 
 
 class PendingTransaction(Struct, _Submitted, tag_field="type", tag="pending_transaction", kw_only=True):
@@ -374,13 +375,13 @@ class GenericTransaction(Struct, kw_only=True):
     Parameters
     ----------
     type : str or None
-        Its type, or None if it has none.
+        The ``type`` in the JSON, or None if it is missing.
     version_text : str or None
-        Digits of its ledger version, or None if it has none.
+        Ledger version as a string of digits, or None if it is missing.
     hash : str or None
-        Its hash, or None if it has none.
+        Hash of the transaction, or None if it is missing.
     raw : bytes
-        Its JSON.
+        The transaction as JSON.
 
     Examples
     --------
@@ -398,20 +399,20 @@ class GenericTransaction(Struct, kw_only=True):
 
 
 class MalformedTransaction(Struct, kw_only=True):
-    """A transaction in a page that does not have the documented shape; the others in the page are not affected.
+    """A transaction that does not have the documented shape. Other transactions in the same page are not affected.
 
     Parameters
     ----------
     type : str or None
-        Its type, if it can be read.
+        Type of the transaction, or None if it is missing or malformed.
     version_text : str or None
-        Digits of its ledger version, or None if it cannot be read.
+        Ledger version as a string of digits, or None if it is missing or malformed.
     hash, function : str or None
-        Its hash and the function it calls, if they can be read.
+        Hash of the transaction and id of the function that it calls, or None if missing or malformed.
     raw : bytes
-        Its JSON.
+        The transaction as JSON.
     problem : str
-        What is wrong.
+        Description of the error.
 
     Examples
     --------
@@ -458,7 +459,7 @@ _KNOWN_CHANGES = frozenset(str(kind.__struct_config__.tag) for kind in KnownChan
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Disable the garbage collector: decoding creates many objects, none of which is garbage before it ends."""
+    """Pause the garbage collector: decoding creates many objects, and none of them is garbage before decoding ends."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -479,8 +480,8 @@ def decode_transactions(body: bytes | Raw) -> list[Transaction]:
     Returns
     -------
     list of Transaction
-        In the order of the response. A transaction or change of an unknown ``type`` is a `GenericTransaction` or
-        `GenericChange`.
+        Transactions in the order of the response. A transaction of an unknown ``type`` becomes a `GenericTransaction`,
+        and a change of an unknown ``type`` a `GenericChange`.
 
     Raises
     ------
@@ -513,8 +514,8 @@ def decode_page(body: bytes | Raw) -> list[Transaction]:
     Returns
     -------
     list of Transaction
-        In the order of the response. A transaction without the documented shape or without a version is a
-        `MalformedTransaction`.
+        Transactions in the order of the response. A transaction without the documented shape or without a version
+        becomes a `MalformedTransaction`.
 
     Raises
     ------
@@ -535,13 +536,14 @@ def decode_page(body: bytes | Raw) -> list[Transaction]:
 
 
 def _without_version(transaction: Transaction) -> Transaction:
-    """Return a malformed transaction for one without a version; an unknown kind may have none."""
+    """Mark a transaction without a version as malformed, unless its kind is unknown and may not have a version."""
     if isinstance(transaction, MalformedTransaction):
         return transaction
     if isinstance(transaction, GenericTransaction) and transaction.type is not None:
         return transaction
     text = None if isinstance(transaction, PendingTransaction) else transaction.version_text
-    return malformed(transaction, f"expected a transaction with a `version` of digits, got {shorten(text)}")
+    got = "no version" if text is None else shorten(text)
+    return malformed(transaction, f"expected a transaction with a `version` as a string of digits, got {got}")
 
 
 def _decoded_or_marked(raw: Raw) -> Transaction:
@@ -552,14 +554,14 @@ def _decoded_or_marked(raw: Raw) -> Transaction:
 
 
 def malformed(transaction: bytes | Transaction, problem: str) -> MalformedTransaction:
-    """Return a malformed transaction with the fields that can be read.
+    """Create a `MalformedTransaction` with the fields that are well-formed.
 
     Parameters
     ----------
     transaction : bytes or Transaction
-        The transaction as JSON, or as it was decoded before the problem was found.
+        The transaction as JSON, or as it was decoded before the error was found.
     problem : str
-        What is wrong.
+        Description of the error.
 
     Returns
     -------
@@ -598,7 +600,7 @@ def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
     Returns
     -------
     list of UserTransaction
-        In the order of the response.
+        Transactions in the order of the response.
 
     Raises
     ------
@@ -623,7 +625,7 @@ def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
 
 
 def _all_known(body: bytes | Raw) -> list[Transaction] | None:
-    """Decode an array in one pass; return None if one of the transactions is of an unknown kind or malformed."""
+    """Decode an array in one pass, or return None if a transaction is malformed or of an unknown kind."""
     try:
         return [*decode_with(_MANY, body)]
     except SchemaError:
@@ -693,7 +695,7 @@ def _decode_change(body: Raw) -> Change:
 
 
 def _text(raw: Raw | None) -> str | None:
-    """Return the text of a JSON string, None for anything else."""
+    """Decode a JSON string; return None for any other value."""
     if raw is None:
         return None
     try:

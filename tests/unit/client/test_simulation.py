@@ -193,7 +193,7 @@ class TestExplain:
             ),
             (
                 "Move abort in 0x1::table: 0x6407",
-                "the code in 0x1::table aborted: code 0x6407, the table has an item with this key already",
+                "the code in 0x1::table aborted: code 0x6407, the table already has an item with this key",
             ),
             ("Move abort in 0x2::table: 0x6507", "the code in 0x2::table aborted: code 0x6507"),
             ("Move abort: code 0x10001", "the code aborted: code 0x10001, category 1 (invalid argument), reason 1"),

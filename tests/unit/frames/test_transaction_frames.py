@@ -66,7 +66,7 @@ def test_aborts_are_columns_and_groups():
     assert plain(rows["abort_name"])[3:5] == ["E_TAKEN", None]
     assert plain(rows["abort_reason"])[3:] == [
         "The name is registered already",
-        "the table has an item with this key already",
+        "the table already has an item with this key",
         "invalid argument",
         None,
     ]

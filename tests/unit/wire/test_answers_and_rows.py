@@ -154,10 +154,13 @@ def test_addresses_are_canonical_wherever_they_stand() -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"type": "write_table_item", "handle": "0x5", "key": "0xz", "value": "0x"}, "expected 0x hex of a table key"),
+        (
+            {"type": "write_table_item", "handle": "0x5", "key": "0xz", "value": "0x"},
+            "expected 0x and two hex digits per byte",
+        ),
         (
             {"type": "write_table_item", "handle": "0x5", "key": "0x0 0", "value": "0x"},
-            "expected 0x hex of a table key",
+            "expected 0x and two hex digits per byte",
         ),
         ({"type": "delete_table_item", "handle": "0xz", "key": "0x"}, "not a table handle: '0xz'"),
         ({"type": "delete_resource", "address": "alice", "resource": "0x1::m::S"}, "not an address: 'alice'"),

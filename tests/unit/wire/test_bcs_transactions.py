@@ -150,7 +150,8 @@ def test_truncated_and_longer_bytes_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "text"), [(b"\x05", "the payload is encrypted"), (b"\x06", "unknown transaction payload 6")]
+    ("variant", "text"),
+    [(b"\x05", "the payload is encrypted"), (b"\x06", "expected transaction payload index 0 to 5, got 6")],
 )
 def test_payloads_that_cannot_be_read_say_so(variant: bytes, text: str) -> None:
     """With the byte they stand at."""
@@ -163,12 +164,15 @@ def test_payloads_that_cannot_be_read_say_so(variant: bytes, text: str) -> None:
 @pytest.mark.parametrize(
     ("tail", "text"),
     [
-        (b"\x05", "unknown transaction authenticator 5"),
-        (b"\x04\x06", "unknown account authenticator 6"),
-        (b"\x04\x02\x06", "unknown public key 6"),
+        (b"\x05", "expected transaction authenticator index 0 to 4, got 5"),
+        (b"\x04\x06", "expected account authenticator index 0 to 5, got 6"),
+        (b"\x04\x02\x06", "expected public key index 0 to 5, got 6"),
         (b"\x00\x01\x11\x40" + bytes(64), "expected 32 bytes of an ed25519 public key, got 1"),
-        (b"\x01\x02\x11\x11\x00", "bytes of a multi-ed25519 key, got 2"),
-        (b"\x04\x03\x01\x00\x20" + bytes(32) + b"\x01\x00\x01\x80", "expected 1 signatures, one per bit of the bitmap"),
+        (b"\x01\x02\x11\x11\x00", "a multi-ed25519 key of n * 32 + 1 bytes, got 2 bytes"),
+        (
+            b"\x04\x03\x01\x00\x20" + bytes(32) + b"\x01\x00\x01\x80",
+            "expected 1 signature, one per bit set in the bitmap",
+        ),
         (b"\x04\x05" + bytes(32) + b"\x01m\x01f\x02", "expected variant 0 or 1 of abstract authentication data, got 2"),
     ],
 )
@@ -185,9 +189,9 @@ def test_authenticators_that_cannot_be_read_say_so(tail: bytes, text: str) -> No
         (lambda: SignedTransaction(raw(), UnknownSignature({"type": "x"})).to_bcs(), "has no BCS form"),
         (
             lambda: SignedTransaction(raw(), SingleSenderSignature(AbstractSignature(None, auth_data="0x00"))).to_bcs(),
-            "without its function has no BCS form",
+            "without `function_info` has no BCS form",
         ),
-        (lambda: raw(EncodedScript(b"", (), (ScriptArgument("u7", 1),))).to_bcs(), "unknown kind 'u7'"),
+        (lambda: raw(EncodedScript(b"", (), (ScriptArgument("u7", 1),))).to_bcs(), "unknown script argument kind 'u7'"),
         (lambda: raw(EncodedScript(b"", (), (ScriptArgument("u8", 256),))).to_bcs(), "expected u8 as an int in 0..255"),
         (
             lambda: raw(EncodedEntryFunction(CALL.function, (parse_type_tag("T0", abi=True),))).to_bcs(),
@@ -262,8 +266,8 @@ def test_script_arguments_name_their_kind() -> None:
 @pytest.mark.parametrize(
     ("arguments", "layouts", "text"),
     [
-        (["0xb0b"], None, "arguments[0]: without an ABI an argument must be BCS bytes, got '0xb0b'"),
-        ([1, 2], [UInt(8)], "expected 1 arguments (without signers), got 2"),
+        (["0xb0b"], None, "arguments[0]: without an ABI, arguments must be BCS bytes, got '0xb0b'"),
+        ([1, 2], [UInt(8)], "expected 1 argument (without signers), got 2"),
         ([256], [UInt(8)], "arguments[0]"),
         (["x"], [UInt(64)], "arguments[0]"),
     ],
@@ -285,7 +289,7 @@ def test_view_requests_and_answers_come_back() -> None:
     answer = b"\x02\x05" + bytes(15) + b"\x02\xc3\xa9"
     assert decode_view_answer(answer, [UInt(128), String()]) == [5, "é"]
     for layouts, text in (
-        ([UInt(128)], "expected 1 return values, got 2"),
+        ([UInt(128)], "expected 1 return value, got 2"),
         ([UInt(8)] * 2, "expected the end of the data"),
     ):
         with pytest.raises(SchemaError, match=text):

@@ -80,8 +80,8 @@ def test_gas_schedule_keeps_order_and_exact_values() -> None:
     [
         ({}, "entries: expected a list, got None"),
         ({"entries": [{"key": "a", "val": 1.5}]}, "entries[0].val: expected a u64 as a string of digits, got 1.5"),
-        ({"entries": [{"val": "1"}]}, "entries[0]: expected a parameter that occurs once, got {'val': '1'}"),
-        ({"entries": [{"key": "a", "val": "1"}] * 2}, "entries[1]: expected a parameter that occurs once"),
+        ({"entries": [{"val": "1"}]}, "entries[0]: expected a `key` that occurs once, got {'val': '1'}"),
+        ({"entries": [{"key": "a", "val": "1"}] * 2}, "entries[1]: expected a `key` that occurs once"),
         ({"entries": [], "feature_version": True}, "feature_version: expected a u64"),
     ],
 )

@@ -145,7 +145,7 @@ def test_fields_of_a_newer_node_are_left_out() -> None:
             {"type": "multisig_payload", "multisig_address": "0x1", "transaction_payload": {"type": "x"}},
             "inner payload",
         ),
-        (b"[]", "the payload is not a JSON object, got []"),
+        (b"[]", "the payload must be a JSON object, got []"),
         (b"{", "payload: the response is not JSON"),
         (b"[" * 100_000, "payload: the response is not JSON"),
     ],

@@ -47,10 +47,10 @@ TABLE: list[tuple[Read, Any, str]] = [
     (price, 2**64, "SimulationRequest.gas_unit_price: expected an integer from 0 to 2^64 - 1, got"),
     (price, "1.5", "SimulationRequest.gas_unit_price: expected an integer, got '1.5'"),
     (parse_payload, b"", "payload: the response is not JSON (Input data was truncated); it starts with b''"),
-    (parse_payload, b"[]", "the payload is not a JSON object, got []"),
+    (parse_payload, b"[]", "the payload must be a JSON object, got []"),
     (parse_payload, {"type": "entry_function_payload"}, "field 'function' is missing"),
     (parse_payload, {"type": "script_payload", "code": {}}, "field 'bytecode' is missing"),
-    (parse_signature, b"5", "the signature is not a JSON object, got 5"),
+    (parse_signature, b"5", "the signature must be a JSON object, got 5"),
     (parse_signature, {"type": "ed25519_signature", "public_key": "0x11", "signature": "0x"}, "expected 32 bytes of an ed25519 public key, got 1: '0x11'"),
     (parse_signature, {"type": "fee_payer_signature"}, "field 'sender' is missing"),
     (parse_account_signature, {"type": "single_key_signature", "public_key": {"value": "0x", "type": "rsa"}}, "PublicKey.type: expected 'ed25519', "),
@@ -71,10 +71,10 @@ TABLE: list[tuple[Read, Any, str]] = [
     (decode_block, b"null", "Expected `object`, got `null`"),
     (decode_gas_price_estimate, b'{"gas_estimate": -1}', "Expected `int` >= 0 - at `$.gas_estimate`"),
     (RawTransaction.from_bcs, b"", "byte 0: expected 32 bytes, 0 left"),
-    (SignedTransaction.from_bcs, bytes(40) + b"\x07", "byte 40: unknown transaction payload 7"),
-    (SignedTransaction.from_bcs, bytes(40) + b"\x05", "byte 40: the payload is encrypted, which neither simulations"),
+    (SignedTransaction.from_bcs, bytes(40) + b"\x07", "byte 40: expected transaction payload index 0 to 5, got 7"),
+    (SignedTransaction.from_bcs, bytes(40) + b"\x05", "byte 40: the payload is encrypted; encrypted payloads cannot be"),
     (lambda body: FUNCTION_CALL.read(Reader(body)), bytes(32) + b"\x01m\x010", "byte 0: function name '0' is not a"),
-    (lambda data: decode_view_answer(data, [Bool()]), b"\x02", "expected 1 return values, got 2"),
+    (lambda data: decode_view_answer(data, [Bool()]), b"\x02", "expected 1 return value, got 2"),
 ]  # fmt: skip
 
 

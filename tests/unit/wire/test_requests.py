@@ -166,7 +166,7 @@ def test_query_has_the_options_that_are_on() -> None:
     [
         (
             lambda: SimulationRequest(CALL, sender="0x1", secondary_signers=[hex(one) for one in range(2, 42)]),
-            "expected at most 31 secondary signers (32 signatures with the sender's), got 40",
+            "expected at most 31 secondary signers (32 signers including the sender), got 40",
         ),
         (lambda: SimulationRequest(UnknownPayload({"type": "x"}), sender="0x1"), "expected an EntryFunction"),
         (lambda: SimulationRequest("0x1::m::f", sender="0x1"), "expected an EntryFunction, Script or Multisig, got"),
@@ -179,21 +179,21 @@ def test_query_has_the_options_that_are_on() -> None:
         (lambda: SimulationRequest(CALL, sender="0x1", chain_id=1), "SimulationRequest.chain_id: SimulationRequest"),
         (
             lambda: SimulationRequest(CALL, sender="0x1", public_key=Ed25519Signature(KEY, signature="0x" + "01" * 64)),
-            "contains a signature that is not zeros",
+            "contains a signature that is not all zeros",
         ),
         (
             lambda: SimulationRequest(CALL, sender="0x1", signature=Ed25519Signature(KEY, signature="0x" + "01" * 64)),
-            "contains a signature that is not zeros",
+            "contains a signature that is not all zeros",
         ),
-        (lambda: SimulationRequest(CALL, sender="0x1", public_key=5), "public_key: expected hex of an ed25519 key"),
+        (lambda: SimulationRequest(CALL, sender="0x1", public_key=5), "public_key: expected an ed25519 key in hex"),
         (
             lambda: SimulationRequest(CALL, sender="0x1", secondary_signers=["0x2"], secondary_public_keys=[KEY, KEY]),
-            "for each of 1 secondary_signers (None for no key), or none at all, got 2",
+            "expected 1 secondary_public_keys, one for each of the secondary_signers",
         ),
         (lambda: SimulationRequest(CALL, sender="0x1", fee_payer_public_key=KEY), "requires fee_payer"),
         (
             lambda: SimulationRequest(CALL, sender="0x1", fee_payer="0x2", signature=Ed25519Signature(KEY)),
-            "pass either `signature` or keys",
+            "cannot be combined with keys",
         ),
         (
             lambda: TableItemRequest("k", key_type="u64", value_type="vector<"),

@@ -205,7 +205,7 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
             "threshold: expected 1 to 1, the number of public keys, got 2",
         ),
         (lambda: MultiEd25519Signature([KEY], threshold=1, bitmap="0x80"), "expected 4 bytes of the bitmap of a"),
-        (lambda: MultiEd25519Signature([KEY], threshold=1, signatures=[SIGNED] * 2), "expected at most 1 signatures"),
+        (lambda: MultiEd25519Signature([KEY], threshold=1, signatures=[SIGNED] * 2), "expected at most 1 signature"),
         (lambda: MultiKeySignature([], signatures_required=1), "expected 1 to 32 public keys, got 0"),
         (lambda: MultiKeySignature([KEY], signatures_required=0), "signatures_required: expected 1 to 1, the number"),
         (
@@ -220,7 +220,7 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
             lambda: FeePayerSignature(
                 NONE, fee_payer_address="0x1", fee_payer_signer=NONE, secondary_signer_addresses=["0x2"]
             ),
-            "expected one secondary signer per address, got 0 for 1 addresses",
+            "expected one secondary signer per address, got 0 for 1 address",
         ),
         (lambda: NoAccountSignature(x=1), "NoAccountSignature does not have this field"),
         (lambda: zero_padded(UnknownSignature({"type": "x"})), "the unknown type 'x' cannot be zero-padded"),
@@ -270,8 +270,14 @@ def test_unknown_kinds_keep_their_json() -> None:
     ("make", "problem"),
     [
         (Ed25519Signature, "is missing public_key"),
-        (lambda: Ed25519Signature(bytes(32), bytes(64), 3), "takes public_key, signature, each once"),
-        (lambda: Ed25519Signature(bytes(32), public_key=bytes(32)), "takes public_key, signature, each once"),
+        (
+            lambda: Ed25519Signature(bytes(32), bytes(64), 3),
+            "takes each of its fields at most once: public_key, signature",
+        ),
+        (
+            lambda: Ed25519Signature(bytes(32), public_key=bytes(32)),
+            "takes each of its fields at most once: public_key, signature",
+        ),
     ],
 )
 def test_arguments_are_taken_as_python_takes_them(make, problem: str) -> None:
