@@ -318,7 +318,7 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
         return find_fee_statement(self.events)
 
     def gas_breakdown(self) -> GasBreakdown | None:
-        """Return the parts of the gas with the gas unit price, or None if there is no fee statement.
+        """Return the parts of the gas with the gas unit price, or None if the fee statement is missing.
 
         Raises
         ------
