@@ -50,12 +50,12 @@ def gas_breakdown(
     transactions : DataFrame, TransactionFrames, Simulation, Run.observations, or several of them
         Simulations (one, a list, or a mapping of names to simulations), the result of `fetch_simulations` or
         `fetch_transactions`, its frame ``transactions``, or ``run.observations``. Views are omitted, since their gas is
-        not split. If a call was simulated several times, only the last simulation is drawn. Each call has a bar for
-        each of its 6 most frequent strata of committed transactions (such as failed transactions), which shows the last
+        not split. If a call was simulated several times, only the last simulation is drawn. Committed transactions of a
+        call have one bar for each of the 6 most frequent strata (such as failed transactions); it shows the last
         transaction of the stratum. Only the 40 bars with the most gas are drawn.
     parts : list of {"execution", "io", "storage"}, optional
         Parts to draw; all by default. Leaving out storage can help, since new storage often costs far more than the
-        other parts. The number at the end of a bar is then the sum of the selected parts.
+        other parts. If `parts` is given, the number at the end of a bar is the sum of these parts.
     ax : Axes, optional
         Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
@@ -64,7 +64,8 @@ def gas_breakdown(
     Returns
     -------
     Axes
-        The x axis is in gas units. Each call, in order, has one bar per source, or per stratum if committed.
+        The x axis is in gas units. Bars are in call order: one per source, and one per stratum of committed
+        transactions.
 
     Raises
     ------

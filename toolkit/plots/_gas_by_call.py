@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 BINS = 90
 HEIGHT, NARROW_HEIGHT = 0.78, 0.6  # share of the height of a row for its tallest bar; below the row's name
-COLUMNS = 480  # of a row: about one for two pixels of the width of a figure
+COLUMNS = 480  # of a row: about one for every two pixels of a figure's width
 FAILED_COLOUR = "#c6ccd2"
 COLOURS = (style.BLUE, "#f4f4f2", style.VERMILLION)  # of less, equal and more gas
 MIN_POWER = 1e-9

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("stack", "category", "internal_gas")
 COLOURS = {**style.PART_COLOURS, "rounding": style.GREY}
-GAS_UNIT = 1_000_000  # internal gas units in a gas unit, if a frame is drawn: all public networks have this number
+GAS_UNIT = 1_000_000  # internal gas units in a gas unit on all public networks; used if a frame is drawn
 
 
 @dataclass

@@ -33,7 +33,7 @@ RUG_STRIP = 0.045  # share of the height of the axes for each failing call
 MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the last row
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
-MAX_LEVELS = 6  # kinds of one call; more lines cannot be distinguished
+MAX_LEVELS = 6  # strata of one call; more lines cannot be distinguished
 MAX_LINES = 12  # calls whose lines can be distinguished in one pair of axes
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
 

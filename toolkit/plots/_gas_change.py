@@ -94,7 +94,7 @@ def gas_change(
         if rows.empty:
             return style.nothing(axes, "no changes")
         _draw_rows(axes, rows, [colours[cause.label] if cause else style.BLUE for cause in causes])
-        if set(causes) - {None, Cause.UNKNOWN}:  # otherwise the one colour of all changes needs no name
+        if set(causes) - {None, Cause.UNKNOWN}:  # otherwise all changes have one colour, which needs no name
             for name, colour in colours.items():
                 axes.plot([], [], color=colour, linewidth=2.2, alpha=0.7, label=name)
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
@@ -124,7 +124,7 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
 def _row_name(row: dict[str, Any], limit: int) -> str:
     before, after = row.get("version_before"), row.get("version_after")
     place = "" if before is None or after is None else f"  ·  {change_place(int(before), int(after))}"
-    limit = max(limit - len(place), 8)  # the version says which change it is, so the name is cut
+    limit = max(limit - len(place), 8)  # the version identifies the change, so the name is cut
     if not row.get("part"):
         return f"{figure_text(row['label'], min(limit, 44))}{place}"
     kind = "" if row["stratum"] == ALL_TRANSACTIONS else f", {row['stratum']}"

@@ -160,7 +160,10 @@ def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]], rows: 
         text.set_visible(True)  # a hidden text has no extent
         text.set_position((0, 0))
         extent, size = text.get_window_extent(), float(text.get_fontsize())
-        beside, shift = extent.width / 2 + size / 2, 0.0  # at an edge it is beside its line, which would cross it
+        beside, shift = (
+            extent.width / 2 + size / 2,
+            0.0,
+        )  # at an edge, it is beside its line, which would otherwise cross it
         if extent.x0 < box.x0 + size / 2 or extent.x1 > box.x1:
             shift = beside if extent.x0 < box.x0 + size / 2 else -beside
         span = (extent.x0 + shift - size, extent.x1 + shift + size)
@@ -217,7 +220,7 @@ def legend_below(ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines
         for rows in range(1, len(entries) + 1):
             if sum(max(widths[at : at + rows]) for at in range(0, len(widths), rows)) <= width:
                 break
-        if entries and rows * 1.4 * size < 0.45 * height:  # a higher legend leaves too little of the axes
+        if entries and rows * 1.4 * size < 0.45 * height:  # a taller legend would leave too little of the axes
             below = 1.25 * (ticks * lines + label) + 14
             under = ScaledTranslation(-left / 72, -below / 72, figure.dpi_scale_trans)
             place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "frameon": False}

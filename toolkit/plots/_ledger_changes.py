@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 MAX_ROWS = 24  # fit a screen
-FACTORS = (2, 5, 10, 100, 1_000, 10_000, 100_000, 1_000_000)  # may have a tick, and so may their reciprocals
+FACTORS = (2, 5, 10, 100, 1_000, 10_000, 100_000, 1_000_000)  # these factors and their reciprocals may have a tick
 # In the order of the stack.
 KIND_COLOURS: Mapping[str, str] = {
     ChangeKind.WRITE_RESOURCE: style.BLUE,

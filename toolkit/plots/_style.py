@@ -407,7 +407,7 @@ class WholeTicks(MaxNLocator):
 
 
 def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
-    """Make an axis logarithmic for a wide range of gas, otherwise linear; return True if it is logarithmic."""
+    """Make an axis logarithmic if gas has a wide range, otherwise linear; return whether it is logarithmic."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     least = float(values[values > 0].min(initial=np.inf)) if high > 0 else 0.0
     axis, log = getattr(ax, f"{side}axis"), least > 0 and high / least >= MIN_LOG_RATIO

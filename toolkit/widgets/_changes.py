@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 APT_NAMES = {one: Asset(one, kind, "Aptos Coin", "APT", 8) for one, kind in ((APT, "coin"), (APT_METADATA, "fungible"))}
 _COIN = re.compile(r"0x1::coin::(?:CoinStore|CoinInfo|Coin)<(.+)>")
 _STORE, _SUPPLY = "0x1::fungible_asset::FungibleStore", "0x1::fungible_asset::Supply"
-_AMOUNTS = frozenset({"value", "balance", "current", "amount"})  # fields that hold an amount of the asset around them
+_AMOUNTS = frozenset(
+    {"value", "balance", "current", "amount"}
+)  # fields that hold an amount of the enclosing struct's asset
 _OCTAS = "octas"
 _ADDRESS = re.compile(r"0x[0-9a-f]{64}")  # full length only: shorter hex may be bytes, whose leading zeros count
 _MAX_HEX = 24  # characters of bytes that are not cut

@@ -308,9 +308,9 @@ class Form(Pictured):
 
     _form: ClassVar[About]
     _blank: ClassVar[Any]  # the draft of an empty form, a frozen struct with ``seq``, which counts edits
-    _mirrored: ClassVar[tuple[str, ...]] = ()  # traits that are keys of the draft too: setting one is an edit
+    _mirrored: ClassVar[tuple[str, ...]] = ()  # traits that are also keys of the draft: setting one is an edit
     _result_name: ClassVar[str] = "result"  # the trait that holds the last result
-    _in_python: ClassVar[dict[str, str]] = {}  # what follows the result in Python to get a page's content, by title
+    _in_python: ClassVar[dict[str, str]] = {}  # suffixes that lead from the result to a page's content, by title
     _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
     _holder: Any = None  # the workbench that shows the form
 
@@ -327,7 +327,7 @@ class Form(Pictured):
     _findings = shown(Found())
     _status = shown(Status())
     _pages = shown(())
-    _serial = Int(0).tag(sync=True)  # number of the result that is shown: two results may have equal pages
+    _serial = Int(0).tag(sync=True)  # number of the result: two results may have equal pages
     _stale = Unicode().tag(sync=True)  # why the result does not match the entries
     _origin = Unicode().tag(sync=True)  # node, ledger version and time of the result
     _programs = shown(())
@@ -341,11 +341,11 @@ class Form(Pictured):
         self._at_work: list[threading.Thread] = []
         self._setting = True
         self._strict = False
-        self._answered_for: Any = None  # what the form asked for to get its result
-        self._unfinished = False  # whether a later run has not ended with a result
-        self._recent: list[tuple[Any, dict[str, Any]]] = []  # drafts that had a result, and what it is compared by
+        self._answered_for: Any = None  # the read or request that gave the result
+        self._unfinished = False  # whether a later run gave no result
+        self._recent: list[tuple[Any, dict[str, Any]]] = []  # drafts that gave a result, and its facts
         self._blamed: dict[str, str] = {}
-        self._look_errors: dict[str, str] = {}  # what the node says about the entries, until the next look-up
+        self._look_errors: dict[str, str] = {}  # errors found on the node, until the next look-up
         self._names = known_names(node)
         self._found = Findings()
         self._taken = self._blank
@@ -833,7 +833,7 @@ class Form(Pictured):
             made |= {f"Recent ({len(self._recent)})": recent_page([facts for _, facts in self._recent])}
         pages = []
         for title, html in made.items():
-            rest = self._in_python.get(title.partition(" (")[0])  # after the result: what has the same content
+            rest = self._in_python.get(title.partition(" (")[0])
             note = Html(f"In Python: <code>.{self._result_name}{rest}</code> of this form")
             pages.append((title, str(html) if rest is None else html + paragraph(note)))
         self._pages = tuple(pages)

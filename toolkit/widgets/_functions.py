@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
 
 
-FunctionKind = Literal["entry", "view"]  # which functions a form takes
+FunctionKind = Literal["entry", "view"]  # kind of functions that a form accepts
 Called = TypeVar("Called", ViewFunction, EntryFunction, Script)
 Values = TypeVar("Values", bound="ValuesDraft")
 
@@ -586,7 +586,7 @@ def _refuse_constant(name: str) -> None:
 
 
 _MAX_RECENT = 8  # functions that are offered before anything is typed, without scrolling
-_RECENT: WeakKeyDictionary[Node, list[tuple[Hit, FunctionAbi]]] = WeakKeyDictionary()  # the last that forms have run
+_RECENT: WeakKeyDictionary[Node, list[tuple[Hit, FunctionAbi]]] = WeakKeyDictionary()  # most recently run first
 _FRAMEWORK = "0x1"
 _PLACES = [Hit("0x1::", "framework"), Hit("0x3::", "tokens"), Hit("0x4::", "token objects")]  # where to begin
 
@@ -730,7 +730,7 @@ class FunctionForm(Form):
 
     def _needs_look(self, *, good: bool, again: bool) -> bool:
         known = not self._look_errors and self._call is not None and all(self._call.type_arguments)
-        return good and (again or not known)  # without the ABI, the node itself judges the entries
+        return good and (again or not known)  # without an ABI, only the node can judge the entries
 
     def _look(self) -> None:
         """Read the ABI of the function, the layouts of its parameters, and the asset if one of them is an amount."""
@@ -742,7 +742,7 @@ class FunctionForm(Form):
         place = "function"
         try:
             name = str(FunctionId.parse(typed.strip()))
-            self._functions.pop(name, None)  # it may have been one of another kind
+            self._functions.pop(name, None)  # it may have been read as another kind of function
             function = find_function(self._asked, name, kind)
             with self._state():
                 self._functions[name] = function

@@ -55,8 +55,15 @@ _PLANS = {"search": "Find every step, with as few reads as possible", "these": "
 # The versions of committed transactions that a link from another tab reads: a public ledger has billions of them.
 SAMPLE = "0:-1/200"
 _DEFAULT_TITLE = str(Study.model_fields["title"].default)
-_SHOWN = {*_READS_LABELS, "label", "type_arguments", "arguments", "sender", "versions"}  # keys of a call with a field
-_KEPT = ("requests_per_second", "thresholds", "waivers")  # fields of a study without one
+_SHOWN = {
+    *_READS_LABELS,
+    "label",
+    "type_arguments",
+    "arguments",
+    "sender",
+    "versions",
+}  # keys of a call that have a field
+_KEPT = ("requests_per_second", "thresholds", "waivers")  # settings of a study that have no field
 _HIDDEN = "Thresholds, waivers, the request rate, fees and filters are not shown here but remain part of the study."
 _UPDATE_S = 0.25  # between two updates of the progress: more would not be noticed
 _MAX_UNASKED = 20_000  # requests of a run that starts without confirmation: some minutes on a public network
@@ -173,7 +180,7 @@ class _StoppedError(Exception):
 class GasExplorer(FunctionForm):
     """Choose calls and ledger versions, and see how their gas changes, in which steps and why.
 
-    Neither constructing the form nor setting its traits makes a request. In a browser, a run works in the background
+    Neither constructing the form nor setting its traits makes a request. In a browser, the study runs in the background
     and can be stopped; the observations up to that point can be used. If a run needs more than 20,000 requests, the
     form first shows their number, and you press Run again to confirm. From Python, `run` starts without confirmation
     and returns when the run is complete.
@@ -240,8 +247,8 @@ class GasExplorer(FunctionForm):
     def __init__(
         self, node: Node, function: str | ContractFunction | None = None, *, study: Study | None = None
     ) -> None:
-        self._given: Study | None = None  # fields that are not edited stay unchanged
-        self._least = 0  # requests of a run of the last study that was checked
+        self._given: Study | None = None  # settings that are not edited are preserved
+        self._least = 0  # minimum requests of a run of the last checked study
         self._warned = ""  # digest of the study whose run waits for a second press of Run
         self._stopping: threading.Event | None = None  # of the run in progress
         self._update_after = 0.0
@@ -479,7 +486,7 @@ class GasExplorer(FunctionForm):
             elif len(errors) < len(run.observations):
                 self._say("good", f"{found}; {len(errors):,} failed.")
             else:  # every read failed
-                self._say("bad", f"No result in {count}: {visible(errors.mode().iloc[0], 80)}.")
+                self._say("bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}.")
             self._remember()
         elif isinstance(failure, ToolkitError) and not stopping.is_set():
             self._blame_study(failure)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 100  # rows of a frame that a page shows; more make the page slow
 _NOTHING = "\N{EN DASH}"
-_MAX_TEXT = 20_000  # characters of a value; the browser stays quick
+_MAX_TEXT = 20_000  # characters of a value; more make the page slow
 
 
 class Html(str):

@@ -82,7 +82,7 @@ def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | 
     if isinstance(payload, EntryFunction):
         written = written.replace(repr(payload.function), repr(FunctionId.parse(payload.function).wire))
     made = format_expression(written)
-    # Zeros stand for the numbers that the request leaves open.
+    # Zeros are placeholders for the numbers that the request leaves open.
     body = request.body(sequence_number=0, max_gas_amount=0, gas_unit_price=0, expiration_timestamp_secs=0)
     if arguments is not None:
         inner = body["payload"].get("transaction_payload") or body["payload"]

@@ -184,7 +184,7 @@ class Reading:
     ----------
     wanted : Wanted
     result : object
-        A `ViewResult` or `TableItem`, or for several versions, a DataFrame.
+        A `ViewResult` or `TableItem`; for several versions, a DataFrame.
     time : datetime or None
         Time of the version that was read; None if it is not known or several versions were read.
     notes : tuple of str
@@ -211,7 +211,7 @@ class ReadForm(Form):
     _versions: Versions | None = None  # of the last good draft
     _reading: Reading | None = None
 
-    # what a builder says ---------------------------------------------------------------------------------
+    # what a builder defines ------------------------------------------------------------------------------
 
     def _wanted(self) -> Wanted:
         """Return the read that the entries describe."""
@@ -361,7 +361,7 @@ class ViewBuilder(FunctionForm, ReadForm):
     Parameters
     ----------
     node : Node
-        Runs the views; available as ``node``.
+        Node that runs the views; available as ``node``.
     function : str or ContractFunction, optional
         The initial view function, such as ``"0x1::coin::supply"`` or ``node.contract("0x1::coin").supply``.
     request : ViewFunction, optional
@@ -375,11 +375,11 @@ class ViewBuilder(FunctionForm, ReadForm):
     Attributes
     ----------
     function : str
-        As typed: ``address::module::function``.
+        View function, as typed: ``address::module::function``.
     type_arguments : str
-        As typed: Move types, one per line or separated by commas.
+        Type arguments, as typed: Move types, one per line or separated by commas.
     arguments : str
-        As typed: a JSON array.
+        Arguments, as typed: a JSON array.
     versions : int, str, list of int or None
         None reads the head, an int reads one version, and a str or list is a version plan, as for `fetch_views`.
         Setting any other value raises `InputError`.

@@ -352,7 +352,8 @@ def _numeric_columns(frame: pd.DataFrame) -> list[str]:
 def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
     """Return a figure of a frame's numeric columns by ledger version, one panel each, with gas in the last panel.
 
-    Returns None without numeric columns. Does not change matplotlib's global settings, since it may run in a thread.
+    Returns None if neither values nor gas are numeric. Matplotlib's global settings are not changed, since it may run
+    in a thread.
     """
     from matplotlib.figure import Figure  # here, since forms open half a second earlier without it
 

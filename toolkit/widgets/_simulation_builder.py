@@ -56,7 +56,7 @@ _SHAPE_LABELS: dict[Shape, str] = {
     "none": "no signature",
     "ed25519": "Ed25519 (legacy account)",
     "single_key": "single key",
-    "json": "multiple keys or other, as JSON",
+    "json": "multiple keys or another type, as JSON",
 }
 
 
@@ -126,7 +126,7 @@ _GAS = parts.group(
     ("replay_protection_nonce", parts.mono("Nonce", when=("replay", ("nonce",)))),
     (
         "expiration_timestamp_secs",
-        parts.mono("Expires", "seconds since 1970; empty: in 10 minutes, with a nonce in 50 s"),
+        parts.mono("Expires", "seconds since 1970; if empty, in 10 minutes, or in 50 seconds with a nonce"),
     ),
     label="Gas and expiration",
     fold=True,
@@ -237,7 +237,7 @@ def _write_key(key: wire.AccountSignature | None) -> KeyDraft:
             draft = KeyDraft("single_key", key=key.public_key.value, type=key.public_key.type)
         case _:
             draft = KeyDraft("json")
-    # JSON says what the fields cannot: several keys, and other signatures.
+    # JSON describes what the fields cannot: multiple keys, and other signatures.
     same = _read_key(draft, "", Findings()) == key
     return draft if same else KeyDraft("json", json=json.dumps(key.to_wire(), indent=1))
 
@@ -447,7 +447,7 @@ def failure_of(
 
 
 def _about(sentence: str, call: ResolvedCall | None) -> str:
-    """Return the path of the argument that a message concerns, if it is the only one of the types that it mentions."""
+    """Return the path of the argument that a contract's message concerns; empty unless only one has a fitting type."""
     layouts = () if call is None else call.layouts
     for words, kinds in _ABOUT.items():
         places = [place for place, layout in enumerate(layouts) if isinstance(layout, kinds)]
@@ -488,7 +488,7 @@ class SimulationBuilder(FunctionForm):
     Parameters
     ----------
     node : Node
-        Runs the simulations; available as ``node``.
+        Node that runs the simulations; available as ``node``.
     function : str or ContractFunction, optional
         The initial entry function, such as ``"0x1::coin::transfer"`` or ``node.contract("0x1::coin").transfer``.
     request : SimulationRequest, optional
@@ -502,13 +502,13 @@ class SimulationBuilder(FunctionForm):
     Attributes
     ----------
     sender : str
-        As typed.
+        Sender's address, as typed.
     function : str
-        As typed: ``address::module::function``.
+        Entry function, as typed: ``address::module::function``.
     type_arguments : str
-        As typed: Move types, one per line or separated by commas.
+        Type arguments, as typed: Move types, one per line or separated by commas.
     arguments : str
-        As typed: a JSON array without the signers.
+        Arguments without the signers, as typed: a JSON array.
     estimate_max_gas_amount, estimate_gas_unit_price, estimate_prioritized_gas_unit_price : bool
         Whether the node estimates these values.
     request : SimulationRequest or None
@@ -626,7 +626,7 @@ class SimulationBuilder(FunctionForm):
         Parameters
         ----------
         transaction : int or str
-            Ledger version, or hash.
+            Ledger version or transaction hash.
 
         Raises
         ------

@@ -69,7 +69,7 @@ class TableItemBuilder(ReadForm):
     Parameters
     ----------
     node : Node
-        Reads the items; available as ``node``.
+        Node that reads the items; available as ``node``.
     owner : str, optional
         Account or object whose resource holds the table.
     handle : str, optional
@@ -80,13 +80,13 @@ class TableItemBuilder(ReadForm):
     Attributes
     ----------
     owner : str
-        As typed. If the account's resources hold several tables, `handle` selects one; by default, the first.
+        Account or object, as typed. If its resources hold several tables, `handle` selects one; by default, the first.
     handle : str
-        As typed: the table handle, 0x and 64 hex digits.
+        Table handle, as typed: 0x and 64 hex digits.
     key_type, value_type : str
-        As typed: Move types. If `owner` holds the table, they are set to the declared types.
+        Move types, as typed. If `owner` holds the table, they are set to the types that its resource declares.
     key : str
-        As typed: JSON, or plain text.
+        Key, as typed: JSON or plain text.
     versions : int, str, list of int or None
         None reads the head, an int reads one version, and a str or list is a version plan, as for `fetch_table_items`.
         Setting any other value raises `InputError`.
@@ -249,7 +249,7 @@ class TableItemBuilder(ReadForm):
                 typed = [(name, getattr(self._draft, name).strip()) for name in _TYPES]
             for path, kind in typed:  # noqa: B007 - named in the message
                 if kind and self._layout(kind) is None:
-                    with suppress(InputError):  # the field says so
+                    with suppress(InputError):  # the field shows the error
                         tag = move.parse_type_tag(kind)
                         layout = self._asked.abis.at(self._asked.ledger().version).layout(tag)
                         with self._state():
@@ -303,7 +303,7 @@ class TableItemBuilder(ReadForm):
         tables = self._tables.get(owner or "", [])
         if owner in self._tables and not tables:
             found.notes["owner"] = "its resources contain no tables"
-        if owner != _canonical(before.owner) and before.table:  # its types belong to the owner before
+        if owner != _canonical(before.owner) and before.table:  # its types belong to the previous owner
             draft = replace(draft, table="", handle="", key_type="", value_type="")
         named, known = "", {table.handle: str(place) for place, (_, table) in enumerate(tables)}
         chosen = draft.table
@@ -328,7 +328,7 @@ class TableItemBuilder(ReadForm):
             draft = replace(draft, raw="")  # a key of the previous table
         before, self._key_layout, self._last_layout = self._key_layout, layout, layout or self._last_layout
         if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
-            draft = replace(draft, arguments=(_fields.blank(layout),), lead="fields")  # the field says what it takes
+            draft = replace(draft, arguments=(_fields.blank(layout),), lead="fields")  # its field shows what it accepts
         draft = in_step(
             draft,
             None if layout is None else [layout],

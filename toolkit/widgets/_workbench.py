@@ -133,7 +133,7 @@ class Workbench(Pictured):
     _node = shown(NodeShown())
     _facts: Any = List().tag(sync=True)
     _status = shown(Status())
-    _link = Unicode().tag(sync=True)  # what is typed, as the fragment of a link
+    _link = Unicode().tag(sync=True)  # the entries as the fragment of a link
 
     def __init__(self, node: Node | None = None) -> None:
         self._builders: dict[str, Any] = {}

@@ -18,7 +18,7 @@ function make(tag, about = {}, ...inside) {
 function keepKeys(el, enter) {
   const command = (event) => event.ctrlKey || event.metaKey;
   const ours = (event) => !command(event) || event.key === "Enter";
-  // Notebook 7 reads keys before they come down to the form, but leaves out elements with this attribute.
+  // Notebook 7 handles keys before they reach the form, except on elements with this attribute.
   const before = (event) => {
     if (el.contains(event.target)) event.target.toggleAttribute("data-lm-suppress-shortcuts", ours(event));
   };

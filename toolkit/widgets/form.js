@@ -5,10 +5,10 @@
 const LOOK_MS = 350;
 const SEARCH_MS = 200;
 const WAIT_MS = 300;
-const MAX_UNFILTERED = 3; // items of a list that is short enough to be read
-const MAX_LINES = 40; // of code that is shown at once
+const MAX_UNFILTERED = 3; // items of a list that needs no filter
+const MAX_LINES = 40; // of code that are shown initially
 const CLOSE_MS = 150;
-const READ_MS = 120; // within which Python has read an edit, unless it is at work
+const READ_MS = 120; // time in which Python reads an edit, unless it is busy
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
 let forms = 0;
 
@@ -26,19 +26,19 @@ function render({ model, el }) {
   const uid = `ltk${++forms}-${Math.random().toString(36).slice(2, 7)}`;
   const get = (name) => model.get(name);
   const form = get("_about");
-  const edited = new Set(); // fields that somebody has typed into
-  const touched = new Set(); // those of them that were left: what is missing there is an error
-  const open = new Set(); // sections that the reader opened, or that were filled
+  const edited = new Set(); // fields that the user has typed into
+  const touched = new Set(); // edited fields that have lost the focus: missing entries there are errors
+  const open = new Set(); // sections that the user has opened, or that are filled
   const shut = new Set();
   let draft = structuredClone(get("_draft"));
   let controls = new Map(); // path -> {input, message, wrap, label, node}
   let drawn = null;
-  let asked = ""; // what the reader asked for, until it is answered
-  let begun = false; // whether Python has begun to answer
+  let asked = ""; // the action that the user has requested, until it has ended
+  let begun = false; // whether Python has started the action
   let looked = "";
   let chosen = { result: "", code: "" };
   let completed = null;
-  let stays = false; // whether an edit waits for Python: what is shown may be older than the entries
+  let stays = false; // whether an edit waits for Python: the page may be older than the entries
 
   // the draft ----------------------------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ function render({ model, el }) {
   const used = (node) => (node.use ? get("_spec").shared[node.use] : node);
   const join = (base, step) => (step === "" ? base : [...base, step]);
 
-  /** The paths of all visible parts: while they stay the same, nothing has to be drawn again. */
+  /** The paths of all visible parts; nothing is redrawn until they change. */
   function shape(part, base) {
     const node = used(part);
     if (!shown(node, base.parent)) return "";
@@ -244,7 +244,7 @@ function render({ model, el }) {
       event.preventDefault();
       mark(options);
     });
-    // A click on a hit comes first. A field that was drawn anew loses the focus too, and must not close the new list.
+    // A click on a hit comes first. A field that was redrawn loses the focus too, and must not close the new list.
     const closeSoon = later(CLOSE_MS, () => listed && listed.list === list && closeHits());
     input.addEventListener("focus", () => {
       closeSoon.stop();
@@ -261,7 +261,7 @@ function render({ model, el }) {
       options[active].scrollIntoView({ block: "nearest" });
     } else listed.input.removeAttribute("aria-activedescendant");
   }
-  /** Show what the last search found, if it was for the same words, and search again. */
+  /** Show the hits of the last search, if it was for the same text, and search again. */
   function openHits() {
     showHits();
     model.send({ do: "search", query: listed.input.value });
@@ -305,7 +305,7 @@ function render({ model, el }) {
     listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));
     makeRoom();
   }
-  /** The form clips what reaches over its end: it grows while the hits are shown. */
+  /** The form clips content beyond its end, so it grows while the hits are shown. */
   function makeRoom() {
     inside.style.minHeight = "";
     if (!listed || listed.list.hidden) return;
@@ -315,7 +315,7 @@ function render({ model, el }) {
 
   // what Python is asked -------------------------------------------------------------------------------------------------
 
-  /** Messages overtake edits, which Jupyter sends one at a time: what acts on the draft brings it along. */
+  /** Messages overtake edits, which Jupyter sends one at a time, so messages that act on the draft include it. */
   const tell = (what, more = {}) => model.send({ do: what, draft: structuredClone(draft), ...more });
   const FUNCTION_KEYS = ["payload", "source", "function", "type_arguments"];
   const target = () => JSON.stringify((form.look.length ? form.look : FUNCTION_KEYS).map((one) => draft[one]));
@@ -342,7 +342,7 @@ function render({ model, el }) {
   const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: form.title }));
   const about = make("span", { class: "ltk-hint ltk-about" });
   head.append(about);
-  const accounts = make("datalist", { id: `${uid}-accounts` }); // names of the ledger, which fill in addresses
+  const accounts = make("datalist", { id: `${uid}-accounts` }); // account names on the ledger, which fill in addresses
   const sayNode = () => {
     about.textContent = `Node: ${get("_about").node} \u00b7 ${form.words.note}`;
     accounts.replaceChildren(...get("_about").accounts.map(([value, label]) => make("option", { value, label })));
@@ -389,7 +389,7 @@ function render({ model, el }) {
         if (place[0] !== null && place[0] !== undefined && again.setSelectionRange && again.type !== "checkbox")
           again.setSelectionRange(...place);
       }
-      if (listed && listed.input === again && again.value) showHits(); // of the words that are still typed
+      if (listed && listed.input === again && again.value) showHits(); // for the text that is still being typed
     }
     findings();
   }
@@ -401,7 +401,7 @@ function render({ model, el }) {
       return errors[path] || errors[other] || ((strict || touched.has(path)) && (missing[path] || missing[other])) || "";
     };
     for (const [path, { input, message, wrap }] of controls) {
-      const searched = listed && listed.input === input && document.activeElement === input; // not written out yet
+      const searched = listed && listed.input === input && document.activeElement === input; // not a complete name yet
       const error = searched && !strict ? "" : of(path);
       const text = error || notes[path] || "";
       if (message.textContent !== text) message.textContent = text;
@@ -421,7 +421,7 @@ function render({ model, el }) {
     }
   }
 
-  /** Tabs as the WAI describes them: arrow keys turn the pages, one tab stop. */
+  /** Tabs as the WAI-ARIA practices describe them: arrow keys change the page, and there is one tab stop. */
   function tabs(where, kind, pages, label, fill) {
     const name = (title) => title.replace(/ \(.*/, "");
     if (!pages.some(([title]) => name(title) === chosen[kind])) chosen[kind] = name(pages[0][0]);
@@ -477,7 +477,7 @@ function render({ model, el }) {
     });
     stale();
   }
-  /** A long list can be filtered by words and by what became of its items. */
+  /** A long list can be filtered by text and by kind of change. */
   let filter = { words: "", kind: "" };
   function filters(panel) {
     const list = panel.querySelector("[data-list]");
@@ -505,7 +505,7 @@ function render({ model, el }) {
     list.before(make("div", { class: "ltk-line" }, make("label", { for: words.id, text: "Filter" }), words, kinds.length > 1 && kind, count));
     apply();
   }
-  /** Name where the result is from. One of other entries is dimmed and folded, at once if Python does not answer. */
+  /** Show the origin of the result. A result of other entries is dimmed and folded, at once if Python is busy. */
   let held = "";
   function stale() {
     const why = stays ? "From before your last change" : get("_stale");
@@ -549,7 +549,7 @@ function render({ model, el }) {
     if (note) note.hidden = !old;
     for (const one of code.querySelectorAll(".ltk-panel button")) one.disabled = old;
   }
-  /** Show the first lines of long code, and all of it on request: panes do not scroll inside of the page. */
+  /** Show the first lines of long code, and the rest on request: panes do not scroll inside the page. */
   function clip(panel) {
     for (const pre of panel.querySelectorAll("pre.ltk-code")) {
       const lines = pre.textContent.split("\n").length;

@@ -577,7 +577,7 @@ def test_readings_without_an_answer_are_not_a_success(made):
     form = made(Study(calls=[COUNT], versions=[20_000, 30_000], nodes=[NAME]))
     form.fake.routes["POST /view"] = refused(404, "version_not_found")
     form.run()
-    assert form._status == Status("bad", "No result in 2 observations: version_not_found.")
+    assert form._status == Status("bad", "No successful read in 2 observations: version_not_found.")
     node = toolkit.connect()
     mixed = GasExplorer(node, study=Study(calls=["0x1::chain_id::get"], versions=[4_000, 6_000], node=node))
     mixed.run()
