@@ -74,7 +74,7 @@ def test_a_view_leads_to_its_gas(bench, shots):
     page.get_by_role("tab", name="Gas", exact=True).press("Home")
     expect(page.get_by_role("tab", name="Simulation", exact=True)).to_be_focused()
     page.get_by_role("button", name="Show when its gas stepped").click()
-    expect(page.get_by_role("status").first).to_contain_text("fill it in first")
+    expect(page.get_by_role("status").first).to_contain_text("enter one first")
 
 
 def test_a_changed_item_opens_in_its_form(bench):
