@@ -1,4 +1,4 @@
-"""HTTP without connections: credentials, base URLs, requests and responses, limits, and which requests are retried.
+"""The parts of HTTP that need no connection: credentials, base URLs, requests, responses, limits and retry rules.
 
 Shared by both transports, `toolkit.client._transport` and `toolkit.client._engine`, so that they behave alike.
 """
@@ -55,7 +55,7 @@ _URL_SAFE = str.maketrans("+/", "-_")
 
 
 class Credentials:
-    """An API key, or the login of a URL, for one node. The repr shows neither, and it cannot be pickled.
+    """An API key, or the login in a URL, for one node. The repr hides both, and the object cannot be pickled.
 
     Parameters
     ----------
@@ -66,7 +66,8 @@ class Credentials:
     unsent : bool, default False
         Whether the environment has an API key that is not sent to this node.
     proxies : iterable of str
-        Logins of proxies, percent-encoded as in a URL. They are only masked: a proxy's error page may echo one.
+        Logins of proxies, percent-encoded as in a URL. They are not sent, only masked, because a proxy's error page may
+        echo them.
 
     Raises
     ------
@@ -140,7 +141,7 @@ class Credentials:
     def mask_error(self, error: errors.SchemaError) -> errors.SchemaError:
         """Mask the message and the column of an error that quotes a response, in place; return the error.
 
-        The errors behind it quote the response too and are removed. Tracebacks do not show them, but Dask pickles them.
+        Its causes, which also quote the response, are removed: tracebacks do not show them, but Dask pickles them.
         """
         error.args = tuple(self.mask(part) if isinstance(part, str) else part for part in error.args)
         error.column = None if error.column is None else self.mask(error.column)
@@ -149,7 +150,7 @@ class Credentials:
 
     @cached_property
     def _forms(self) -> set[str]:
-        """The secrets in every form that a text may have once it is decoded."""
+        """Every form in which a decoded text may contain one of the secrets."""
         found = {*_secrets(self.api_key, self.login)}.union(*(_secrets(None, login) for login in self.proxies))
         for _ in range(_MAX_LAYERS):  # a secret that contains an escape such as %41 is decoded with the text around it
             found |= {decoded for secret in found if len(decoded := _decoded(secret)) >= _MIN_SECRET}
@@ -182,7 +183,7 @@ def _base64(text: str) -> str:
 
 
 def _decoded(text: str) -> str:
-    """Return a text with its HTML entities, percent-encoding, and escapes of JSON and Python decoded once."""
+    """Decode the HTML entities, the percent-encoding, and the JSON and Python escapes of a text once."""
     plain = unquote(html.unescape(text).replace("\\x", "%"))
     found = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else escape[2], plain)
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # pairs of \\u escapes are one character
@@ -230,13 +231,13 @@ NOT_HTTP = "the response is not HTTP ({}); check the URL"
 NOT_THERE = "cannot connect ({}); check the URL, and whether the node is running"
 NOT_TRUSTED = (
     "the certificate of the node, or of the https proxy to it, is not trusted ({}); "
-    "set REQUESTS_CA_BUNDLE or SSL_CERT_FILE to the file of its certificate authority and connect() again"
+    "set REQUESTS_CA_BUNDLE or SSL_CERT_FILE to the file of its certificate authority and call connect() again"
 )
 NO_PROXY = (
     "the proxy set in the environment could not be used; "
-    "check HTTP(S)_PROXY and NO_PROXY, and connect() again after a change"
+    "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY, then call connect() again"
 )
-NO_TLS = "the TLS handshake failed ({}); check that this port speaks https"
+NO_TLS = "the TLS handshake failed ({}); check that the server uses https on this port"
 NOT_UNPACKED = "the response could not be decompressed; try again"
 
 # Maximum length of a text of a server or a library in an error message.
@@ -254,7 +255,7 @@ def base_url(target: str) -> str:
     Returns
     -------
     str
-        URL to which the paths of the service are appended.
+        URL to which the paths of the REST API are appended.
 
     Raises
     ------
@@ -293,7 +294,7 @@ def base_url(target: str) -> str:
 
 
 def environment_key() -> str | None:
-    """Return the API key that ``LEDGER_TOOLKIT_API_KEY`` holds, or None."""
+    """Return the API key in ``LEDGER_TOOLKIT_API_KEY``, or None if it is not set."""
     return os.environ.get("LEDGER_TOOLKIT_API_KEY") or None
 
 
@@ -321,7 +322,7 @@ def login_of(url: str) -> str | None:
 
 
 def redacted_target(target: str) -> str:
-    """Return `target`, which need not be a valid URL, without login, query and fragment, for messages."""
+    """Return `target` without login, query and fragment, for messages; it need not be a valid URL."""
     start = _SCHEME.match(target)
     scheme = start.group() if start else ""
     login, _, rest = target[len(scheme) :].rpartition("@")
@@ -390,7 +391,7 @@ _served: dict[str, Ledger] = {}
 
 
 def served_ledger(url: str) -> Ledger | None:
-    """Return the ledger of `embedded_url` at a URL; None for the URL of any other node."""
+    """Return the ledger that `embedded_url` serves at a URL, or None for the URL of any other node."""
     return _served.get(url)
 
 
@@ -400,7 +401,7 @@ def in_process_ledger(url: str) -> Ledger | None:
     Raises
     ------
     InputError
-        If the ledger of such a URL is in another process.
+        If the URL belongs to a ledger in another process.
     """
     if not (urlsplit(url).hostname or "").endswith(IN_PROCESS):
         return None
@@ -423,7 +424,7 @@ class Request:
     url : str
         Absolute URL, query included.
     body : bytes or None
-        Body as sent.
+        The encoded body.
     headers : mapping of str to str
         Content type, accepted types and others.
     """
@@ -444,7 +445,7 @@ _MAX_URL = 300
 
 
 class _Pruned(msgspec.Struct):
-    """What the body of a response to a pruned read may name."""
+    """The archive node that the body of a response to a pruned read may name."""
 
     archival_endpoint: str | None = None
 
@@ -468,22 +469,22 @@ class Answer:
 
     @cached_property
     def parsed(self) -> AnswerHeaders:
-        """The documented headers."""
+        """The documented headers, decoded."""
         return parse_headers(self.headers)
 
     @cached_property
     def error(self) -> ErrorBody:
-        """The body of a response with an error status."""
+        """The body of a response with an error status, decoded."""
         return decode_error_body(self.body, self.content_type)
 
     @property
     def is_good(self) -> bool:
-        """Whether a node sent a whole response: nodes use no other status for success; 202 and 206 are incomplete."""
+        """Whether the status is 200, the only status with which nodes report success."""
         return self.status == HTTPStatus.OK
 
     @property
     def is_page(self) -> bool:
-        """Whether the body is an HTML page, as gateways send it."""
+        """Whether the body is an HTML page, such as a gateway's error page."""
         kind = self.content_type.lower()
         return "html" in kind or ("bcs" not in kind and "octet" not in kind and self.body.lstrip()[:1] == b"<")
 
@@ -498,7 +499,7 @@ class Answer:
 
     @property
     def archive(self) -> str | None:
-        """The base URL of the archive node that a response to a pruned read names; None if it names none over https."""
+        """The https base URL of the archive node that a response to a pruned read names, or None."""
         named = self.header("x-aptos-archival-endpoint") or None
         if named is None:
             with suppress(msgspec.DecodeError, UnicodeError):
@@ -543,13 +544,13 @@ class PreparedCall(Generic[T]):
     asked : str
         The call in words, for messages: ``view 0x1::coin::supply at version 12``.
     finish : callable
-        Takes a response of status 2xx and returns the result.
+        Takes a successful response and returns the result.
     pinned : int or None
         Ledger version that is read. Such a response never changes, so it may be stored. None reads the head.
     gas : bool
         Whether the response includes the gas used, which also depends on the build of the node.
     untyped : NodeError, NodeUnreachable or None
-        Why types are not known, if the lookup of a module failed: the call is encoded and read without them.
+        Why types are not known, if the lookup of a module failed. The call is then encoded and decoded without types.
     """
 
     request: Request
@@ -625,7 +626,7 @@ def path(*parts: str | int) -> str:
 
 
 def json_body(value: Any) -> bytes:
-    """Return a value as a JSON body.
+    """Encode a value as a JSON request body.
 
     Raises
     ------
@@ -691,7 +692,7 @@ class RetryPolicy:
     attempts : int
         Maximum number of times that a request is sent.
     base_s, cap_s : float
-        First and largest wait, in seconds.
+        The first and the longest wait, in seconds.
     budget_s : float
         Maximum sum of the waits of one request, in seconds.
 
@@ -717,7 +718,7 @@ class RetryPolicy:
         repeat : int
             Number of the retry, counted from 1.
         text : str
-            The node's message. A 500 about deserialization fails the same way each time.
+            The node's message. A 500 about deserialization is not retried, because it would fail again.
 
         Returns
         -------
@@ -730,7 +731,7 @@ class RetryPolicy:
         return status == HTTPStatus.INTERNAL_SERVER_ERROR and repeat == 1 and "deseriali" not in text.lower()
 
     def wait_s(self, *, repeat: int, chance: float, asked_s: float | None = None) -> float:
-        """Return the wait before repeat number `repeat`, in seconds.
+        """Return the wait before retry number `repeat`, in seconds.
 
         Parameters
         ----------
@@ -757,7 +758,7 @@ class RetryPolicy:
         chance: float,
         also_repeat: Callable[[Answer], bool] | None = None,
     ) -> float | None:
-        """Return the wait before a failed request is sent again, or None if it is not sent again.
+        """Return the wait before a failed request is retried, or None if it must not be retried.
 
         Parameters
         ----------
@@ -797,7 +798,7 @@ def resume_time(wait_s: float, *, now: datetime | None = None) -> str:
 
 
 class Pace:
-    """When requests to one node are sent: evenly spaced, with the pauses that the node asks for.
+    """Decides when requests to one node are sent: evenly spaced, and not during the pauses that the node asks for.
 
     Several threads may share it.
 
@@ -806,7 +807,7 @@ class Pace:
     per_second : float, optional
         Maximum number of requests per second; None for no limit.
     clock : callable, optional
-        Monotonic time in seconds; tests pass their own.
+        Returns the monotonic time in seconds; replaced in tests.
 
     Attributes
     ----------
@@ -860,7 +861,7 @@ class Pace:
         self._asked_since = None
 
     def note_answer(self, answer: Answer, *, budget_s: float) -> None:
-        """Record a response, and `hold` if it is a 429 or 503 with a ``Retry-After``, which is for all clients."""
+        """Record a response; if it is a 429 or 503 with a ``Retry-After``, `hold` back all requests."""
         if answer.status in {429, 503} and (node_s := answer.retry_after_s):
             self.hold(node_s, budget_s=budget_s)
         else:
@@ -871,7 +872,7 @@ class Pace:
         return max(0.0, self._paused_until - self._clock())
 
     def refused_s(self) -> float:
-        """Return the seconds for which requests are refused, because the pause is too long; else 0."""
+        """Return the seconds for which requests are refused because the pause is too long, or 0."""
         return max(0.0, self._refused_until - self._clock())
 
 
@@ -890,7 +891,7 @@ class Outages(Generic[K]):
     Parameters
     ----------
     clock : callable, optional
-        Monotonic time in seconds; tests pass their own.
+        Returns the monotonic time in seconds; replaced in tests.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -899,7 +900,7 @@ class Outages(Generic[K]):
 
     @contextmanager
     def noted(self, key: K) -> Iterator[None]:
-        """Record an outage that the block raises; if the block raises none, the outage of `key` has ended."""
+        """Record an outage if the block raises one; if the block succeeds, the outage of `key` has ended."""
         started = self._clock()
         try:
             yield
@@ -910,7 +911,7 @@ class Outages(Generic[K]):
         self._failed.pop(key, None)
 
     def note(self, key: K, error: errors.NodeError | errors.NodeUnreachable, *, took_s: float = 0.0) -> None:
-        """Record an outage that begins now."""
+        """Record an outage of `key`, which is then not tried for a while."""
         self._failed[key] = error, self._clock() + max(_MIN_REST_S, _REST_PER_WAIT * took_s)
 
     def resting(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
@@ -923,11 +924,11 @@ class Outages(Generic[K]):
         return [error for key in list(self._failed) if (error := self.resting(key)) is not None]
 
     def last(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
-        """Return the outage of `key` that no response has ended yet, whether or not it may be tried again."""
+        """Return the outage of `key` that no success has ended yet, even if `key` may be tried again, or None."""
         return self._failed.get(key, (None,))[0]
 
     def ask_again(self) -> list[K]:
-        """End every rest, so that each key may be tried again; return the keys."""
+        """Allow every key to be tried again at once; return the keys."""
         self._failed = {key: (error, float("-inf")) for key, (error, _) in self._failed.items()}
         return list(self._failed)
 

@@ -1,4 +1,4 @@
-"""A ledger node: views, table items, simulations, and the other reads of the REST interface."""
+"""A ledger node, with views, table items, simulations, and the other reads of the REST API."""
 
 from __future__ import annotations
 
@@ -210,11 +210,11 @@ class Node(Reads):
 
     @property
     def reconnect(self) -> tuple[Callable[..., Node], tuple[Any, ...]] | None:
-        """A function and its arguments that reconnect to the node, as stored in a pickle, without secrets.
+        """A function that reconnects to the node, and its arguments, as stored in a pickle, without secrets.
 
-        A node with an API key takes the key from the environment in which it reconnects. A user name and password in
-        the URL are lost, because that environment was not meant for this host. None if the caller supplied the
-        transport.
+        If the node has an API key, the reconnected node takes its key from the environment. A user name and password in
+        the URL are lost, and the key in the environment is not sent instead, because it was not meant for this host.
+        None if the caller supplied the transport.
         """
         if self._settings is None:
             return None
@@ -239,7 +239,7 @@ class Node(Reads):
                 copy.close()
 
     def _archive_transport(self, archive: str) -> Transport:
-        """Return a transport to an archive, with credentials only if it is the same site."""
+        """Return a transport to an archive node, with credentials only if it is on the same site as this node."""
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
         credentials = self._connection.credentials if same else http.NO_CREDENTIALS
@@ -322,7 +322,7 @@ class Node(Reads):
         key : object
             Key, as a Python value of `key_type`.
         key_type, value_type : str, optional
-            Move types. By default, the types with which a resource of `owner` declares the table.
+            Move types. By default, the types that a resource of `owner` declares for the table.
         owner : str, optional
             Account or object whose resource holds the table. The resource is read only if a type is not given.
         ledger_version : int, optional
@@ -605,14 +605,14 @@ class Node(Reads):
     # many calls -------------------------------------------------------------------------------------------------
 
     def with_share(self, tasks: int) -> Node:
-        """Return a node with the same settings, its own sockets, and 1/`tasks` of the rate and requests in flight.
+        """Return a copy of the node with its own sockets and 1/`tasks` of its rate and its requests in flight.
 
         Closing this node closes the copy and cancels its requests.
 
         Raises
         ------
         InputError
-            If the node was created with a transport, which cannot be copied.
+            If the node was created with a custom transport, which cannot be copied.
         """
         self._connection.check_open()
         if self._settings is None:
@@ -683,7 +683,7 @@ class Node(Reads):
         when, ledger = moment(time), self.ledger()
         found = self.first_from([when], ledger)[0]
         if found > ledger.version:
-            raise InputError(f"{when.isoformat()} is after this node's head, {ledger.timestamp.isoformat()}")
+            raise InputError(f"{when.isoformat()} is after the time of the head, {ledger.timestamp.isoformat()}")
         if found < 0:
             oldest = self.block(ledger.oldest_version).block_timestamp
             of = f" of {oldest.isoformat()}" if oldest else ""
@@ -699,7 +699,7 @@ def _reconnected(settings: dict[str, Any], had_key: bool) -> Node:  # noqa: FBT0
 
 
 def _pinned(read: Callable[Concatenate[Node, P], T]) -> Callable[Concatenate[Snapshot, P], T]:
-    """Return the method of `Snapshot` that does what a method of `Node` does, at the version of the snapshot."""
+    """Return the counterpart in `Snapshot` of a method of `Node`, which reads at the version of the snapshot."""
 
     def pinned(self: Snapshot, /, *given: P.args, **options: P.kwargs) -> T:
         return read(self.node, *given, **options, ledger_version=self.ledger_version)  # type: ignore[arg-type]
@@ -849,7 +849,7 @@ class Probe:
     node : str
     chain_id : int
     head, claimed_oldest : int
-        As reported by the node.
+        The head and the oldest version that the node reports.
     oldest_readable : int or None
         Lowest version at which a view returned a result; None if none did. Below it, up to a thousandth of the range
         may be readable too.
@@ -889,9 +889,9 @@ class Probe:
 
     def __repr__(self) -> str:
         there = [name for name, offered in self.offers.items() if offered]
-        oldest = "no version" if self.oldest_readable is None else f"{self.oldest_readable} to {self.head}"
-        gas = "no gas" if not self.gas_header else "stable gas" if self.gas_stable else "gas that varies"
-        text = f"chain {self.chain_id}, views answer at {oldest} with {gas}, {len(there)} of {len(self.offers)} reads"
+        oldest = "no version" if self.oldest_readable is None else f"versions {self.oldest_readable} to {self.head}"
+        gas = "gas not reported" if not self.gas_header else "stable gas" if self.gas_stable else "varying gas"
+        text = f"chain {self.chain_id}, views run at {oldest}, {gas}, {len(there)} of {len(self.offers)} other reads"
         return visible(f"<Probe of {self.node}: {text}>", 300)
 
     def _repr_html_(self) -> str:
@@ -903,7 +903,7 @@ def probe(node: Reads) -> Probe:
     """Probe a node; see `Node.probe`."""
 
     def answers(ask: Callable[[], Any]) -> Any:
-        """Return the response, or None if the node rejects the request."""
+        """Return the result, or None if the node returns an error."""
         try:
             return ask()
         except NodeError:
@@ -941,7 +941,7 @@ def probe(node: Reads) -> Probe:
 
 
 def _oldest(readable: Callable[[int], bool], claimed: int, head: int) -> int:
-    """Return the oldest readable version, by bisection between the claimed one and the head."""
+    """Return the oldest readable version, by bisection between the claimed oldest version and the head."""
     low, high = claimed, claimed if readable(claimed) else head
     for _ in range(_MAX_HALVINGS):
         if high - low <= 1:

@@ -1,4 +1,4 @@
-"""Error responses as exceptions that say what to do."""
+"""Turns error responses into exceptions whose messages say what to do."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _MAX_PAGE_TEXT = 200
 def misread(
     asked: str, answer: Answer, error: errors.SchemaError, credentials: Credentials, url: str
 ) -> errors.SchemaError:
-    """Return the exception for a response that cannot be decoded: `error`, masked, unless the response is a page."""
+    """Return the exception for a response that cannot be decoded: `error`, masked, or another one for an HTML page."""
     credentials.mask_error(error)  # it quotes the answer
     if not answer.is_page:
         return error
@@ -107,7 +107,8 @@ def refusal(
     Returns
     -------
     NodeError
-        Has the class for the status; a 500 with a message about pruned state also becomes `VersionPruned`.
+        An instance of the class for the status. A 5xx response whose message mentions pruning also becomes
+        `VersionPruned`.
     """
     ledger, sent, status = answer.parsed.ledger, answer.error, answer.status
     code, message = sent.error_code, credentials.mask(sent.message)
@@ -134,7 +135,7 @@ def refusal(
         told.append(f"the node asked clients to wait {wait_s:g} s; retry after {resume_time(wait_s)}")
     if usable:
         told.append(f"the node names an archive, {archive}; connect to it, or pass archive=True to connect()")
-    said = visible(_ZEROS.sub("0x", message), 600) or "without a message"
+    said = visible(_ZEROS.sub("0x", message), 600) or "no message"
     text = f"{_ZEROS.sub('0x', asked)}{_ANSWERED}{status}{f' {code}' if code else ''}: {said}"
     return kind(
         f"{text} ({'; '.join(told)})" if told else text,
@@ -149,7 +150,7 @@ def refusal(
 
 
 def renamed(asked: str, error: _Refusal) -> _Refusal:
-    """Return the error of a lookup as the error of the call that needs it, such as a view at a pruned version.
+    """Attribute the error of a lookup to the call that needs the lookup, such as a view at a pruned version.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The progress of many calls: a bar in notebooks and on terminals, or a function that is called."""
+"""Reports the progress of many calls: with a bar in notebooks and terminals, or to a function."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Progress:
         self._failed = 0
 
     def expect(self, more: int, *, found: int = 0) -> None:
-        """Move the end; calls that were `found` done count as done, but not towards the rate."""
+        """Increase the total; the `found` calls count as done, but not towards the rate."""
         bar = self._bar
         if bar.disable:  # it has no end to move
             return
@@ -64,9 +64,9 @@ class _Reported(Progress):
 
 @contextmanager
 def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterator[Progress]:
-    """Show a progress bar while the block runs, in notebooks and on terminals, but not in a log file.
+    """Show a progress bar while the block runs, in notebooks and terminals, but not in a log file.
 
-    If `show` is a function, it is called instead, first with nothing done. Errors that it raises are raised here.
+    If `show` is a function, it is called instead, the first time with 0 calls done. Errors that it raises propagate.
     """
     if callable(show):
         yield _Reported(show, what, total)
@@ -77,6 +77,6 @@ def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterato
 
 
 def _in_notebook() -> bool:
-    """Return whether a kernel runs this process; a kernel that is only imported does not count."""
+    """Return whether this process is a notebook kernel, rather than one that has merely imported IPython."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

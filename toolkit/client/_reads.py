@@ -1,9 +1,10 @@
-"""Reads of a node: the node itself, accounts, modules, resources, blocks, transactions, prices; alone or many at once.
+"""The reads of a node, sent one at a time or many at once, and the check that it still serves the same ledger.
 
-A node may offer only some of them; `Node.probe` finds out which. Code that is built on reads, such as fetch functions
-and results, takes a `Reads`; `Node` adds what users call. `LedgerGuard` checks that a node still serves the same
-ledger: a chain id does not change if a test network is reset, so a fetch also compares an anchor, which is the hash of
-one transaction, read at the start and again later, and the head and the oldest version, neither of which can decrease.
+A node may offer only some of the reads; `Node.probe` finds out which. Code built on reads, such as fetch functions and
+results, takes a `Reads`; its subclass `Node` adds the methods that only users call. `LedgerGuard` checks that a node
+still serves the same ledger. Comparing chain ids is not enough, because a test network keeps its chain id when it is
+reset. A fetch therefore also reads the hash of one transaction, the anchor, at the start and again later, and checks
+that neither the head nor the oldest version has decreased.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from toolkit import errors
 from toolkit._present.messages import shorten
+from toolkit._present.text import plural
 from toolkit.client._calls import AbiStore, ListedModule, PreparedItem, PreparedView, abi_of
 from toolkit.client._http import PreparedCall, json_body, path
 from toolkit.client._node_errors import ABSENT
@@ -62,7 +64,7 @@ class Reads:
     abis : mapping of (address, module name) to ModuleAbi
         ABIs to use instead of the node's.
     clock : callable
-        Seconds, for the rests after outages.
+        Returns the time in seconds; replaced in tests.
     """
 
     def __init__(
@@ -86,7 +88,7 @@ class Reads:
 
     @property
     def reconnect(self) -> Reconnect | None:
-        """A function that reconnects to the node, and its arguments, as in a pickle; None if that is not possible."""
+        """A function that reconnects to the node, and its arguments, as in a pickle; None if it cannot reconnect."""
         return None
 
     @property
@@ -109,13 +111,13 @@ class Reads:
         return self._connection.fresh(repeats=repeats)
 
     def expect_chain(self, chain_id: int) -> None:
-        """Raise `LedgerChanged` for every response with a different chain id, including the first."""
+        """Expect this chain id in every response: a response with another one raises `LedgerChanged`."""
         self._connection.expect_chain(chain_id, "node")
 
     # sending ------------------------------------------------------------------------------------------------------
 
     def one(self, call: PreparedCall[T]) -> T:
-        """Send a call; raise if its types cannot be looked up, since only a batch can retry the lookup."""
+        """Send a call; raise an error if its types cannot be looked up, because only a batch can retry the lookup."""
         if call.untyped is not None:
             raise call.untyped.with_traceback(None)
         return self._connection.perform(call)
@@ -133,7 +135,7 @@ class Reads:
     def _get(
         self, asked: str, read: Callable[[Answer], T], *parts: str | int, pin: int | None = None, **query: Any
     ) -> PreparedCall[T]:
-        """Prepare a GET; `pin` is the version whose answer never changes, and a query entry of None is left out."""
+        """Prepare a GET request; `pin` is the version of a pinned read, and query parameters of None are omitted."""
         return PreparedCall(self._connection.request("GET", path(*parts), query=query), asked, read, pin)
 
     # views and table items ----------------------------------------------------------------------------------------
@@ -151,7 +153,7 @@ class Reads:
         return PreparedView(self, call)
 
     def prepare_items(self, handle: str, *, key: Any, key_type: str, value_type: str) -> PreparedItem:
-        """Prepare the read of a table item; ``at(version)`` of the result is the call for one version."""
+        """Prepare the read of a table item at many versions; ``at(version)`` returns the call for one version."""
         return PreparedItem(self, handle, key=key, key_type=key_type, value_type=value_type)
 
     def prepare_raw_item(self, handle: str, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
@@ -211,7 +213,7 @@ class Reads:
         return self.info().ledger
 
     def oldest_readable(self, ledger: LedgerState) -> int:
-        """Return the oldest version at which plans start: as reported by the node, or as found by a probe."""
+        """Return the oldest version at which plans may start, as reported by the node or found by a probe."""
         return max(ledger.oldest_version, self.probed_oldest or 0)
 
     def first_from(self, times: Sequence[datetime], ledger: LedgerState) -> list[int]:
@@ -230,7 +232,7 @@ class Reads:
         return first_versions_from(times, ledger, blocks_of)
 
     def past_version(self, ledger_version: int) -> int:
-        """Return a version; negative numbers count from the head: -1 is the head."""
+        """Return the version that a number denotes: negative numbers count from the head, and -1 is the head."""
         version = as_version(ledger_version, least=-(2**64))
         if version < 0:
             version += self.ledger().version + 1
@@ -567,7 +569,7 @@ def _only_transaction(answer: Answer, asked: str) -> Any:
     except errors.SchemaError as error:
         raise errors.SchemaError(f"{asked}: {error}") from None
     if len(found) != 1:
-        raise errors.SchemaError(f"{asked}: expected one transaction, the response has {len(found)}")
+        raise errors.SchemaError(f"{asked}: expected one transaction, got {len(found)}")
     if isinstance(found[0], GenericTransaction) and found[0].type is None and found[0].version_text is None:
         raise errors.SchemaError(f"{asked}: expected a transaction with `type` and `version`, got {answer.body[:60]!r}")
     return found[0]
@@ -600,16 +602,16 @@ def send_all(
     *,
     untyped: dict[int, errors.NodeError | errors.NodeUnreachable] | None = None,
 ) -> Iterator[tuple[int, Result | errors.ToolkitError]]:
-    """Prepare tasks, send them at once, and yield (position, result or error) as they come.
+    """Prepare tasks, send them at once, and yield (position, result or error) as responses arrive.
 
     Parameters
     ----------
     node : Reads
     tasks : iterable
-        Read only as fast as results are taken, so it may be long.
+        Consumed lazily, as results are taken.
     prepare : callable
         Returns the call of a task, or the error that is its outcome. If it raises an error because the task cannot be
-        sent or a module cannot be looked up, that is the outcome too.
+        sent or a module cannot be looked up, that error is the outcome too.
     untyped : dict of int to error, optional
         Filled with the positions of calls that are sent without types, and why a module could not be looked up.
 
@@ -642,16 +644,16 @@ def send_all(
 def send_all_typed(
     node: Reads, tasks: Sequence[VersionTask], prepare: Callable[[VersionTask], PreparedCall[Result]]
 ) -> Iterator[tuple[int, Result | errors.ToolkitError]]:
-    """Send tasks as `send_all` does, and send calls without types again if their types are found later.
+    """Send tasks as `send_all` does, and send untyped calls again if their types are found later.
 
-    A call whose module cannot be looked up is sent without types. After all others the module is looked up once more,
-    and the call is sent again with its types; the response to a pinned read is then in the cache.
+    A call whose module cannot be looked up is sent without types. After all other calls, the module is looked up once
+    more, and the call is sent again with its types. If the read is pinned, the response then comes from the cache.
 
     Parameters
     ----------
     node : Reads
     tasks : sequence of tuple
-        The second item of each is the ledger version that it reads.
+        The second item of each task is the ledger version to read.
     prepare : callable
         Returns the call of a task.
 
@@ -685,9 +687,9 @@ def send_all_typed(
         yield again[number], outcome
     if untyped:
         warn_caller(
-            f"{len(untyped):,} calls are untyped because a module could not be looked up "
-            f"({next(iter(untyped.values()))}): their values are as in the node's JSON; fetch them again once the node "
-            "offers modules"
+            f"{plural(len(untyped), 'call')} {'is' if len(untyped) == 1 else 'are'} untyped because a module could not "
+            f"be looked up ({next(iter(untyped.values()))}); values have the form of the node's JSON. Fetch them again "
+            "once the node offers modules"
         )
 
 
@@ -701,7 +703,7 @@ _NO_ANSWER = (errors.NodeError, errors.NodeUnreachable, errors.SchemaError)
 
 @dataclass(frozen=True, slots=True)
 class LedgerAnchor:
-    """What identifies a ledger.
+    """The facts that identify a ledger.
 
     Attributes
     ----------
@@ -709,7 +711,7 @@ class LedgerAnchor:
     head : int
         Head when the anchor was taken; the head of the same ledger is never below it.
     oldest : int or None
-        Oldest version at that time; on the same ledger, it never falls below this.
+        Oldest version when the anchor was taken; the oldest version of the same ledger is never below it.
     version : int or None
         Version of the anchor transaction.
     transaction_hash : str or None
@@ -727,7 +729,7 @@ class LedgerAnchor:
 
     @classmethod
     def taken(cls, node: Reads, version: int, *, ledger: LedgerState | None = None) -> LedgerAnchor:
-        """Return an anchor: the transaction of a version, read from the node rather than the cache.
+        """Take an anchor: read the transaction at a version from the node, bypassing the cache.
 
         An earlier anchor of this `Node` is checked first, because the responses in its cache come from that ledger. It
         is returned if it is an anchor of `version`, or if the node does not respond.
@@ -837,7 +839,7 @@ class LedgerGuard:
             warn_caller(f"could not check that {self.node.name} still serves the ledger that was read: {error}")
 
     def _doubt(self) -> str | None:
-        """Compare once; return a difference that a lagging backend may cause too, or None if there is none.
+        """Compare once; return a difference that a lagging backend might also cause, or None.
 
         Raises
         ------
@@ -879,9 +881,9 @@ PAGE = 100
 
 
 class Missing(NamedTuple):
-    """Neighbouring versions that were not read, both ends included, and why.
+    """A range of versions that were not read, both ends included, and why.
 
-    `malformed` is the transaction of a single version, if the node has one that cannot be decoded.
+    `malformed` is the transaction of a range of one version, if the node returned it but it cannot be decoded.
     """
 
     first: int
@@ -892,14 +894,14 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """What one response adds to a page.
+    """What one response contributes to a page.
 
     Attributes
     ----------
     found : list of (int, transaction)
         Requested versions that no earlier response contained, sorted, with their transactions.
     missing : list of Missing
-        Requested versions that are not requested again.
+        Requested versions that could not be read and are not requested again.
     head : LedgerState or None
         The node's head at the time of the response, if it is included.
     ended : bool
@@ -914,15 +916,15 @@ class PageAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Versions of a page to ask for.
+    """Versions of a page to request.
 
     Attributes
     ----------
     page : int
     versions : sequence of int
-        Sorted, each once, within `PAGE` versions.
+        Sorted, without duplicates, spanning at most `PAGE` versions.
     again : bool
-        Whether a response left them out before; if that happens again, they are missing.
+        Whether a response has already omitted these versions; a version that is omitted twice is missing.
     """
 
     page: int
@@ -948,7 +950,7 @@ def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[P
     ----------
     node : Node
     pages : iterable of sequence of int
-        The versions of each page: sorted, each once, spanning at most 100.
+        The versions of each page: sorted, without duplicates, spanning at most 100.
 
     Yields
     ------
@@ -960,7 +962,7 @@ def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[P
     After a short response, the next request starts after the last version received. Versions that a response omits are
     requested once more. After that, they are missing, as are all versions of a request that fails. Transactions that
     were not requested are ignored, as is a version that a response contains twice with different contents. Each request
-    returns a version or is the last one for its versions, so reading ends whatever the node returns.
+    returns a version or is the last request for its versions, so reading ends whatever the node returns.
     """
     tasks = [_Task(number, versions) for number, versions in enumerate(pages)]
     unsettled = Counter(task.page for task in tasks)
@@ -1016,8 +1018,8 @@ def _failed(task: _Task, error: errors.ToolkitError) -> tuple[PageAnswer, list[_
 def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int, Any], dict[int, Missing]]:
     """Return the transactions of a response by version, and why others are unusable.
 
-    A transaction of an unknown kind, or one that cannot be decoded, may have no version. Then its place in the response
-    counts, if every other transaction is at the place of its version.
+    A transaction of an unknown kind, or one that cannot be decoded, may have no version. Its version is then inferred
+    from its position in the response, provided that all other transactions are at the positions of their versions.
     """
     texts = [getattr(one, "version_text", None) for one in answer]
     versions = [int(text) if is_u64(text) else None for text in texts]
@@ -1043,6 +1045,6 @@ def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int,
 
 
 def _ranges(versions: Sequence[int]) -> list[tuple[int, int]]:
-    """Return sorted versions as ranges of neighbours, both ends included."""
+    """Group sorted versions into ranges of consecutive versions, both ends included."""
     runs = groupby(enumerate(versions), key=lambda numbered: numbered[1] - numbered[0])
     return [(run[0][1], run[-1][1]) for run in (list(group) for _, group in runs)]

@@ -1,4 +1,4 @@
-"""A committed transaction, simulated again at the node's head, and how the two differ by part of the gas."""
+"""Simulates a committed transaction again at the node's head, and compares each part of the gas."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ACCOUNT = "0x1::account::Account "
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
-    """Why some parts of a committed transaction and of its simulation cannot be compared, or how they differ.
+    """A reason why parts of the gas cannot be compared, or another difference between transaction and simulation.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Resimulation:
 
     @property
     def version_gap(self) -> int:
-        """Number of versions from the state before the committed transaction to the state that was simulated."""
+        """Number of versions between the state before the committed transaction and the state of the simulation."""
         return self.simulation.ledger_version - (self.ledger_version - 1)
 
     @property
@@ -174,7 +174,8 @@ class Resimulation:
 def _note(caveat: Caveat) -> str:
     """Return a caveat as a sentence."""
     parts = [part for part in _PARTS if part in caveat.parts]
-    named, how = ("no part", "can") if len(parts) == len(_PARTS) else (", ".join(parts), "cannot")
+    several = " and ".join([", ".join(parts[:-1]), *parts[-1:]] if parts[1:] else parts)
+    named, how = ("no part", "can") if len(parts) == len(_PARTS) else (several, "cannot")
     text = (f"{named} {how} be compared: " if parts else "") + caveat.text
     return f"{text[0].upper()}{text[1:]}."
 
@@ -222,7 +223,7 @@ def _amounts(transaction: wire.UserTransaction, gas: GasBreakdown | None, part: 
 def rebuild_request(
     transaction: Any, abis_at: Callable[[int], AbisAt] | None = None
 ) -> tuple[wire.SimulationRequest, tuple[Caveat, ...]]:
-    """Return the request that simulates a committed transaction again, and how it differs from what was committed.
+    """Return the request that simulates a committed transaction again, and how it differs from that transaction.
 
     Payload, sender, gas limit, gas unit price and the shape of the signature are taken from the committed transaction.
     Signatures are zeros. Sequence number and expiration come from the node's state, since the node would reject the
@@ -233,8 +234,8 @@ def rebuild_request(
     transaction : Transaction
         A committed transaction.
     abis_at : callable, optional
-        Returns the modules at a version, with which arguments are decoded; without it, they stay as the node prints
-        them.
+        Returns the modules at a version, with which arguments are decoded. Without it, arguments keep the form in which
+        the node prints them.
 
     Returns
     -------
@@ -243,7 +244,7 @@ def rebuild_request(
     Raises
     ------
     InputError
-        If it is not a user transaction, or its payload cannot be simulated.
+        If `transaction` is not a user transaction, or its payload cannot be simulated.
     """
     if isinstance(transaction, PendingTransaction):
         raise InputError(f"transaction {transaction.hash} is pending; resimulate it once it is committed")
@@ -251,7 +252,7 @@ def rebuild_request(
         kind = getattr(transaction, "type", None) or transaction.__struct_config__.tag
         raise InputError(
             f"version {transaction.version_text} is a {kind}; only user transactions can be simulated. "
-            "toolkit.fetch_transactions(node, versions) lists them: user transactions have a sender"
+            "In toolkit.fetch_transactions(node, versions), these are the transactions with a sender"
         )
     payload = transaction.payload
     if not isinstance(payload, wire.EntryFunction | wire.Script | wire.Multisig):
@@ -295,7 +296,7 @@ def _absent(signature: TransactionSignature) -> TransactionSignature:
 
 
 def _with_python_arguments(payload: Any, abis: AbisAt | None) -> Any:
-    """Return a payload whose arguments are Python values; they stay as printed if their types are not known."""
+    """Return a payload with its arguments as Python values, or unchanged if their types are not known."""
     if isinstance(payload, wire.Multisig) and isinstance(payload.transaction_payload, wire.EntryFunction):
         return payload.replace(transaction_payload=_with_python_arguments(payload.transaction_payload, abis))
     if abis is None or not isinstance(payload, wire.EntryFunction):
@@ -315,7 +316,7 @@ def _with_python_arguments(payload: Any, abis: AbisAt | None) -> Any:
 
 def _decode_hex(layout: Layout, text: object, *, where: str) -> Any:
     if not isinstance(text, str):
-        raise SchemaError(f"{where}: expected BCS as hex")
+        raise SchemaError(f"{where}: expected BCS as a hex string, got {type(text).__name__}")
     return decode_bcs(layout, bytes.fromhex(text.removeprefix("0x")), where=where)
 
 
@@ -348,7 +349,7 @@ def _outcomes(transaction: wire.UserTransaction, simulation: Simulation) -> Iter
     """Yield the caveats that follow from how the two transactions ended."""
     every = frozenset(_PARTS)
     if transaction.gas_breakdown() is None:
-        yield Caveat("the committed transaction has no fee statement, as before 2023", every - {"total"})
+        yield Caveat("the committed transaction has no fee statement (added in 2023)", every - {"total"})
     if simulation.gas is None:
         yield Caveat(
             f"the simulation was discarded before it ran ({simulation.vm_status}), so nothing would be charged", every
@@ -360,11 +361,11 @@ def _outcomes(transaction: wire.UserTransaction, simulation: Simulation) -> Iter
     elif not transaction.success and transaction.vm_status != simulation.vm_status:
         yield Caveat(f"both fail, but differently: {transaction.vm_status} and {simulation.vm_status}", every)
     if not transaction.gas_unit_price:
-        yield Caveat("at a gas unit price of 0 storage is not charged", frozenset({"storage", "refund"}))
+        yield Caveat("storage is not charged at a gas unit price of 0", frozenset({"storage", "refund"}))
 
 
 def _state(node: Reads, transaction: wire.UserTransaction, now: int) -> Iterator[Caveat]:
-    """Yield the caveats about the state that the transaction wrote, before it and at the simulated version."""
+    """Compare the state that the transaction wrote, before it and at the simulated version, and yield caveats."""
     versions, changes = (transaction.version - 1, now), transaction_rows([transaction]).changes
     rows = [dict(zip(changes, values, strict=True)) for values in zip(*changes.values(), strict=True)]
     states = read_states(node, [Read(slot, at) for row in rows if (slot := slot_of(row)) for at in versions])
@@ -383,8 +384,8 @@ def _state(node: Reads, transaction: wire.UserTransaction, now: int) -> Iterator
         failure = next((state for state in (before, after) if isinstance(state, ToolkitError)), None)
         if failure is not None:
             yield Caveat(
-                f"the state before the transaction and now cannot be read ({failure}), so the two may not create "
-                "the same slots",
+                f"the state before the transaction or at the head cannot be read ({failure}); the transaction and the "
+                "simulation may create different slots",
                 storage | refund,
             )
             return

@@ -1,4 +1,4 @@
-"""Simulations: how a request is sent, alone or with others, and its result."""
+"""Simulations: sends requests, one at a time or many at once, and describes the results."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ _MAX_BALANCES = 8  # lines of `explain`; the frame has all
 class Simulation(TransactionData):
     """The outcome of a simulated transaction. Nothing was signed, submitted or stored.
 
-    A simulation is plain data: it can be pickled and compared. Only `diff` reads from the node, as do
-    `resources` and `events_of` when a type is first used. An unpickled simulation reconnects to do so, without secrets.
+    A simulation can be pickled and compared. `diff` reads from the node, as do `balance_changes`, `table_items`,
+    `resources` and `events_of` if they need earlier state or a type. An unpickled simulation reconnects to do so,
+    without secrets.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class Simulation(TransactionData):
 
     @property
     def affordable_max_gas(self) -> int | None:
-        """The max gas amount that the node chose because the sender can afford it; None if the request sets one."""
+        """The max gas amount that the node chose by the sender's balance; None if the request sets one."""
         return None if self.request.max_gas_amount is not None else self.transaction.max_gas_amount
 
     @cached_property
@@ -152,10 +153,10 @@ def _cost_line(simulation: Simulation) -> str:
         return "It was discarded before it ran, so nothing would be charged."
     whole, octas = divmod(abs(gas.net_octas), 10**8)
     net = f"{'a refund of ' * (gas.net_octas < 0)}{whole:,}.{octas:08d} APT net"
-    parts = f"execution {gas.execution_gas_units:,}, reads and writes {gas.io_gas_units:,} gas units"
+    parts = f"execution {gas.execution_gas_units:,}, reads and writes {plural(gas.io_gas_units, 'gas unit')}"
     storage = f"storage {gas.storage_fee_octas:,} octas, refund {gas.storage_fee_refund_octas:,} octas"
     return (
-        f"It costs {gas.total_charge_gas_units:,} gas units at {gas.gas_unit_price:,} octas each, {net} "
+        f"It costs {plural(gas.total_charge_gas_units, 'gas unit')} at {gas.gas_unit_price:,} octas each, {net} "
         f"({parts}, {storage})."
     )
 
@@ -166,7 +167,7 @@ def _balance_lines(simulation: Simulation) -> list[str]:
     columns = plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
     lines = [f"{owner}: {_change_text(change, asset)}." for owner, asset, change in zip(*columns.values(), strict=True)]
     more = len(lines) - _MAX_BALANCES
-    return [*lines[:_MAX_BALANCES], f"... and {plural(more, 'more balance')}."] if more > 0 else lines
+    return [*lines[:_MAX_BALANCES], f"... and {plural(more, 'more balance change')}."] if more > 0 else lines
 
 
 def _change_text(change: int | None, asset: str) -> str:
@@ -194,7 +195,7 @@ class SimulationFrames(TransactionFrames):
     Attributes
     ----------
     transactions, changes, events : DataFrame
-        As of `TransactionFrames`; ``request`` is the position of the request.
+        The same columns as in `TransactionFrames`, and ``request``, the position of the request.
     results : tuple of Simulation or ToolkitError
         One per request, in order.
     """
@@ -242,7 +243,7 @@ def simulate(node: Reads, request: SimulationRequest) -> Simulation:
 def simulate_all(
     node: Reads, requests: Sequence[SimulationRequest], ledger: LedgerState
 ) -> Iterator[tuple[int, Simulation | ToolkitError]]:
-    """Read the sequence number of each sender once, then yield (position, result or error) as responses arrive."""
+    """Simulate requests at once and yield (position, result or error) as responses arrive."""
     senders = list(dict.fromkeys(request.sender for request in requests if _needs_sequence_number(request)))
     numbers: dict[str, int | ToolkitError] = {}
     to_view: list[str] = []  # the node does not offer accounts
@@ -264,16 +265,16 @@ def simulate_all(
 
 
 def _needs_sequence_number(request: SimulationRequest) -> bool:
-    """Return whether the sequence number of the sender must be read to send a request."""
+    """Return whether the sender's sequence number must be read before a request can be sent."""
     return request.sequence_number is None and request.replay_protection_nonce is None
 
 
 def _prepared(node: Reads, request: SimulationRequest, ledger: LedgerState, number: int) -> PreparedCall[Simulation]:
-    """Prepare a simulation by the modules of a ledger's head; its expiration counts from the newest head seen.
+    """Prepare a simulation, encoded by the modules at a ledger's head; its expiration is relative to the newest head.
 
-    It is sent in BCS if the node's encoding is BCS and the types of its arguments are known, or if nodes accept
-    its arguments or signatures in BCS only. The response is JSON in any case, because BCS would lack what a node adds
-    to it, such as the names of failed functions.
+    The request is sent in BCS if the node's encoding is BCS and the types of its arguments are known, or if nodes
+    accept its arguments or signatures only in BCS. The response is always JSON, because a BCS response would lack the
+    information that nodes add, such as the names of failed functions.
     """
     abis, newest, payload = node.abis.at(ledger.version), node.newest or ledger, request.payload
     call = payload.transaction_payload if isinstance(payload, Multisig) else payload
@@ -303,7 +304,7 @@ def _prepared(node: Reads, request: SimulationRequest, ledger: LedgerState, numb
     def finish(answer: Answer) -> Simulation:
         transactions = decode_simulation(answer.body)
         if len(transactions) != 1:
-            raise SchemaError(f"expected one simulated transaction, the response has {len(transactions)}")
+            raise SchemaError(f"{short_addresses(asked)}: expected one simulated transaction, got {len(transactions)}")
         check_transaction(transactions[0])
         return Simulation(request, transactions[0], answer.parsed.ledger, _node=node)
 
@@ -313,7 +314,7 @@ def _prepared(node: Reads, request: SimulationRequest, ledger: LedgerState, numb
 
 
 def _parameter_layouts(call: Any, function: FunctionAbi | None, abis: AbisAt) -> Sequence[Layout] | None:
-    """Return the layouts of the parameters of a called function or script, None if they are not known."""
+    """Return the layouts of the parameters of a called function or script, or None if they are not known."""
     if call is None:  # the payload that a multisig account stores on chain
         return ()
     if isinstance(call, Script) and call.abi is not None:
@@ -359,10 +360,10 @@ _STATUS = {
         "the expiration is too late: with a nonce, nodes accept at most 60 s after the ledger's time; leave it out to "
         "have it filled in"
     ),
-    "TRANSACTION_EXPIRED": "the expiration has passed by the ledger's time; leave it out to have it filled in",
+    "TRANSACTION_EXPIRED": "the transaction has expired; leave the expiration out to have it filled in",
     "SENDING_ACCOUNT_DOES_NOT_EXIST": "the sender's account does not exist",
     "ACCOUNT_NOT_MULTISIG": "multisig_address is not a multisig account; check the address",
-    _LINKER: "the transaction needs a module that does not exist; check function and type arguments",
+    _LINKER: "the transaction needs a module that does not exist; check the function and the type arguments",
 }
 
 
@@ -382,7 +383,7 @@ def abort_parts(vm_status: str) -> tuple[str | None, str]:
 
 
 def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> str | None:
-    """Return why a simulated transaction fails and what to change; None if the status is not a known one."""
+    """Return why a simulated transaction fails and what to change; None if the status is not known."""
     status = transaction.vm_status
     sentence, aborted = abort_parts(status)
     if found := (f"{sentence} ({aborted})" if sentence else aborted) or _execution_words(status):
@@ -390,19 +391,19 @@ def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> 
     known = next((name for name in _STATUS if name in status), None)
     if known == _BELOW_MIN_GAS and with_estimates(request).estimate_max_gas_amount:
         return (
-            f"the sender {request.sender} cannot afford any gas: at {transaction.gas_unit_price} octas each, its "
-            f"balance covers max_gas_amount={transaction.max_gas_amount} by the node's estimate; set a fee_payer, a "
-            "lower limit (max_gas_amount and gas_unit_price) that the balance covers, or another sender"
+            f"the sender {request.sender} cannot afford any gas: by the node's estimate, its balance only covers "
+            f"max_gas_amount={transaction.max_gas_amount} at {transaction.gas_unit_price} octas per gas unit; set a "
+            "fee_payer, a lower limit (max_gas_amount and gas_unit_price) that the balance covers, or another sender"
         )
     missing = _MODULE.search(status) if known == _LINKER else None
     if missing is not None:
         module = f"{parse_address('0x' + missing[1])}::{missing[2]}"
-        return f"the module {module}, which the transaction needs, does not exist; check function and type arguments"
+        return f"the transaction needs the module {module}, which does not exist; check the function and type arguments"
     return None if known is None else _STATUS[known]
 
 
 def _execution_words(status: str) -> str | None:
-    """Return a failed instruction in words; None if the status is not one."""
+    """Describe the failed instruction that a status reports; return None if it reports none."""
     if (match := _EXECUTION.search(status)) is None:
         return None
     place = _PLACE.search(status, match.end())

@@ -1,4 +1,4 @@
-"""What transactions did, typed: resources, events, table items, balances, and the state before and after."""
+"""The effects of transactions as typed frames: resources, events, table items, balances, and state differences."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _Resource(NamedTuple):
 
 
 class _Item(NamedTuple):
-    """An item of a table, by the BCS bytes of its key."""
+    """An item of a table, identified by the BCS bytes of its key."""
 
     handle: str
     key: bytes
@@ -77,9 +77,9 @@ _State = str | ToolkitError | None
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TransactionData:
-    """Transactions, their state changes and events, and what can be derived from them and read from their node.
+    """Transactions with their state changes and events, and the frames that can be derived from them.
 
-    It can be pickled: an unpickled object reconnects to its node, without secrets, when it needs to read.
+    Objects can be pickled. An unpickled object reconnects to its node, without secrets, when it needs to read.
     """
 
     _node: Reads | None = field(default=None, repr=False, compare=False)
@@ -210,7 +210,7 @@ class TransactionData:
     def balance_changes(self) -> pd.DataFrame:
         """One row per transaction, owner and asset whose balance changes, in base units, including the fee.
 
-        Changes that no event reports, such as coins converted to a fungible asset, are found by reading the prior
+        Changes that no event reports, such as coins converted to a fungible asset, are found by reading the earlier
         state.
         """
         from toolkit.frames._balances import balance_frame
@@ -238,7 +238,7 @@ class TransactionData:
         return failure_frame(self._tables[0])
 
     def _stores_before(self, slots: Sequence[Slot]) -> list[str | None]:
-        """Return resources before the transactions that wrote them, as JSON text; None if absent or not known."""
+        """Return the JSON text of resources before the transactions that wrote them; None if absent or not known."""
         from toolkit.frames._columns import plain_columns
 
         numbers = plain_columns(self._tables[0], [*dict.fromkeys([self._by, "ledger_version"])])
@@ -253,8 +253,8 @@ class TransactionData:
         states = [found.get(read) for read in reads]
         if failures := [state for state in states if isinstance(state, ToolkitError)]:
             warn_caller(
-                "balance_changes: some changes are null: they have no event, and the earlier state could not be read "
-                f"({failures[0]})"
+                "balance_changes: some changes are null because no event reports them and the earlier state could not "
+                f"be read ({failures[0]})"
             )
         return [state if isinstance(state, str) else None for state in states]
 
@@ -264,7 +264,7 @@ class TransactionData:
         Returns
         -------
         DataFrame, shape (number of changes, 8)
-            Resources are JSON text, table items the hex of their BCS bytes; the fields that differ are listed. For
+            Resources are JSON text, and table items are BCS bytes in hex. The fields that differ are listed. For
             several transactions, ``ledger_version``, ``ledger_timestamp`` (if committed) and ``hash`` come first (in a
             batch, after ``request``), and the failure columns last: a state that cannot be read is a row with an error
             code.
@@ -304,7 +304,7 @@ class TransactionData:
     # types and identities --------------------------------------------------------------------------------------
 
     def _payloads(self, frame: pd.DataFrame, column: str, tag: str, more: tuple[str, ...]) -> pd.DataFrame:
-        """Return the typed frame of the rows of a type, of state changes or events."""
+        """Return the typed frame of the state changes or events of one type."""
         from toolkit.frames._transactions import payload_frame, rows_of_type
 
         parsed = parse_type_tag(tag)
@@ -320,7 +320,7 @@ class TransactionData:
         return typed
 
     def _identified(self, rows: pa.Table) -> pa.Table:
-        """Return rows with the time and the hash of their transaction, if these are part of their identity."""
+        """Add the time and the hash of the transaction to rows that are identified by them."""
         import pyarrow as pa
 
         from toolkit.frames._schema import TRANSACTION_KEY
@@ -332,7 +332,7 @@ class TransactionData:
         return rows
 
     def _of_transactions(self) -> dict[str, dict[int, Any]]:
-        """Return the columns of the identity that only the transactions have, by request or version."""
+        """Return the identifying columns that only the transactions frame has, by request or version."""
         from toolkit.frames._columns import plain_columns
 
         names = {"ledger_timestamp": "timestamp", "hash": "hash"}
@@ -432,7 +432,7 @@ class TransactionData:
             return
         if self._reconnect is None:
             raise InputError(
-                f"this {type(self).__name__} was unpickled, and its node cannot be reconnected, since it used a "
+                f"this {type(self).__name__} was unpickled and cannot reconnect to its node, because the node used a "
                 "custom transport; call diff(), resources() and events_of() before pickling"
             )
         connect, settings = self._reconnect
@@ -537,7 +537,7 @@ def typed_at(
         if unknown is None:
             raise failure.with_traceback(None)
         warn_caller(
-            f"{visible(str(tag), 120)} is untyped because a module could not be looked up ({failure}): values are as "
+            f"{visible(str(tag), 120)} is untyped because a module could not be looked up ({failure}); values are as "
             "in the node's JSON; fetch them again once the node serves modules"
         )
     layouts = {version: entry[1] for version, entry in found.items() if isinstance(entry, tuple)}
@@ -560,7 +560,7 @@ def typed_at(
 
 
 def _failure(node: Reads, found: Layouts) -> NodeError | NodeUnreachable | None:
-    """Return why a module of these layouts could not be looked up, None if all were."""
+    """Return why a module of these layouts could not be looked up, or None if all were found."""
     failures = (node.abis.failure(entry[0]) for entry in found.values() if isinstance(entry, tuple))
     return next((failure for failure in failures if failure is not None), None)
 
@@ -582,7 +582,7 @@ def warn_of_types(frame: pd.DataFrame, what: str) -> None:
 
 
 def warn_of_similar(tag: str, types: Iterable[str], statement: str) -> None:
-    """Warn if a type was not found but similar types were: with other arguments, in another module, or misspelt."""
+    """Warn if only similar types were found: with other type arguments, in another module, or misspelt."""
     names: dict[str, list[str]] = {}
     for text in types:
         names.setdefault(_struct_name(text), []).append(text)
@@ -633,7 +633,7 @@ def _state_diff(
 
 
 def slot_of(change: _Change) -> _Slot | None:
-    """Return what a change writes or deletes; None for modules and unknown kinds."""
+    """Return the slot that a change writes or deletes; None for modules and unknown kinds of changes."""
     if change["resource_type"] is not None and change["address"] is not None:
         return _Resource(change["address"], change["resource_type"])
     if change["handle"] is not None and change["key"] is not None:
@@ -642,11 +642,11 @@ def slot_of(change: _Change) -> _Slot | None:
 
 
 def _committed_sources(written: Sequence[tuple[_Slot, int, str]], runs: Mapping[int, int]) -> list[_Source]:
-    """Return where the state before each change of committed transactions is read, or the earlier change that made it.
+    """Return, for each change of committed transactions, where to read the state before it, or the change that left it.
 
-    A change is a slot, the version of its transaction and the hash of its state key. A node lists all resources of a
-    group in each write of the group. So a resource that a later write of its group does not list was deleted, and its
-    earlier change does not count.
+    Each change is given by its slot, the version of its transaction and the hash of its state key. A node lists all
+    resources of a resource group in each write of the group. A resource that a later write of its group does not list
+    was therefore deleted, and its earlier change is ignored.
     """
     sources: list[_Source] = []
     last: dict[_Slot, int] = {}
@@ -669,7 +669,7 @@ def _committed_sources(written: Sequence[tuple[_Slot, int, str]], runs: Mapping[
 
 
 def read_states(node: Reads, reads: Iterable[Read]) -> dict[Read, _State]:
-    """Read slots at versions, each once and many at a time."""
+    """Read the distinct slots and versions, many at a time."""
     wanted = list(dict.fromkeys(reads))
 
     def prepared(read: Read) -> PreparedCall[Any]:
@@ -707,7 +707,7 @@ def _after(row: _Change) -> _State:
 
 
 def _changed_fields(before: str | None, after: str | None) -> list[str]:
-    """Return the top-level fields that differ."""
+    """Return the names of the top-level fields that differ."""
     one, two = (parse_json(text, "resource") if text else {} for text in (before, after))
     if not isinstance(one, dict) or not isinstance(two, dict):
         return []

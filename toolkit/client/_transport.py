@@ -1,9 +1,9 @@
-"""How a site is reached, and the transports of single requests: over `requests`, and to a ledger in this process.
+"""The routes to sites, and the transports of single requests: over `requests`, and to a ledger in this process.
 
-The environment (proxy, certificates, ``localhost``) is read here and nowhere else, and both transports obey the `Route`
-that they are given. By default, each library decides differently: libcurl tries ::1 for ``localhost`` whatever the
-resolver says, `requests` does not verify an https proxy in front of an http node, and the two send different logins for
-``user@proxy``. Threads may share a transport.
+The environment (proxies, certificates, the address of ``localhost``) is read only here, and both transports follow the
+`Route` that they are given. On their own, the two HTTP libraries would behave differently: libcurl tries ::1 for
+``localhost`` whatever the resolver says, `requests` does not verify an https proxy in front of an http node, and the
+two send different logins for ``user@proxy``. Threads may share a transport.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class Authorities:
-    """Certificate authorities that are trusted, for a node and for an https proxy.
+    """The certificate authorities that are trusted for a node and for an https proxy.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class Routes:
         return Route(proxy, authorities, opened, self._local_address(*opened, proxied=proxy is not None))
 
     def _authorities(self) -> Authorities:
-        name, path = self._bundle or ("the bundle of requests", str(DEFAULT_CA_BUNDLE_PATH))
+        name, path = self._bundle or ("the certificate bundle of the requests library", str(DEFAULT_CA_BUNDLE_PATH))
         found = Path(path)
         if not found.exists():
             raise HopelessError(
@@ -226,7 +226,7 @@ def _parsed_proxy(given: str) -> tuple[Proxy, tuple[str, int]]:
     Raises
     ------
     HopelessError
-        If it is not a URL of a proxy. Neither the message nor an error behind it quotes the text: it may be a password.
+        If the text is not a proxy URL. Neither the message nor its cause quotes the text, which may contain a password.
     """
     found = _PROXY.fullmatch(given.strip())
     scheme = ((found and found["scheme"]) or "http").lower()
@@ -280,8 +280,8 @@ class SessionTransport:
     """Transport over `requests`, without its sessions.
 
     A session would read proxies, certificates and ``.netrc`` from the environment, store cookies, and follow redirects,
-    possibly with the key. Here `Routes` decides how a site is reached, and a node receives only the credentials that
-    the caller passes. Several threads may share a transport.
+    possibly sending the API key along. Here `Routes` decides how a site is reached, and a node receives only the
+    credentials that the caller passes. Several threads may share a transport.
 
     Parameters
     ----------
@@ -387,12 +387,12 @@ class SessionTransport:
 class LedgerTransport:
     """Transport to a ledger in this process, without a socket: the thread that sends a request also handles it.
 
-    It is used if no web server is installed. Latency and faults, which belong to a server, do not exist here.
+    It is used if no web server is installed. It does not simulate latency and faults, which only the web server does.
 
     Parameters
     ----------
     ledger : Ledger
-        The ledger; it may grow in the meantime.
+        The ledger, which may grow while the transport is in use.
     """
 
     def __init__(self, ledger: http.Ledger) -> None:
@@ -450,7 +450,7 @@ class _Exchange:
             raise _TotalTimeoutError
 
     def break_off(self) -> None:
-        """Wake the thread that waits for bytes of this request, with an error."""
+        """Wake the thread that waits for bytes of this request, and make it raise an error."""
         self._broken_off = True
         if self._socket is not None:
             with contextlib.suppress(OSError):
@@ -479,7 +479,7 @@ class _Connection(urllib3.connection.HTTPConnection):
     response_class = _TimedResponse
 
     def _new_conn(self) -> socket.socket:
-        """Open the connection to the address of the route; the name stays, for TLS and the Host header."""
+        """Open the connection to the address of the route; TLS and the Host header still use the host name."""
         if (address := _this_exchange.address) is None:
             return super()._new_conn()
         name, self._dns_host = self._dns_host, address
@@ -490,7 +490,7 @@ class _Connection(urllib3.connection.HTTPConnection):
 
 
 class _TlsConnection(_Connection, urllib3.connection.HTTPSConnection):
-    """A connection over TLS; `_Connection` comes first, so that its parts replace urllib3's."""
+    """A connection over TLS; `_Connection` comes first, so that its methods override urllib3's."""
 
 
 class _Pool(urllib3.HTTPConnectionPool):
@@ -538,7 +538,7 @@ class _Adapter(HTTPAdapter):
         self.poolmanager = manager
 
     def get_connection_with_tls_context(self, request: requests.PreparedRequest, *_: object, **__: object) -> Any:
-        """Return the pool for a request: the route has decided about proxy and certificates."""
+        """Return the connection pool for a request; the route determines the proxy and the certificates."""
         parts = urlsplit(str(request.url))
         return self.poolmanager.connection_from_host(parts.hostname, parts.port, parts.scheme)
 

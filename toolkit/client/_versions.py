@@ -1,8 +1,8 @@
-"""Version plans: a short notation for the ledger versions to read. Pure: the node's numbers are arguments.
+"""Version plans: a short notation for the ledger versions to read. This module sends no requests.
 
-A step search treats the outcome of a call as a step function of the version. It starts with an even grid and halves
-every pair of neighbours whose outcomes differ, all pairs of a round at once, down to adjacent versions or the request
-limit. A change that is reverted between two versions of the grid is not found.
+A step search treats the outcome of a call as a step function of the version. It reads an even grid of versions, then
+bisects between all neighbours whose outcomes differ, one round of reads after another, until they are adjacent or the
+request limit is reached. A change that is reverted between two versions of the grid is not found.
 """
 
 from __future__ import annotations
@@ -102,19 +102,19 @@ VersionsAt = Callable[[Sequence[datetime]], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class VersionPlan:
-    """A range of versions of any node.
+    """A range of versions that has not been resolved for a node yet.
 
     Attributes
     ----------
     first, last : int or datetime
         Both included. Negative numbers count from the head: -1 is the head.
     step : int
-        Distance between neighbours.
+        Distance between successive versions.
     count : int or None
-        Number of evenly spaced versions, instead of a distance.
+        Number of evenly spaced versions, used instead of `step`.
     every : timedelta or None
-        Length of the periods between two times, instead of a distance: the last version of each is read. The first
-        period begins at the first time; the last one begins at or before the last time.
+        Length of the periods between two times, used instead of `step`: the last version of each period is read. The
+        first period begins at the first time; the last one begins at or before the last time.
     """
 
     first: int | datetime
@@ -204,8 +204,8 @@ def resolve_versions(
     ResolvedPlan
         A range is clipped to the readable versions, and the notes say so. Individually listed versions are not clipped.
         A plan with dates has the versions from its first time to its last, both included; a plan with periods has the
-        last version of each, once. Listed times are read at the last version at or before each time. If a DatetimeIndex
-        has a frequency, its times are the beginnings of periods.
+        last version of each period, without duplicates. Listed times are read at the last version at or before each
+        time. If a DatetimeIndex has a frequency, its times are the beginnings of periods.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def resolve_versions(
     if first > last:
         raise InputError(_backwards(plan, first, last))
     if last < oldest or first > head:
-        raise InputError(f"versions {first} to {last} cannot be read: this node holds {oldest} to {head}")
+        raise InputError(f"versions {first} to {last} cannot be read: this node has versions {oldest} to {head}")
     if first < oldest:
         why = "are pruned" if claimed in {None, oldest} else "are below the oldest version that a probe could read"
         notes.append(f"versions {first} to {oldest - 1} {why}; reading from {oldest}")
@@ -240,7 +240,7 @@ def resolve_versions(
 
 
 def _periods(plan: Any) -> tuple[datetime, list[datetime]] | None:
-    """Return the first time, and the times before which the last version is read; None for another kind of plan."""
+    """Return the first time and the end of each period of a plan; None for a plan without times or periods."""
     if isinstance(plan, VersionPlan):
         if plan.every is None:
             return None
@@ -248,7 +248,7 @@ def _periods(plan: Any) -> tuple[datetime, list[datetime]] | None:
         if not isinstance(first, datetime) or not isinstance(last, datetime) or first > last:
             raise InputError(_backwards(plan, 0, 0))
         if (count := (last - first) // every + 1) > _MAX_TIMES:
-            raise InputError(f"the version plan has {count:,} periods, more than {_MAX_TIMES:,}; use longer ones")
+            raise InputError(f"the version plan has {count:,} periods, more than {_MAX_TIMES:,}; use longer periods")
         return first, [first + (place + 1) * every for place in range(count)]
     if isinstance(plan, int | range | str | bytes | dict) or not hasattr(plan, "__iter__"):
         return None
@@ -261,7 +261,7 @@ def _periods(plan: Any) -> tuple[datetime, list[datetime]] | None:
 
 
 def _at_ends(first: datetime, ends: Sequence[datetime], head: int, oldest: int, version_at: VersionsAt) -> ResolvedPlan:
-    """Return the last version before each of some times, once; times without one are in the notes."""
+    """Return the last version before each end, without duplicates; the notes report ends without a version."""
     begin, *afters = version_at([first, *ends])
     if begin > head:
         raise InputError(f"the version plan begins at {first.isoformat()}, after this node's head, version {head}")
@@ -273,14 +273,15 @@ def _at_ends(first: datetime, ends: Sequence[datetime], head: int, oldest: int, 
         )
     notes = []
     if early := sum(version < oldest for version in found):
-        notes.append(f"{early:,} of {len(ends):,} times are before version {oldest}, the oldest that this node has")
+        verb = "is" if early == 1 else "are"
+        notes.append(f"{early:,} of {len(ends):,} times {verb} before version {oldest}, the oldest that this node has")
     if empty := len(ends) - early - len(versions):
-        notes.append(f"{empty:,} of {len(ends):,} times have no version of their own, and no row")
+        notes.append(f"no row for {empty:,} of {len(ends):,} times, because another time has the same version")
     return ResolvedPlan(versions, tuple(notes))
 
 
 def _listed(plan: int | Sequence[Any], head: int) -> Sequence[int]:
-    """Return versions that are listed one by one; negative ones count from the head."""
+    """Return versions that are listed one by one; negative numbers count from the head."""
     if isinstance(plan, range) and plan and min(plan[0], plan[-1]) >= 0:
         return plan
     given: Any = [plan] if _is_integer(plan) else plan
@@ -318,7 +319,7 @@ def _first(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt
 
 
 def _last(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt, notes: list[str]) -> int:
-    """Return the last version of a plan; by date, the last one at or before it."""
+    """Return the last version of a plan; if the plan ends at a time, the last version at or before that time."""
     if not isinstance(bound, datetime):
         return bound if bound >= 0 else max(0, head + 1 + bound)
     after = version_at([bound + _TICK])[0]
@@ -448,7 +449,7 @@ def moment(time: str | date) -> datetime:
     Raises
     ------
     InputError
-        If it is not a time.
+        If `time` cannot be parsed.
     """
     given: Any = time
     if isinstance(given, str):

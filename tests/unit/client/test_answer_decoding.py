@@ -154,7 +154,7 @@ def test_a_value_that_does_not_fit_is_a_row_with_what_was_expected(typed):
     }
     node, _ = a_node(routes)
     call = ViewFunction("0x1::m::pair")
-    with pytest.warns(FailedReadsWarning, match=r"^1 of 6 views failed \(schema_error\), such as .*'998993'"):
+    with pytest.warns(FailedReadsWarning, match=r"^1 of 6 views failed \(schema_error\), for example: .*'998993'"):
         frame = fetch_views(node, call, versions="500:505", typed=typed, progress=False)
     assert frame["error_code"].dropna().to_dict() == {3: "schema_error"}
     assert frame["error_message"][3].startswith("0x1::m::pair return value 1: expect")

@@ -413,7 +413,7 @@ class TestSimulate:
     def test_an_answer_without_exactly_one_transaction_is_a_schema_error(self, count):
         """A simulation answers one transaction."""
         node, _ = node_with(self.routes(**{self.WHERE: answer([user_transaction()] * count)}))
-        with pytest.raises(SchemaError, match=f"the response has {count}"):
+        with pytest.raises(SchemaError, match=f"expected one simulated transaction, got {count}"):
             node.simulate(EntryFunction("0x1::m::pay", arguments=["0xb0b", 100]), sender="0xa11ce")
 
     def test_a_sender_is_needed(self):
@@ -566,7 +566,7 @@ class TestNode:
     def test_a_time_after_the_head_is_refused(self):
         """There is no version yet."""
         node, _ = node_with()
-        with pytest.raises(InputError, match="is after this node's head"):
+        with pytest.raises(InputError, match="is after the time of the head"):
             node.version_at("2099-01-01")
 
     @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_any_body_gives_an_error_that_can_be_raised(body):
 
 def test_an_empty_body_says_that_there_was_no_message():
     """Nothing came: the text says so."""
-    assert "503: without a message" in str(refusal("x", Answer(503, {}, b"")))
+    assert "503: no message" in str(refusal("x", Answer(503, {}, b"")))
 
 
 def test_a_pruned_version_names_the_oldest_readable_one():

@@ -128,9 +128,9 @@ def test_a_readable_range_has_no_notes():
     [
         ("200:100", "runs from 200 down to 100; write the older version first"),
         ("-1:5", "runs from 1000 down to 5"),
-        ("2000:3000", "cannot be read: this node holds 100 to 1000"),
-        ("0:50", "cannot be read: this node holds 100 to 1000"),
-        ("50", "cannot be read: this node holds 100 to 1000"),
+        ("2000:3000", "cannot be read: this node has versions 100 to 1000"),
+        ("0:50", "cannot be read: this node has versions 100 to 1000"),
+        ("50", "cannot be read: this node has versions 100 to 1000"),
     ],
 )
 def test_a_range_that_cannot_be_read_is_refused(plan, words):
@@ -273,7 +273,7 @@ def test_periods_without_a_version_are_noted():
     assert plan.notes == ("8 of 10 times are before version 40, the oldest that this node has",)
     plan = resolve_versions("2026-05-02..2026-05-02T06:00:3h", head=HEAD, version_at=at(DAYS))
     assert list(plan.versions) == [49, 59]
-    assert plan.notes == ("1 of 3 times have no version of their own, and no row",)
+    assert plan.notes == ("no row for 1 of 3 times, because another time has the same version",)
     for text, words in [
         ("2026-04-01..2026-04-02:1d", "before version 40, the oldest"),
         ("2026-05-02..2026-05-01:1d", "runs backwards"),

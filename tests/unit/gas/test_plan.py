@@ -118,7 +118,7 @@ def test_what_is_pruned_is_told(node):
 
 def test_versions_that_cannot_be_read_at_all_are_refused(node):
     """There is nothing to plan."""
-    with pytest.raises(InputError, match=r"this node holds \d+ to 999"):
+    with pytest.raises(InputError, match=r"this node has versions \d+ to 999"):
         Study(node=node, calls={"view": SIZE}, versions="0:99").plan()
 
 

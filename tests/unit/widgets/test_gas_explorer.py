@@ -387,9 +387,9 @@ def test_a_version_that_does_not_exist_is_named_at_its_field(made):
     """What only the node knows is said at the versions."""
     form = made(Study(calls=[COUNT], versions="20000:30000/5", nodes=[NAME]))
     form.run()
-    assert "this node holds 0 to 10000" in form.errors["span"]
+    assert "this node has versions 0 to 10000" in form.errors["span"]
     assert not form.check()
-    assert "this node holds 0 to 10000" in form.errors["span"]
+    assert "this node has versions 0 to 10000" in form.errors["span"]
 
 
 def test_a_saved_notebook_shows_the_figure_and_the_words(done):
