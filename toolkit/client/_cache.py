@@ -400,7 +400,7 @@ class AnswerCache:
         return self._db is not None and self._pid == os.getpid()
 
     def _opened(self) -> sqlite3.Connection | None:
-        """Open the file, or a new one in place of a damaged one; warn and return None if that is not possible."""
+        """Open the file, replacing it if it is damaged; warn and return None if that is not possible."""
         for last in (False, True):
             try:
                 return _open(self._path)
@@ -412,7 +412,7 @@ class AnswerCache:
         return None
 
     def _set_aside(self, error: Exception) -> bool:
-        """Rename a damaged file, replacing one that was renamed earlier; return whether a new file can be created."""
+        """Rename a damaged file, overwriting any file that was renamed earlier; return whether this succeeded."""
         if self._path is None:
             return True
         aside = self._path.with_name(f"{self._path.name}.damaged")
@@ -514,7 +514,7 @@ class NodeCache:
         self._description = key(0, 0, "GET", url, owner=self._owner)
 
     def note_description(self, answer: Answer, info: NodeInfo) -> None:
-        """Store a node's description for offline sessions; its chain id and build become part of all keys."""
+        """Store a node's description for offline sessions; later keys contain its chain id and, with gas, its build."""
         if self.answers is not None:
             self.answers.put(self._description, answer)
             self._identity = self._identity or (info.ledger.chain_id, info.git_hash)
@@ -664,5 +664,5 @@ def _code(error: BaseException) -> int:
 
 
 def _is_damage(error: BaseException) -> bool:
-    """Return whether an error means that a file is damaged. SQLite's own message is unreadable if names in it are."""
+    """Return whether an error means that a file is damaged, or contains names that are not valid text."""
     return isinstance(error, UnicodeError | _ForeignFileError) or _code(error) in _DAMAGE

@@ -64,7 +64,7 @@ class _ThisThread(threading.local):
 
 
 class Connection:
-    """Sends calls to one node: looks them up in the cache, repeats failed requests, and raises the node's errors.
+    """Sends calls to one node: looks them up in the cache, retries failed requests, and raises the node's errors.
 
     Parameters
     ----------

@@ -432,7 +432,7 @@ class BulkEngine:
     timeout_s : float
         Time limit in seconds for connecting, and for each wait for data. A whole request may take ten times as long.
     max_in_flight : int
-        Maximum number of requests at once. A 429 halves the current number; other responses let it grow again.
+        Maximum number of requests at once. A 429 halves the current maximum; other responses increase it again.
     pace : Pace, optional
         Rate limit and pauses; pass the pace that other users of the same node share.
     routes : Routes, optional
@@ -599,7 +599,7 @@ class _Job:
 
 
 class Window:
-    """The maximum number of requests in flight, which a 429 or too many bytes halve, and other responses increase.
+    """The maximum number of requests in flight: halved by a 429 or too many bytes, and increased by other responses.
 
     Parameters
     ----------

@@ -599,10 +599,10 @@ def retry_after_s(text: str, *, now: datetime | None = None) -> float | None:
 
 
 class Transport(Protocol):
-    """Sends single requests. `SessionTransport` is the default; tests pass others."""
+    """Sends single requests. `SessionTransport` is the default; tests use others."""
 
     def send(self, request: Request) -> Answer:
-        """Send one request and return the response, whatever its status; raise NodeUnreachable if there is none."""
+        """Send one request and return the response, whatever its status; raise NodeUnreachable without a response."""
         ...
 
     def close(self) -> None:
@@ -681,11 +681,11 @@ _REST_PER_WAIT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Which failed requests are retried, and after how long.
+    """Decides which failed requests are retried, and after how long.
 
     The wait before retry n (counted from 1) is uniform in [0.5, 1] times ``min(cap_s, base_s * 2**(n - 1))``, or the
     node's ``Retry-After`` if that is longer. The ``Retry-After`` of a 429 or 503 applies to all requests to the node:
-    up to `budget_s`, they wait; above it, none is sent until that time.
+    up to `budget_s`, they wait; above it, they are refused until that time.
 
     Parameters
     ----------
@@ -915,7 +915,7 @@ class Outages(Generic[K]):
         self._failed[key] = error, self._clock() + max(_MIN_REST_S, _REST_PER_WAIT * took_s)
 
     def resting(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
-        """Return the outage because of which `key` is not tried now, or None if it may be tried."""
+        """Return the outage that keeps `key` from being tried now, or None if it may be tried."""
         error, until = self._failed.get(key, (None, 0.0))
         return error if error is not None and self._clock() < until else None
 
@@ -924,7 +924,7 @@ class Outages(Generic[K]):
         return [error for key in list(self._failed) if (error := self.resting(key)) is not None]
 
     def last(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
-        """Return the outage of `key` that no success has ended yet, even if `key` may be tried again, or None."""
+        """Return the last outage of `key`, even if it may be tried again; None if it has succeeded since."""
         return self._failed.get(key, (None,))[0]
 
     def ask_again(self) -> list[K]:

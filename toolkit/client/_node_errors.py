@@ -77,7 +77,7 @@ _MAX_PAGE_TEXT = 200
 def misread(
     asked: str, answer: Answer, error: errors.SchemaError, credentials: Credentials, url: str
 ) -> errors.SchemaError:
-    """Return the exception for a response that cannot be decoded: `error`, masked, or another one for an HTML page."""
+    """Return the exception for a response that cannot be decoded: `error`, masked, or one that reports an HTML page."""
     credentials.mask_error(error)  # it quotes the answer
     if not answer.is_page:
         return error

@@ -54,7 +54,7 @@ _HASH_DIGITS = 64  # of 32 bytes
 
 
 class Reads:
-    """The reads of a node besides simulations, and how calls are prepared and sent.
+    """The reads of a node, except simulations, and the methods that prepare and send calls.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ class Simulation(TransactionData):
 
     @property
     def affordable_max_gas(self) -> int | None:
-        """The max gas amount that the node chose by the sender's balance; None if the request sets one."""
+        """The max gas amount that the node chose based on the sender's balance; None if the request sets one."""
         return None if self.request.max_gas_amount is not None else self.transaction.max_gas_amount
 
     @cached_property

@@ -188,7 +188,7 @@ class TransactionData:
 
         See Also
         --------
-        toolkit.table_keys : Lists the keys of a table, each once.
+        toolkit.table_keys : Lists the distinct keys of a table.
         """
         from toolkit.frames._transactions import item_rows, written_items_frame
 
@@ -426,7 +426,7 @@ class TransactionData:
 
     @contextmanager
     def _connected(self) -> Iterator[Reads]:
-        """Use the node that responded; an unpickled object reconnects to it while the block runs."""
+        """Provide the node that responded; an unpickled object reconnects to it while the block runs."""
         if self._node is not None:
             yield self._node
             return

@@ -141,7 +141,7 @@ class Routes:
         self.logins = tuple(login.rpartition("://")[2] for login, at, _ in divided if at)
 
     def to(self, url: str) -> Route:
-        """Return the route to the site of a URL; it is decided at the first use.
+        """Return the route to the site of a URL, which is determined at the first use.
 
         Raises
         ------
@@ -221,7 +221,7 @@ class Routes:
 
 
 def _parsed_proxy(given: str) -> tuple[Proxy, tuple[str, int]]:
-    """Return a proxy, with its host and port.
+    """Parse a proxy URL; return the proxy, with its host and port.
 
     Raises
     ------
