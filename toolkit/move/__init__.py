@@ -1,7 +1,7 @@
 """The Move language without I/O: types, ids, module ABIs, layouts, and values in JSON, BCS and Arrow.
 
-A type (`parse_type_tag`) and the ABIs of its modules (`decode_module_abi`) give a layout (`resolve_layout`). With the
-layout, values are decoded and encoded: `decode_json`, `encode_json`, `decode_bcs`, `encode_bcs`.
+`resolve_layout` creates a layout from a type (`parse_type_tag`) and the ABIs of its modules (`decode_module_abi`).
+`decode_json`, `encode_json`, `decode_bcs` and `encode_bcs` use the layout to convert values.
 
 Names are imported on first use, so that importing the package is fast.
 """

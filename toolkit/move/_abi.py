@@ -76,7 +76,7 @@ class VariantAbi(msgspec.Struct, frozen=True):
     name : str
         Name of the variant.
     fields : tuple of FieldAbi, default ()
-        Fields of the variant; positional fields are named ``_0``, ``_1``.
+        Fields of the variant. Positional fields are named ``_0``, ``_1``, and so on.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class StructAbi(msgspec.Struct, frozen=True):
     fields : tuple of FieldAbi, default ()
         Fields of a struct.
     variants : tuple of VariantAbi, default ()
-        Variants of an enum; empty if the node does not list them, as before 2026.
+        Variants of an enum; empty if the node does not list them (nodes from before 2026 do not).
 
     Examples
     --------
@@ -167,7 +167,7 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
 
     @property
     def signature(self) -> str:
-        """The Move declaration of the function, without parameter names: ``record_of(0x1::string::String): u64``."""
+        """The Move declaration of the function without parameter names, ``record_of(0x1::string::String): u64``."""
         kinds = ", ".join(
             f"T{index}{': ' if one.constraints else ''}{' + '.join(one.constraints)}"
             for index, one in enumerate(self.generic_type_params)
@@ -178,7 +178,7 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
 
     @cached_property
     def parameters(self) -> tuple[TypeTag, ...]:
-        """Types of the arguments that a caller passes: all parameters except signers.
+        """Types of the arguments that a caller passes, which are all parameters except signers.
 
         Raises
         ------
@@ -217,11 +217,11 @@ class ErrorAbi(msgspec.Struct, frozen=True):
     Parameters
     ----------
     code : int
-        Value of the constant: the abort code of transactions, or its lower bits.
+        Value of the constant, which is the abort code or the lower bits of the abort code.
     name : str
         Name of the constant, such as ``E_TAKEN``.
     description : str, default ""
-        The comment on the declaration.
+        The comment on the constant's declaration.
 
     Examples
     --------
@@ -272,7 +272,7 @@ class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
     def __repr__(self) -> str:
         views = sum(function.is_view for function in self.exposed_functions)
         entries = sum(function.is_entry for function in self.exposed_functions)
-        counts = f"{plural(views, 'view')}, {entries} entry functions, {plural(len(self.structs), 'struct')}"
+        counts = f"{plural(views, 'view')}, {plural(entries, 'entry function')}, {plural(len(self.structs), 'struct')}"
         return visible(f"<ModuleAbi {short_addresses(self.address)}::{self.name}: {counts}>", 200)
 
     @cached_property
@@ -284,11 +284,11 @@ class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
         return {struct.name: struct for struct in self.structs}
 
     def function(self, name: str) -> FunctionAbi | None:
-        """Return the exposed function `name`, or None if there is none."""
+        """Return the exposed function with this name, or None if it does not exist."""
         return self._functions.get(name)
 
     def struct(self, name: str) -> StructAbi | None:
-        """Return the struct or enum `name`, or None if there is none."""
+        """Return the struct or enum with this name, or None if it does not exist."""
         return self._structs.get(name)
 
 
@@ -303,7 +303,7 @@ def decode_module_abi(data: bytes | Mapping[str, Any]) -> ModuleAbi:
     Returns
     -------
     ModuleAbi
-        Has a canonical address, and the error constants named in the bytecode if the response includes it.
+        The ABI with a canonical address. If `data` includes the bytecode, the error constants named in it are included.
 
     Raises
     ------
@@ -333,10 +333,10 @@ def decode_module_abi(data: bytes | Mapping[str, Any]) -> ModuleAbi:
 
 
 def _errors_in(bytecode: object) -> tuple[ErrorAbi, ...]:
-    """Return the error constants that the metadata of bytecode names; none if it cannot be read.
+    """Return the error constants named in the metadata of bytecode, or an empty tuple if it cannot be read.
 
     The format is that of ``move-binary-format``: magic, version, table headers (kind, offset, size), tables. Only the
-    table of metadata is read.
+    metadata table is read.
     """
     try:
         data = bytes.fromhex(bytecode.removeprefix("0x")) if isinstance(bytecode, str) else b""

@@ -1,4 +1,4 @@
-"""Arrow types and columns of layouts. The only module of the package that imports pyarrow."""
+"""Arrow types and columns for layouts. No other module of `toolkit.move` imports pyarrow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VEC = "vec"
 
 
 def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:  # noqa: PLR0911  # one case per kind
-    """Return the Arrow type of a column of a layout.
+    """Return the Arrow type of a column whose values have a layout.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:  # noqa:
     Returns
     -------
     pyarrow.DataType
-        Integers have their own width and sign, and wide integers an extension type of the toolkit; addresses and
-        strings are string, ``vector<u8>`` is binary, a vector is a list, a struct is a struct, an Option has the type
-        of its element, an enum is a struct of ``__variant__`` and the fields of all variants, and untyped values are
-        string (JSON text).
+        Integers retain their width and sign; those wider than 64 bits have an extension type of the toolkit. Addresses
+        and strings are strings, ``vector<u8>`` is binary, other vectors are lists, and structs are structs. An Option
+        has the type of its element. An enum is a struct of ``__variant__`` and the fields of all variants. Untyped
+        values are strings of JSON text.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def _integer_type(layout: UInt | Int, *, nested: bool) -> pa.DataType:
 
 
 def _enum_columns(layout: EnumOf) -> list[tuple[str, Layout, dict[str, str]]]:
-    """Return the columns of an enum: name, layout, and the field of each variant that it contains.
+    """Return the columns of an enum. Each has a name, a layout, and the name of its field in each variant that has it.
 
-    Variants share a column if a field has the same name and the same layout in all of them; otherwise the name of the
+    Variants share a column for a field that has the same name and layout in all of them. Otherwise, the name of the
     column starts with the name of the variant.
     """
     layouts: dict[str, set[Layout]] = {}
@@ -98,16 +98,16 @@ def _enum_columns(layout: EnumOf) -> list[tuple[str, Layout, dict[str, str]]]:
 
 
 def column(layout: Layout, values: Sequence[Any], *, decoded: bool = False) -> pa.Array:
-    """Build a column of Python values that share a layout.
+    """Build an Arrow column from Python values that share a layout.
 
     Parameters
     ----------
     layout : Layout
         Layout of the values.
     values : sequence, shape (n,)
-        Python values as `decode_json` and `decode_bcs` return them; None is null.
+        Python values, as returned by `decode_json` and `decode_bcs`. None becomes null.
     decoded : bool, default False
-        Whether the values were decoded with this same layout, so that they are known to fit.
+        Whether the values were decoded with this layout, which means that they fit it.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def column(layout: Layout, values: Sequence[Any], *, decoded: bool = False) -> p
     Raises
     ------
     SchemaError
-        If a value does not fit the layout; the message names the first one, ``.rows`` the first five rows.
+        If a value does not fit the layout. The message describes the first such value; ``.rows`` lists up to five rows.
 
     Examples
     --------
@@ -133,11 +133,11 @@ def column(layout: Layout, values: Sequence[Any], *, decoded: bool = False) -> p
         return dtypes.wide_from_ints(cells, kind) if isinstance(kind, dtypes.WideIntType) else pa.array(cells, kind)
     except (pa.ArrowException, ValueError):  # text that is not Unicode, or values of another layout
         _check(layout, values)
-        raise SchemaError(f"the values do not fit a column of {kind}") from None
+        raise SchemaError(f"the values do not fit a column of type {kind}") from None
 
 
 def _check(layout: Layout, values: Sequence[Any]) -> None:
-    """Raise SchemaError for values that do not fit: Arrow makes integers of floats and bools."""
+    """Raise SchemaError for values that do not fit, because Arrow would convert floats and bools to integers."""
     encode, found = json_encoder(layout), dict[int, str]()
     for row, value in enumerate(values):
         try:
@@ -179,7 +179,7 @@ def _json_text(value: Any, kind: pa.DataType) -> str:
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     except (ValueError, TypeError, RecursionError):
-        raise SchemaError(f"the values do not fit a column of {kind}") from None
+        raise SchemaError(f"the values do not fit a column of type {kind}") from None
 
 
 def _same(value: Any) -> Any:
@@ -202,7 +202,7 @@ def _with_cells(cells: list[tuple[str, Callable[[Any], Any]]]) -> Callable[[Any]
 
 
 def _enum_cells(value: dict[str, Any], cells_of: dict[str, dict[str, tuple[str, Any]]]) -> dict[str, Any]:
-    """Return a value of an enum with the names of its columns; fields of other variants are null."""
+    """Return an enum value whose keys are the names of its columns; the columns of other variants are null."""
     fields = {VARIANT: value[VARIANT]}
     for name, (key, cell) in cells_of[value[VARIANT]].items():
         fields[key] = None if value[name] is None else cell(value[name])
@@ -217,13 +217,13 @@ def field_columns(layout: Layout, array: pa.StructArray) -> list[tuple[str, pa.A
     layout : Layout
         Layout of the structs.
     array : pyarrow.StructArray, shape (n,)
-        A column that `column` built.
+        A column built by `column`.
 
     Returns
     -------
     list of (str, pyarrow.Array)
-        Name and column, of shape (n,), of each field; null in the rows in which the struct is null. Wide integers,
-        which are decimal strings inside a struct, have an extension type of the toolkit.
+        Name and column, of shape (n,), of each field. The column is null in rows in which the struct is null. Wide
+        integers, which are decimal strings inside a struct, have an extension type of the toolkit.
 
     Raises
     ------

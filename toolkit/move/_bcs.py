@@ -1,12 +1,13 @@
-"""BCS primitives and type tags: bounded, canonical, and with the position of every error.
+"""BCS primitives and type tags. Sizes are bounded, only canonical data is accepted, and errors state their position.
 
-Format: https://github.com/diem/bcs. `decode_bcs` and `encode_bcs` of `toolkit.move` read and write values by their
-layouts with these functions.
+Format: https://github.com/diem/bcs. `decode_bcs` and `encode_bcs` of `toolkit.move` use these functions to read and
+write values according to their layouts.
 """
 
 from __future__ import annotations
 
 from toolkit._present.messages import describe
+from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import _type_tags as tags
 from toolkit.move._ids import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
@@ -25,7 +26,7 @@ _REFERENCE, _MUTABLE_REFERENCE, _VALUE = 0, 1, 2
 
 
 def uleb128(value: int) -> bytes:
-    """Return a u32 (a length or an enum index) in ULEB128.
+    """Encode a u32 (a length or an enum index) as ULEB128.
 
     Examples
     --------
@@ -48,7 +49,7 @@ def uleb128_at(data: bytes, position: int) -> tuple[int, int]:
     Raises
     ------
     SchemaError
-        If the data ends inside it, it is not in its shortest form, or it is larger than a u32.
+        If the data ends early, or the number is not in its shortest form or is larger than a u32.
     """
     value = shift = 0
     start = position
@@ -57,30 +58,30 @@ def uleb128_at(data: bytes, position: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < _CONTINUES:
             if byte == 0 and shift:
-                raise SchemaError(f"byte {start}: ULEB128 is not in its shortest form")
+                raise SchemaError(f"byte {start}: the ULEB128 number is not in its shortest form")
             if value > _MAX_U32:
-                raise SchemaError(f"byte {start}: ULEB128 is larger than a u32")
+                raise SchemaError(f"byte {start}: the ULEB128 number is larger than a u32")
             return value, position
         shift += 7
     if shift > _LAST_SHIFT:
-        raise SchemaError(f"byte {start}: ULEB128 is larger than a u32")
+        raise SchemaError(f"byte {start}: the ULEB128 number is larger than a u32")
     raise SchemaError(f"byte {start}: the data ends inside a ULEB128")
 
 
 class Reader:
-    """Reads BCS data from start to end; every method reads one item and advances.
+    """A reader of BCS data. Every method reads one item and advances the position.
 
     Parameters
     ----------
     data : bytes
-        The data.
+        The BCS data.
     position : int, default 0
         Position of the first item.
 
     Raises
     ------
     SchemaError
-        From every method, if the data ends early or is not canonical; the message names the byte.
+        From every method, if the data ends early or is not canonical. The message states the position.
 
     Examples
     --------
@@ -111,7 +112,8 @@ class Reader:
         end = self.position + length
         chunk = self.data[self.position : end]
         if len(chunk) != length:
-            raise SchemaError(f"byte {self.position}: expected {length} bytes, {self.remaining} left")
+            wanted = plural(length, "byte")
+            raise SchemaError(f"byte {self.position}: expected {wanted}, but only {self.remaining} left")
         self.position = end
         return chunk
 
@@ -128,12 +130,12 @@ class Reader:
         return int.from_bytes(self.fixed(8), "little")
 
     def bool(self) -> bool:
-        """Read a bool, a byte 0 or 1.
+        """Read a bool, which is a byte 0 or 1.
 
         Raises
         ------
         SchemaError
-            If it is another byte.
+            If the byte is neither 0 nor 1.
         """
         byte = self.u8()
         if byte > 1:
@@ -151,12 +153,12 @@ class Reader:
         Raises
         ------
         SchemaError
-            If it exceeds the number of bytes that remain.
+            If the length exceeds the number of bytes that remain.
         """
         start = self.position
         value = self.uleb128()
         if value > self.remaining:
-            raise SchemaError(f"byte {start}: length {value} is larger than the {self.remaining} bytes left")
+            raise SchemaError(f"byte {start}: length {value} exceeds the {plural(self.remaining, 'byte')} left")
         return value
 
     def bytes(self) -> bytes:
@@ -182,13 +184,14 @@ class Reader:
         return address_from_bytes(self.fixed(ADDRESS_LENGTH))
 
     def end(self) -> None:
-        """Raise SchemaError if bytes are left."""
+        """Raise SchemaError if any bytes have not been read."""
         if self.remaining:
-            raise SchemaError(f"byte {self.position}: expected the end of the data, {self.remaining} bytes left")
+            more = plural(self.remaining, "more byte")
+            raise SchemaError(f"byte {self.position}: expected the end of the data, got {more}")
 
 
 class Writer:
-    """Builds BCS data; every method appends one item.
+    """A writer of BCS data. Every method appends one item.
 
     Raises
     ------
@@ -210,7 +213,7 @@ class Writer:
         self.out = bytearray()
 
     def getvalue(self) -> bytes:
-        """Return the data."""
+        """Return the data written so far."""
         return bytes(self.out)
 
     def fixed(self, data: bytes) -> None:
@@ -223,7 +226,7 @@ class Writer:
         try:
             self.out += value.to_bytes(bits // 8, "little")
         except OverflowError:
-            raise SchemaError(f"{describe(value)} is outside u{bits}") from None
+            raise SchemaError(f"{describe(value)} is out of range for u{bits}") from None
 
     def u8(self, value: int) -> None:
         """Write a u8."""
@@ -250,11 +253,11 @@ class Writer:
             If the value is not a u32.
         """
         if not 0 <= value <= _MAX_U32:
-            raise SchemaError(f"{describe(value)} is outside u32")
+            raise SchemaError(f"{describe(value)} is out of range for u32")
         self.out += uleb128(value)
 
     def bytes(self, data: bytes) -> None:
-        """Write the length of bytes and the bytes.
+        """Write bytes, preceded by their length.
 
         Raises
         ------
@@ -262,12 +265,12 @@ class Writer:
             If there are more bytes than BCS allows.
         """
         if len(data) > MAX_LENGTH:
-            raise SchemaError(f"expected at most {MAX_LENGTH} bytes, the limit of BCS, got {len(data)}")
+            raise SchemaError(f"expected at most {MAX_LENGTH:,} bytes, the limit of BCS, got {len(data):,}")
         self.out += uleb128(len(data))
         self.out += data
 
     def string(self, text: str) -> None:
-        """Write a string in UTF-8.
+        """Write a string as UTF-8, preceded by its length in bytes.
 
         Raises
         ------
@@ -290,9 +293,9 @@ def read_type_tag(reader: Reader, depth: int = 0) -> tags.TypeTag:
     Parameters
     ----------
     reader : Reader
-        The data; it is advanced past the tag.
+        The reader, which is advanced past the tag.
     depth : int, default 0
-        Number of types around the tag.
+        Number of types that enclose the tag.
 
     Returns
     -------
@@ -301,7 +304,7 @@ def read_type_tag(reader: Reader, depth: int = 0) -> tags.TypeTag:
     Raises
     ------
     SchemaError
-        If the bytes are not a type tag, or nest deeper than `MAX_TYPE_DEPTH`.
+        If the bytes are not a type tag, or the type nests deeper than `MAX_TYPE_DEPTH`.
 
     Examples
     --------
@@ -343,7 +346,7 @@ def _read_parameter(reader: Reader, depth: int) -> tags.TypeTag:
     start = reader.position
     kind = reader.uleb128()
     if kind > _VALUE:
-        raise SchemaError(f"byte {start}: unknown kind {kind} of a parameter in a function type")
+        raise SchemaError(f"byte {start}: unknown parameter kind {kind} in a function type")
     tag = read_type_tag(reader, depth + 1)
     return tag if kind == _VALUE else tags.Reference(tag, kind == _MUTABLE_REFERENCE)
 
@@ -354,11 +357,11 @@ def write_type_tag(writer: Writer, tag: tags.TypeTag, depth: int = 0) -> None:
     Parameters
     ----------
     writer : Writer
-        The data.
+        The writer to append to.
     tag : TypeTag
-        The type.
+        The type to write.
     depth : int, default 0
-        Number of types around the tag.
+        Number of types that enclose the tag.
 
     Raises
     ------

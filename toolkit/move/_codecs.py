@@ -1,6 +1,7 @@
 """What all kinds of layouts share: their interface, cached codecs, and the exception for a value that does not fit.
 
-A codec of a layout is compiled once, into closures, and cached: a sweep decodes thousands of values of one layout.
+The codecs of a layout are compiled to closures once and cached, because a sweep decodes thousands of values of the same
+layout.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import msgspec
 
 from toolkit._present.messages import MAX_NAMED, cut_text, describe, shorten
+from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import uleb128_at
 
@@ -31,14 +33,14 @@ MAX_NAMES = 5  # enough to recognise an object
 
 
 class Kind(msgspec.Struct, frozen=True, cache_hash=True):
-    """Base of the layouts: a kind of Move type with its codecs.
+    """Base class of layouts, which are kinds of Move types with their codecs.
 
-    A kind without parts implements them as methods: `from_json`, `to_json`, `read`, `write`, `argument` and
-    `from_argument`. A kind with parts compiles them for its parts: `json_decoder`, `json_encoder`, `bcs_decoder`,
+    A kind without parts implements its codecs as methods: `from_json`, `to_json`, `read`, `write`, `argument` and
+    `from_argument`. A kind with parts combines the codecs of its parts: `json_decoder`, `json_encoder`, `bcs_decoder`,
     `bcs_encoder` and `argument_decoder`.
 
     Python values are bool, int, str (canonical addresses, strings), bytes, list, and dict with the fields in declared
-    order. An Option is None or its element; an Option of an Option is None or ``{"vec": [element]}``, whose element may
+    order. An Option is None or its element. An Option of an Option is None or ``{"vec": [element]}``, whose element may
     be None. The value of an enum is a dict that starts with ``__variant__``.
     """
 
@@ -49,12 +51,12 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def words(self) -> str:
-        """The node's name, in its error messages, for the JSON form of an argument."""
+        """The name that nodes use in error messages for the JSON form of an argument."""
         return "string<move_struct_tag_id>"
 
     @property
     def node_name(self) -> str:
-        """The name of the layout in a node's messages about vector elements."""
+        """The name that nodes use for the layout in error messages about vector elements."""
         return "Struct"
 
     def parts(self) -> Iterable[Kind]:
@@ -62,7 +64,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         return ()
 
     def closed(self) -> bool:
-        """Return whether every part is known."""
+        """Return whether the structure of every part is known."""
         return all(map(is_closed, self.parts()))
 
     def unknown(self) -> Iterator[str]:
@@ -79,19 +81,19 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         return self.to_json
 
     def bcs_decoder(self) -> BcsDecoder:
-        """Return the function that reads BCS."""
+        """Return the function that reads a value from BCS."""
         return self.read
 
     def bcs_encoder(self) -> BcsEncoder:
-        """Return the function that writes BCS."""
+        """Return the function that writes a value as BCS."""
         return self.write
 
     def argument(self, value: Any) -> Any:
-        """Convert a caller's argument to JSON that a node accepts: lenient in form, exact in value."""
+        """Convert a caller's argument, in any of several forms, to JSON with the same value that a node accepts."""
         return self.from_json(value)
 
     def argument_decoder(self) -> Codec:
-        """Return the function that converts an argument's JSON to the Python value, with the node's errors."""
+        """Return the function that converts an argument's JSON to a Python value, and raises the errors of a node."""
         return self.from_argument
 
     def from_json(self, value: Any) -> Any:
@@ -99,7 +101,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         raise NotImplementedError
 
     def to_json(self, value: Any) -> Any:
-        """Convert a Python value to JSON; by default, the two are the same."""
+        """Convert a Python value to JSON; by default, both have the same form."""
         return self.from_json(value)
 
     def read(self, data: bytes, position: int) -> tuple[Any, int]:
@@ -107,7 +109,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         raise NotImplementedError
 
     def write(self, value: Any, out: bytearray) -> None:
-        """Append a value in BCS."""
+        """Append a value as BCS."""
         raise NotImplementedError
 
     def from_argument(self, value: Any) -> Any:
@@ -146,12 +148,12 @@ argument_decoder: Callable[[Kind], Codec] = lru_cache(_CACHE_SIZE)(methodcaller(
 
 
 class Mismatch(Exception):  # noqa: N818  # internal: never leaves this package
-    """A value does not fit its layout. Each container that the exception passes adds its step to the path.
+    """The exception for a value that does not fit its layout. Each container that it passes adds a step to its path.
 
     Parameters
     ----------
     text : str
-        What is wrong. ``.steps`` is the path to the value, innermost step first.
+        Description of the error. ``.steps`` is the path to the value, with the innermost step first.
     """
 
     def __init__(self, text: str) -> None:
@@ -187,7 +189,7 @@ def raise_schema_error(mismatch: Mismatch, where: str) -> NoReturn:
 
 
 def preview(value: Any) -> str:
-    """Return a description of an object by its keys, and of any other value by its kind."""
+    """Describe an object by its keys, and any other value by its kind."""
     if isinstance(value, dict) and value:
         keys = ", ".join(shorten(key, 30) for key in list(value)[:MAX_NAMES])
         return f"object with {keys}{', ...' if len(value) > MAX_NAMES else ''}"
@@ -206,10 +208,10 @@ def read_index(data: bytes, position: int) -> tuple[int, int]:
 
 
 def read_length(data: bytes, position: int) -> tuple[int, int]:
-    """Read a length. An element takes at least one byte, so the bytes left are an upper bound."""
+    """Read a length. The number of bytes left is its upper bound, because an element takes at least one byte."""
     length, after = read_index(data, position)
     if length > len(data) - after:
-        raise Mismatch(f"byte {position}: length {length} is larger than the {len(data) - after} bytes left")
+        raise Mismatch(f"byte {position}: length {length} exceeds the {plural(len(data) - after, 'byte')} left")
     return length, after
 
 
@@ -226,4 +228,4 @@ def read_flag(data: bytes, position: int, what: str, expected: str) -> bool:
 
 def ended(data: bytes, position: int, wanted: str) -> Mismatch:
     """Return the error for data that ends too early."""
-    return Mismatch(f"byte {position}: expected {wanted}, {max(len(data) - position, 0)} left")
+    return Mismatch(f"byte {position}: expected {wanted}, but only {max(len(data) - position, 0)} left")

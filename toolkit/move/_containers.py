@@ -23,7 +23,7 @@ _BYTE = UInt(8)
 
 
 class VectorOf(Kind, frozen=True):
-    """``vector<element>``, for any element type except u8.
+    """The layout of ``vector<element>``, for any element type except u8.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class VectorOf(Kind, frozen=True):
 
         def encode(value: Any, out: bytearray) -> None:
             if not isinstance(value, (list, tuple)):
-                raise Mismatch(f"expected array, got {describe(value)}")
+                raise Mismatch(f"expected an array, got {describe(value)}")
             out += uleb128(len(value))
             index = 0
             try:
@@ -113,7 +113,7 @@ class VectorOf(Kind, frozen=True):
 def _json_array(element: Codec) -> Codec:
     def convert(value: Any) -> list[Any]:
         if not isinstance(value, (list, tuple)):
-            raise Mismatch(f"expected array, got {describe(value)}")
+            raise Mismatch(f"expected an array, got {describe(value)}")
         out: list[Any] = []
         append = out.append
         try:
@@ -127,7 +127,7 @@ def _json_array(element: Codec) -> Codec:
 
 
 class OptionOf(Kind, frozen=True):
-    """``0x1::option::Option<element>``.
+    """The layout of ``0x1::option::Option<element>``.
 
     Parameters
     ----------
@@ -256,12 +256,12 @@ def option_items(value: Any, element: Layout) -> list[Any]:
 
 
 class StructOf(Kind, frozen=True):
-    """A struct.
+    """The layout of a struct.
 
     Parameters
     ----------
     tag : StructTag
-        Its type.
+        Type of the struct.
     fields : tuple of (str, Layout)
         Names and layouts of the fields, in declared order.
 
@@ -312,15 +312,16 @@ class StructOf(Kind, frozen=True):
         return convert
 
     def _no_object(self, value: Any) -> Mismatch:
-        return Mismatch(f"expected an object of {self.tag.base}, got {describe(value)}")
+        return Mismatch(f"expected {self.tag.base} as an object, got {describe(value)}")
 
     def _no_field(self, name: str, value: Any) -> Mismatch:
-        return Mismatch(f"field {name} not found (in {self.tag.base}, got {codecs.preview(value)})")
+        return Mismatch(f"expected {self.tag.base} with the field {name}, got {codecs.preview(value)}")
 
     def _unknown_fields(self, value: Any) -> Mismatch:
         known = dict(self.fields)
         names = ", ".join([shorten(key, 30) for key in value if key not in known][: codecs.MAX_NAMES])
-        return Mismatch(f"{self.tag.base} has no field {names}; it has {', '.join(known) or 'none'}")
+        fields = f"with the fields {', '.join(known)}" if known else "without fields"
+        return Mismatch(f"expected {self.tag.base} {fields}, got also {names}")
 
     def bcs_decoder(self) -> BcsDecoder:
         plan = tuple((name, codecs.bcs_decoder(layout)) for name, layout in self.fields)
@@ -374,12 +375,12 @@ class StructOf(Kind, frozen=True):
 
 
 class EnumOf(Kind, frozen=True):
-    """An enum.
+    """The layout of an enum.
 
     Parameters
     ----------
     tag : StructTag
-        Its type.
+        Type of the enum.
     variants : tuple of (str, tuple of (str, Layout))
         Names of the variants and their fields, in declared order.
 
@@ -423,15 +424,15 @@ class EnumOf(Kind, frozen=True):
         return convert
 
     def _chosen(self, value: Any, plans: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-        """Return the variant of a value, which is one of `plans`, and its fields."""
+        """Return the name of a value's variant, which must be a key of `plans`, and the fields of the variant."""
         if type(value) is not dict:
-            raise Mismatch(f"expected an object of {self.tag.base}, got {describe(value)}")
+            raise Mismatch(f"expected {self.tag.base} as an object, got {describe(value)}")
         rest = dict(value)
         name = rest.pop(codecs.VARIANT, None)
         if type(name) is str and name in plans:
             return name, rest
         got = describe(name) if codecs.VARIANT in value else codecs.preview(value)
-        raise Mismatch(f"expected {codecs.VARIANT} one of {', '.join(plans)}, got {got}")
+        raise Mismatch(f"expected {codecs.VARIANT} to be one of {', '.join(plans)}, got {got}")
 
     def bcs_decoder(self) -> BcsDecoder:
         plans = tuple((name, codecs.bcs_decoder(struct)) for name, struct in self.structs())
@@ -471,8 +472,8 @@ class EnumOf(Kind, frozen=True):
         structs = dict(self.structs())
         if not isinstance(name, str) or name not in structs:
             raise Mismatch(
-                f"expected a variant of {self.tag.base}, as {{{codecs.VARIANT!r}: name, ...}} with a name of "
-                f"{', '.join(structs)}, got {codecs.preview(value)}"
+                f"expected a variant of {self.tag.base} as {{{codecs.VARIANT!r}: name, ...}}, where name is one of "
+                f"{', '.join(structs)}; got {codecs.preview(value)}"
             )
         try:
             return {name: structs[name].argument(rest)}
@@ -498,7 +499,7 @@ class EnumOf(Kind, frozen=True):
 
 
 class _Open(Kind, frozen=True):
-    """Base of kinds whose structure is not known: JSON is passed through, and there is no BCS form."""
+    """Base class of kinds whose structure is not known: JSON is passed through, and there is no BCS form."""
 
     tag: TypeTag
 
@@ -513,7 +514,7 @@ class _Open(Kind, frozen=True):
         return value
 
     def _why(self, verb: str) -> str:
-        """Return why there is no BCS form."""
+        """Return why values do not have a BCS form."""
         raise NotImplementedError
 
     def read(self, data: bytes, position: int) -> tuple[Any, int]:  # noqa: ARG002
@@ -528,12 +529,12 @@ class _Open(Kind, frozen=True):
 
 
 class FunctionValue(_Open, frozen=True):
-    """A function value. Its JSON is passed through. It cannot be an argument, and its BCS form is not supported.
+    """The layout of a function value. Its JSON is passed through. It cannot be an argument or be encoded as BCS.
 
     Parameters
     ----------
     tag : TypeTag
-        Its type.
+        Type of the function value.
 
     Examples
     --------
@@ -552,7 +553,7 @@ class FunctionValue(_Open, frozen=True):
 
 
 class Untyped(_Open, frozen=True):
-    """A type whose structure is not known. Its JSON is passed through.
+    """The layout of a type whose structure is not known. JSON values are passed through.
 
     Parameters
     ----------
@@ -577,7 +578,7 @@ class Untyped(_Open, frozen=True):
         return f"{self.tag} cannot be {verb} BCS: {self.reason}"
 
     def argument(self, value: Any) -> Any:
-        """Encode a value of unknown type: bytes become hex, negative and large integers become text."""
+        """Encode a value of unknown type. Bytes become hex, and negative and large integers become text."""
         if isinstance(value, (bytes, bytearray, memoryview)):
             return format_hex(bytes(value))
         if isinstance(value, int) and not isinstance(value, bool):

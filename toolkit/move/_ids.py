@@ -1,4 +1,4 @@
-"""Identifiers: account addresses, Move names, module and function ids, table handles; hex-encoded bytes.
+"""Identifiers (account addresses, Move names, module and function ids, table handles) and hex-encoded bytes.
 
 Functions accept any form of an address and return the canonical form, AIP-40
 (https://github.com/aptos-foundation/AIPs/blob/main/aips/aip-40.md): ``0x0`` to ``0xf`` in short form, every other
@@ -70,9 +70,9 @@ def _canonical(text: str) -> str:
 
 
 def _expected(given: object) -> str:
-    """Return what an address is; for a number like ``0xcafe``, which lacks its quotes, how to write it."""
+    """Return what was expected: an address, or for a number like ``0xcafe``, the same address in quotes."""
     if isinstance(given, int) and not isinstance(given, bool) and 0 < given < 1 << 4 * _DIGITS:
-        return f'expected text, in quotes: "{given:#x}"'
+        return f'expected a string: write "{given:#x}" in quotes'
     return "expected 0x and 1 to 64 hex digits"
 
 
@@ -166,7 +166,7 @@ def check_identifier(name: str, what: str = "name") -> str:
     Raises
     ------
     InputError
-        If it is not; `what` names the value in the message.
+        If `name` is not a Move identifier. The message calls the value `what`.
     """
     if _IDENTIFIER.fullmatch(name) is None:
         raise InputError(f"{what} {shorten(name)} is not a Move identifier (letters, digits, underscores)")
@@ -174,7 +174,7 @@ def check_identifier(name: str, what: str = "name") -> str:
 
 
 class _Id(msgspec.Struct, frozen=True, order=True):
-    """Base of the ids: an address and names."""
+    """Base class of ids, which consist of an address and names."""
 
     _names: ClassVar[tuple[str, ...]]
     _form: ClassVar[str]
@@ -275,7 +275,7 @@ class FunctionId(_Id, frozen=True):
 
     @property
     def module_id(self) -> ModuleId:
-        """The module of the function."""
+        """Id of the module that defines the function."""
         return ModuleId(self.address, self.module)
 
 
@@ -290,7 +290,7 @@ def parse_table_handle(text: str) -> str:
     Returns
     -------
     str
-        0x and 64 digits, the form that state changes use.
+        0x and 64 hex digits, as in state changes.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""JSON text from a node: parsing, and u64 numbers, which JSON contains as strings of decimal digits.
+"""Parsing of JSON text from a node, and of u64 numbers, which are strings of decimal digits in JSON.
 
-Hostile, malformed and deeply nested input raises SchemaError and nothing else.
+Hostile, malformed and deeply nested input raises SchemaError and no other exception.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def parse_json(text: bytes | str | msgspec.Raw, what: str) -> Any:
     text : bytes, str or msgspec.Raw
         The JSON.
     what : str
-        Name of the text for messages, such as ``resource 0x1::m::R``.
+        Name of the text in error messages, such as ``resource 0x1::m::R``.
 
     Returns
     -------
     object
-        A lone surrogate (``"\ud800"``), which cannot be encoded as UTF-8, is replaced by U+FFFD.
+        The parsed value. A lone surrogate (``"\ud800"``), which cannot be encoded as UTF-8, is replaced by U+FFFD.
 
     Raises
     ------
@@ -147,19 +147,19 @@ _CANONICAL = re.compile(r"0|[1-9][0-9]{0,19}")
 
 
 def is_u64(text: object) -> TypeGuard[str]:
-    """Return whether `text` is a string of a u64 in canonical form: digits without sign, spaces or leading zeros."""
+    """Return whether `text` is a canonical u64 string: digits without a sign, spaces or leading zeros."""
     return isinstance(text, str) and _CANONICAL.fullmatch(text) is not None and int(text) <= U64_MAX
 
 
 def parse_u64(text: object, where: str) -> int:
-    """Return the number that a u64 string represents.
+    """Parse a u64 string.
 
     Parameters
     ----------
     text : object
-        Value from the response; expected to be a string of digits without sign, spaces or leading zeros.
+        Value from the response, expected to be a string of digits without a sign, spaces or leading zeros.
     where : str
-        Path of the value, for the message.
+        Path of the value, for error messages.
 
     Returns
     -------
@@ -181,14 +181,14 @@ def parse_u64(text: object, where: str) -> int:
 
 
 def parse_u64_column(texts: Sequence[str], where: str) -> list[int]:
-    """Return the numbers of a column of u64 strings.
+    """Parse a column of u64 strings.
 
     Parameters
     ----------
     texts : sequence of str, shape (n,)
         Decimal strings.
     where : str
-        Name of the column, for the message.
+        Name of the column, for error messages.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def parse_u64_column(texts: Sequence[str], where: str) -> list[int]:
     Raises
     ------
     SchemaError
-        If a text is not a canonical u64; the message and ``.rows`` name the first such row.
+        If a string is not a canonical u64. The message and ``.rows`` state the first such row.
     """
     if not texts:
         return []

@@ -1,4 +1,4 @@
-"""Layouts: Move types with every struct resolved, which is all that is needed to read and write a value.
+"""Layouts: Move types in which every struct is resolved. A layout is all that is needed to read and write a value.
 
 `resolve_layout` creates the layout of a type from module ABIs: it substitutes generic parameters, looks structs up
 across modules, and rejects types that contain themselves or are too large. A type without an ABI becomes `Untyped`.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from toolkit._present.messages import shorten
+from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import _type_tags as tags
 from toolkit.move._containers import EnumOf, Fields, FunctionValue, Layout, OptionOf, StructOf, Untyped, VectorOf
@@ -56,7 +57,7 @@ class AbiMap(dict[tuple[str, str], "ModuleAbi"]):
 
     @classmethod
     def of(cls, modules: Iterable[ModuleAbi]) -> AbiMap:
-        """Return a map of the given ABIs."""
+        """Create a map of the given ABIs."""
         return cls({(module.address, module.name): module for module in modules})
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
@@ -111,12 +112,12 @@ class _Resolver:
         self._open: list[tags.TypeTag] = []
 
     def sized(self, tag: tags.TypeTag) -> tuple[Layout, int]:
-        """Return the layout and its number of types."""
+        """Return the layout of a type and the number of types in it."""
         if tag in self._done:
             return self._done[tag]
         if tag in self._open:
             chain = [shorten(str(step), 120) for step in self._open[self._open.index(tag) :]]
-            raise SchemaError(f"type contains itself: {' -> '.join([*chain, chain[0]][:6])}")
+            raise SchemaError(f"the type contains itself: {' -> '.join([*chain, chain[0]][:6])}")
         if len(self._open) >= MAX_DEPTH:
             raise SchemaError(f"type {shorten(str(self._open[0]))} nests deeper than {MAX_DEPTH} types")
         self._open.append(tag)
@@ -164,7 +165,7 @@ class _Resolver:
         """Resolve a struct or enum from its declaration."""
         wanted, given = len(struct.generic_type_params), len(tag.type_arguments)
         if wanted != given:
-            return Untyped(tag, f"{tag.base} takes {wanted} type arguments, got {given}"), 1
+            return Untyped(tag, f"{tag.base} takes {plural(wanted, 'type argument')}, got {given}"), 1
         if struct.is_enum and not struct.variants:
             return Untyped(tag, f"the ABI of {tag.base} does not list the enum's variants"), 1
         if struct.is_native:
@@ -188,7 +189,7 @@ class _Resolver:
                 declared = tags.parse_type_tag(field.type, abi=True)
             except InputError as error:
                 # Nodes print a type that they cannot name as "unparsable<..>"; the other fields keep their types.
-                layout: Layout = Untyped(tag, f"type of field {shorten(field.name)} cannot be parsed: {error}")
+                layout: Layout = Untyped(tag, f"the type of field {shorten(field.name)} cannot be parsed: {error}")
                 size = 1
             else:
                 layout, size = self.sized(tags.substitute(declared, tag.type_arguments))

@@ -66,33 +66,33 @@ def json_kind(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return text in quotes as a node prints it, shortened."""
+    """Return text, truncated and in quotes, as a node prints it."""
     return json.dumps(text[:_MAX_QUOTED], ensure_ascii=False)
 
 
 def hex_problem(text: str) -> str:
-    """Return which character is not a hex digit, as worded by the node's hex library; empty if all are."""
+    """Return the node's message about the first character that is not a hex digit; empty if all are hex digits."""
     match = _HEX.match(text)
     end = match.end() if match else 0
     return "" if end == len(text) else f"Invalid character {text[end]!r} at position {end}"
 
 
 def expect_text(value: Any) -> str:
-    """Return a JSON string; raise the node's message for another kind."""
+    """Return `value` if it is a JSON string; otherwise, raise the node's error."""
     if type(value) is str:
         return value
     raise Mismatch(f"invalid type: {json_kind(value)}, expected a string")
 
 
 def expect_map(value: Any) -> dict[str, Any]:
-    """Return a JSON object; raise the node's message for another kind."""
+    """Return `value` if it is a JSON object; otherwise, raise the node's error."""
     if type(value) is dict:
         return value
     raise Mismatch("Expecting a JSON Map for struct.")
 
 
 def member(fields: dict[str, Any], name: str) -> Any:
-    """Return a field of a JSON object; raise the node's message if it does not have the field."""
+    """Return a field of a JSON object; raise the node's error if the object does not have the field."""
     if name in fields:
         return fields[name]
     raise Mismatch(f"field {name} not found.")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from toolkit._present.messages import describe
+from toolkit._present.text import plural
 from toolkit.errors import InputError
 from toolkit.move import _ids as ids
 from toolkit.move._bcs import MAX_LENGTH, uleb128
@@ -25,7 +26,7 @@ _is_integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 class Bool(Kind, frozen=True):
-    """``bool``.
+    """The layout of ``bool``.
 
     Examples
     --------
@@ -41,7 +42,7 @@ class Bool(Kind, frozen=True):
     def from_json(self, value: Any) -> bool:
         if value is True or value is False:
             return bool(value)
-        raise Mismatch(f"expected boolean, got {describe(value)}")
+        raise Mismatch(f"expected a boolean, got {describe(value)}")
 
     def read(self, data: bytes, position: int) -> tuple[bool, int]:
         return read_flag(data, position, "bool", "a bool, 0 or 1"), position + 1
@@ -58,7 +59,7 @@ class Bool(Kind, frozen=True):
 
 
 class Integer(Kind, frozen=True):
-    """Base of `UInt` and `Int`."""
+    """Base class of `UInt` and `Int`."""
 
     bits: int
 
@@ -76,7 +77,7 @@ class Integer(Kind, frozen=True):
 
     @property
     def range(self) -> tuple[int, int]:
-        """The smallest and the largest value."""
+        """The smallest and the largest valid value."""
         if isinstance(self, Int):
             return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
         return 0, (1 << self.bits) - 1
@@ -122,7 +123,7 @@ class Integer(Kind, frozen=True):
 
     def bcs_decoder(self) -> BcsDecoder:
         size, signed = self.bits // 8, isinstance(self, Int)
-        wanted = f"{size} bytes of {self.move_type}"
+        wanted = f"{plural(size, 'byte')} of {self.move_type}"
         if self.bits in _FORMATS:
             unpack = struct.Struct(f"<{_FORMATS[self.bits].lower() if signed else _FORMATS[self.bits]}").unpack_from
 
@@ -194,12 +195,12 @@ class Integer(Kind, frozen=True):
 
 
 class UInt(Integer, frozen=True):
-    """An unsigned integer, ``u8`` to ``u256``.
+    """The layout of an unsigned integer, ``u8`` to ``u256``.
 
     Parameters
     ----------
     bits : int
-        8, 16, 32, 64, 128 or 256.
+        Width in bits: 8, 16, 32, 64, 128 or 256.
 
     Examples
     --------
@@ -210,12 +211,12 @@ class UInt(Integer, frozen=True):
 
 
 class Int(Integer, frozen=True):
-    """A signed integer, ``i8`` to ``i256``.
+    """The layout of a signed integer, ``i8`` to ``i256``.
 
     Parameters
     ----------
     bits : int
-        8, 16, 32, 64, 128 or 256.
+        Width in bits: 8, 16, 32, 64, 128 or 256.
 
     Examples
     --------
@@ -226,7 +227,7 @@ class Int(Integer, frozen=True):
 
 
 class _AddressBytes(Kind, frozen=True):
-    """Base of the kinds that are an address in BCS."""
+    """Base class of layouts whose values are addresses in BCS."""
 
     def read(self, data: bytes, position: int) -> tuple[str, int]:
         end = position + ids.ADDRESS_LENGTH
@@ -242,7 +243,7 @@ class _AddressBytes(Kind, frozen=True):
 
 
 class Address(_AddressBytes, frozen=True):
-    """``address`` or ``signer``.
+    """The layout of ``address`` and ``signer``.
 
     Examples
     --------
@@ -269,7 +270,7 @@ class Address(_AddressBytes, frozen=True):
 
 
 class ObjectOf(_AddressBytes, frozen=True):
-    """``0x1::object::Object<T>``: the address of an object.
+    """The layout of ``0x1::object::Object<T>``, which is the address of an object.
 
     Examples
     --------
@@ -301,7 +302,7 @@ class ObjectOf(_AddressBytes, frozen=True):
 
 
 def _address_text(value: Any, form: Callable[[str], str]) -> str:
-    """Return an address in a form; raise `Mismatch` for anything else."""
+    """Return an address in the form that `form` returns; raise `Mismatch` for anything else."""
     if type(value) is str:
         try:
             return form(value)
@@ -311,18 +312,18 @@ def _address_text(value: Any, form: Callable[[str], str]) -> str:
 
 
 def address_argument(value: Any) -> str:
-    """Return an address, or an object with an address as ``inner``, as the JSON of an argument."""
+    """Convert an address, or an object with an address as ``inner``, to the JSON of an argument."""
     given = value["inner"] if isinstance(value, Mapping) and set(value) == {"inner"} else value
     if isinstance(given, str):
         try:
             return ids.parse_address(given)
         except InputError:
             pass
-    raise Mismatch(f"expected address, got {describe(value)}; pass 0x and 1 to 64 hex digits")
+    raise Mismatch(f"expected an address, got {describe(value)}; pass 0x and 1 to 64 hex digits")
 
 
 def node_address(value: Any) -> str:
-    """Return the address of an argument; raise the node's message for another value."""
+    """Return the address in an argument; raise the node's error for any other value."""
     text = expect_text(value).removeprefix("0x")
     if not 0 < len(text) <= _ADDRESS_DIGITS:
         size = "long" if text else "short"
@@ -335,7 +336,7 @@ def node_address(value: Any) -> str:
 
 
 class Bytes(Kind, frozen=True):
-    """``vector<u8>``.
+    """The layout of ``vector<u8>``.
 
     Examples
     --------
@@ -364,7 +365,7 @@ class Bytes(Kind, frozen=True):
         if not isinstance(value, (bytes, bytearray)):
             raise Mismatch(f"expected bytes, got {describe(value)}")
         if len(value) > MAX_LENGTH:
-            raise Mismatch(f"expected at most {MAX_LENGTH} bytes, the limit of BCS, got {len(value)}")
+            raise Mismatch(f"expected at most {MAX_LENGTH:,} bytes, the limit of BCS, got {len(value):,}")
         out += uleb128(len(value))
         out += value
 
@@ -396,7 +397,7 @@ def hex_bytes(value: Any) -> bytes:
 
 
 def node_bytes(value: Any) -> bytes:
-    """Return the bytes of an argument in hex; raise the node's message for another value."""
+    """Decode an argument in hex; raise the node's error for any other value."""
     text = expect_text(value)
     digits = text.removeprefix("0x")
     if problem := "Odd number of digits" if len(digits) % 2 else hex_problem(digits):
@@ -405,7 +406,7 @@ def node_bytes(value: Any) -> bytes:
 
 
 class String(Kind, frozen=True):
-    """``0x1::string::String``.
+    """The layout of ``0x1::string::String``.
 
     Examples
     --------

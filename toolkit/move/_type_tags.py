@@ -1,4 +1,4 @@
-"""Move types as values: parsed from text, substituted, printed in canonical form. All are frozen and hashable."""
+"""Move types as frozen, hashable values: parsing, substitution of type parameters, and printing in canonical form."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SHORT_FORMS = {"String": ("string", 0), "Option": ("option", 1), "Object": ("obj
 
 
 class _Tree(msgspec.Struct, frozen=True, cache_hash=True):
-    """Base of the types that contain other types; their hash is computed once, because they are keys of caches."""
+    """Base class of types that contain other types. Their hash is computed once, because they are keys of caches."""
 
     def __str__(self) -> str:
         return _format(self, wire=False)  # type: ignore[arg-type]  # subclasses are tags
@@ -95,7 +95,7 @@ class StructTag(_Tree, frozen=True):
     Parameters
     ----------
     address : str
-        Address in any form; the canonical form is stored, so equal types compare equal.
+        Address in any form. The canonical form is stored, so that equal types compare equal.
     module, name : str
         Names of the module and of the struct.
     type_arguments : tuple of TypeTag, default ()
@@ -130,12 +130,12 @@ class StructTag(_Tree, frozen=True):
 
 
 class TypeParameter(msgspec.Struct, frozen=True):
-    """A generic type parameter, ``T0``, ``T1``; only ABIs contain it.
+    """A generic type parameter, such as ``T0``. It occurs only in ABIs.
 
     Parameters
     ----------
     index : int
-        Number of the parameter, from 0.
+        Number of the parameter, starting at 0.
 
     Examples
     --------
@@ -152,14 +152,14 @@ class TypeParameter(msgspec.Struct, frozen=True):
 
 
 class Reference(_Tree, frozen=True):
-    """``&T`` or ``&mut T``; only ABIs contain it.
+    """A reference, ``&T`` or ``&mut T``. It occurs only in ABIs.
 
     Parameters
     ----------
     target : TypeTag
         The type ``T``.
     mutable : bool, default False
-        Whether it is ``&mut``.
+        Whether the reference is ``&mut``.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class FunctionType(_Tree, frozen=True):
     Parameters
     ----------
     arguments, results : tuple of TypeTag
-        Types of the arguments and of the results.
+        Types of the arguments and results.
     abilities : tuple of str, default ()
         Abilities in the order of `ABILITIES`.
 
@@ -239,7 +239,7 @@ def _format(tag: TypeTag, *, wire: bool) -> str:
 
 
 def _format_operand(tag: TypeTag, *, wire: bool) -> str:
-    """Return the text of a nested type; a function type needs brackets, or its bars merge with those around it."""
+    """Return the text of a nested type. A function type gets parentheses, to separate its bars from those around it."""
     text = _format(tag, wire=wire)
     return f"({text})" if isinstance(tag, FunctionType) else text
 
@@ -351,7 +351,7 @@ def parse_type_tag(text: str, *, abi: bool = False, short: bool = True) -> TypeT
 def _parse(text: str, abi: bool, short: bool) -> TypeTag:  # noqa: FBT001  # one call site
     """Parse the text of one type."""
     if len(text) > _MAX_TEXT:
-        raise InputError(f"type {shorten(text, 40)}: longer than {_MAX_TEXT} characters")
+        raise InputError(f"type {shorten(text, 40)} is longer than {_MAX_TEXT:,} characters")
     parser = _Parser(text, abi=abi, short=short)
     tag = parser.type_at(0)
     parser.expect("", "nothing after the type")
@@ -359,7 +359,7 @@ def _parse(text: str, abi: bool, short: bool) -> TypeTag:  # noqa: FBT001  # one
 
 
 class _Parser:
-    """Recursive descent over the tokens of one text."""
+    """A recursive descent parser of the tokens of one text."""
 
     def __init__(self, text: str, *, abi: bool, short: bool) -> None:
         self.text, self.abi, self.short = text, abi, short
@@ -370,7 +370,7 @@ class _Parser:
                 self.fail(position, f"unexpected character {shorten(token)}")
 
     def fail(self, position: int, reason: str) -> NoReturn:
-        """Raise for the text at a position, counted from 0."""
+        """Raise an error for the text at a position, counted from 0."""
         raise InputError(f"type {shorten(self.text)}, position {position}: {reason}")
 
     def take(self) -> tuple[str, int]:
@@ -379,13 +379,13 @@ class _Parser:
         return self.tokens[self.next - 1]
 
     def accept(self, text: str) -> bool:
-        """Advance if the next token is this mark or word; return whether it is."""
+        """Advance if the next token is `text`; return whether it is."""
         found = self.tokens[self.next][0] == text
         self.next += found
         return found
 
     def expect(self, mark: str, wanted: str) -> None:
-        """Advance over `mark`, or raise."""
+        """Advance past `mark`, or raise an error if the next token is something else."""
         if not self.accept(mark):
             token, position = self.tokens[self.next]
             self.fail(position, f"expected {wanted}, got {_name(token)}")
@@ -412,7 +412,7 @@ class _Parser:
             module, count = SHORT_FORMS[word]
             arguments = self._list(">", depth + 1) if self.accept("<") else ()
             if len(arguments) != count:
-                expected = f"{word}<..> with one type" if count else f"{word} without type arguments"
+                expected = f"{word}<..> with one type argument" if count else f"{word} without type arguments"
                 self.fail(position, f"expected {expected}, got {len(arguments)}")
             return StructTag("0x1", module, word, arguments)
         meant = did_you_mean(word, [*sorted(PRIMITIVES), *(SHORT_FORMS if self.short else ())])
@@ -432,7 +432,7 @@ class _Parser:
             return self._function(depth)
         if mark == "(" and self.abi:
             # Only function types are written in brackets.
-            self.expect("|", "a function type in the brackets")
+            self.expect("|", "a function type in the parentheses")
             tag = self._function(depth)
             self.expect(")", "')'")
             return tag

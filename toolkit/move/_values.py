@@ -1,9 +1,10 @@
-"""Values of a layout: in JSON and BCS as nodes print them, as arguments, and the tables in them."""
+"""Decoding and encoding of values as JSON, as BCS and as arguments, and the tables that values contain."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import _codecs as codecs
 from toolkit.move._codecs import Mismatch
@@ -25,9 +26,9 @@ def decode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
     layout : Layout
         Layout of the value.
     value : JSON value
-        The parsed JSON, integers as int.
+        The parsed JSON, with integers as int.
     where : str, default "value"
-        Name of the value in messages.
+        Name of the value in error messages.
 
     Returns
     -------
@@ -38,7 +39,7 @@ def decode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
     Raises
     ------
     SchemaError
-        If the JSON does not fit the layout; the message names the path, which is also ``.column``.
+        If the JSON does not fit the layout. The message and ``.column`` state the path of the value.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def encode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
     value : object
         The value in the form that `decode_json` and `decode_bcs` return.
     where : str, default "value"
-        Name of the value in messages.
+        Name of the value in error messages.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def encode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
     Raises
     ------
     SchemaError
-        If the value does not fit the layout; the message names the path.
+        If the value does not fit the layout. The message states the path.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def encode_bcs(layout: Layout, value: Any, *, where: str = "value") -> bytes:
     value : object
         The value in the form that `decode_json` and `decode_bcs` return.
     where : str, default "value"
-        Name of the value in messages.
+        Name of the value in error messages.
 
     Returns
     -------
@@ -104,7 +105,7 @@ def encode_bcs(layout: Layout, value: Any, *, where: str = "value") -> bytes:
     Raises
     ------
     SchemaError
-        If the value does not fit the layout, or a part of the layout has no BCS form; the message names the path.
+        If the value does not fit the layout, or a part of the layout has no BCS form. The message states the path.
 
     Examples
     --------
@@ -128,9 +129,9 @@ def decode_bcs(layout: Layout, data: bytes, *, where: str = "value") -> Any:
     layout : Layout
         Layout of the value.
     data : bytes
-        The BCS of one value.
+        One value as BCS.
     where : str, default "value"
-        Name of the value in messages.
+        Name of the value in error messages.
 
     Returns
     -------
@@ -154,7 +155,8 @@ def decode_bcs(layout: Layout, data: bytes, *, where: str = "value") -> Any:
     except Mismatch as mismatch:
         codecs.raise_schema_error(mismatch, where)
     if position != len(data):
-        raise SchemaError(f"{where}: byte {position}: expected the end of the data, {len(data) - position} bytes left")
+        more = plural(len(data) - position, "more byte")
+        raise SchemaError(f"{where}: byte {position}: expected the end of the data, got {more}")
     return value
 
 
@@ -164,11 +166,11 @@ def read_value(reader: Reader, layout: Layout, *, where: str = "value") -> Any:
     Parameters
     ----------
     reader : Reader
-        The data.
+        The reader of the data.
     layout : Layout
         Layout of the value.
     where : str, default "value"
-        Name of the value in messages.
+        Name of the value in error messages.
 
     Returns
     -------
@@ -203,22 +205,22 @@ def encode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     layout : Layout
         Layout of the parameter's type.
     value : object
-        A Python value, or the JSON that a node accepts or prints: an int or its digits, bytes or 0x-hex; for an Option,
-        None, the element or ``{"vec": [...]}``, also for an Option of an Option; for an enum ``{"__variant__": "Name",
-        ...}`` or ``{"Name": {...}}``.
+        A Python value, or the JSON that a node accepts or prints. An integer may be an int or its digits, and bytes may
+        be 0x hex. An Option may be None, the element or ``{"vec": [...]}``. An enum may be
+        ``{"__variant__": "Name", ...}`` or ``{"Name": {...}}``.
     where : str, default "arguments[0]"
-        Name of the argument in messages.
+        Name of the argument in error messages.
 
     Returns
     -------
     JSON value
-        Integers of up to 32 bits as numbers, wider ones as strings; an Object as its address, inside other types as
-        ``{"inner": address}``; an enum as ``{"Name": {...}}``.
+        Integers of up to 32 bits are numbers, and wider integers are strings. An Object is its address, or
+        ``{"inner": address}`` inside other types. An enum is ``{"Name": {...}}``.
 
     Raises
     ------
     InputError
-        If the value does not fit the layout; the message names the path.
+        If the value does not fit the layout. The message states the path.
 
     Examples
     --------
@@ -245,7 +247,7 @@ def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     value : JSON value
         Value from the request.
     where : str, default "arguments[0]"
-        Name of the argument in messages; empty for a table key, whose message is the cause alone.
+        Name of the argument in error messages. If it is empty, as for a table key, the message is only the cause.
 
     Returns
     -------
@@ -255,7 +257,7 @@ def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     Raises
     ------
     SchemaError
-        If a node would reject the value; the message is the node's.
+        If a node would reject the value. The message is that of the node.
 
     Examples
     --------
@@ -286,9 +288,9 @@ class DeclaredTable(NamedTuple):
     handle : str
         0x and 64 hex digits.
     key_type, value_type : str
-        Move types of its declaration.
+        Move types of the keys and values, as declared.
     field : str
-        Path of fields to it, such as ``records`` or ``pools[0].orders``.
+        Path of the field that contains the table, such as ``records`` or ``pools[0].orders``.
     """
 
     handle: str
@@ -298,7 +300,7 @@ class DeclaredTable(NamedTuple):
 
 
 def tables_in(layout: Layout, value: Any, field: str = "") -> Iterator[DeclaredTable]:
-    """Yield the tables that a value in JSON holds, in declared order; parts that do not fit the layout are omitted."""
+    """Yield the tables in a JSON value, in declared order. Parts that do not fit the layout are omitted."""
     inner: list[tuple[Layout, Any, str]] = []
     dot = f"{field}." if field else ""
     match layout:

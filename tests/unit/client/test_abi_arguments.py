@@ -95,8 +95,8 @@ def test_a_wrong_number_of_type_arguments_says_so():
         (0, True, "expected u8"),
         (1, 2**64, "expected u64"),
         (1, 1.0, "expected u64"),
-        (3, 1, "expected bool"),
-        (4, "alice", "expected address"),
+        (3, 1, "expected a boolean"),
+        (4, "alice", "expected an address"),
         (6, 5, "expected 0x1::string::String"),
     ],
 )

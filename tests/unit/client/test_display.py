@@ -204,7 +204,7 @@ def test_lines_say_what_matters():
         repr(node.view("0x1::m::name", ledger_version=77))
         == "<ViewResult 0x1::m::name: 'alice', 1,200 gas units, version 77>"
     )
-    assert repr(node.module("0x1", "m")) == "<ModuleAbi 0x1::m: 1 view, 1 entry functions, 0 structs>"
+    assert repr(node.module("0x1", "m")) == "<ModuleAbi 0x1::m: 1 view, 1 entry function, 0 structs>"
     assert repr(node.module("0x1", "m").function("pay")) == "<FunctionAbi public entry pay(&signer)>"
     assert "epoch=7" in repr(node.ledger())
     assert "datetime" not in repr(node.ledger())

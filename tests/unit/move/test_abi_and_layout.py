@@ -118,7 +118,7 @@ def test_an_enum_keeps_its_variants_in_order():
     [
         ("0xdead::m::S", f"no ABI of module 0x{'dead':0>64}::m"),
         ("0xcafe::shapes::Nope", f"module 0x{'cafe':0>64}::shapes has no struct Nope"),
-        ("0xcafe::shapes::Box", f"0x{'cafe':0>64}::shapes::Box takes 1 type arguments, got 0"),
+        ("0xcafe::shapes::Box", f"0x{'cafe':0>64}::shapes::Box takes 1 type argument, got 0"),
         ("0xcafe::shapes::OldEnum", f"the ABI of 0x{'cafe':0>64}::shapes::OldEnum does not list the enum's variants"),
         ("0xcafe::shapes::Native", f"0x{'cafe':0>64}::shapes::Native is native"),
         ("T0", "type parameter T0 is not bound to a type"),
@@ -136,15 +136,15 @@ def test_only_the_unknown_part_is_untyped():
     lost = resolve("0xcafe::shapes::Lost")
     assert isinstance(lost.fields[0][1], Untyped)
     (_, what), (_, call) = resolve("0xcafe::shapes::Odd").fields
-    assert what.reason.startswith("type of field 'what' cannot be parsed: type 'unparsable<x>'")
+    assert what.reason.startswith("the type of field 'what' cannot be parsed: type 'unparsable<x>'")
     assert isinstance(call, FunctionValue)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0xcafe::shapes::Self", "type contains itself: .*::Self' -> .*::Self'"),
-        ("0xcafe::shapes::Even", "type contains itself: .*::Even' -> .*OddOne.* -> .*"),
+        ("0xcafe::shapes::Self", "the type contains itself: .*::Self' -> .*::Self'"),
+        ("0xcafe::shapes::Even", "the type contains itself: .*::Even' -> .*OddOne.* -> .*"),
         ("0xcafe::shapes::Grow<u8>", "nests deeper than 64 types"),
         ("0xcafe::shapes::Wide11", "has more than 20000 parts"),
     ],

@@ -146,11 +146,11 @@ def test_untyped_values_become_json_text():
             (0,),
         ),
         (UInt(8), [True], "row 0: value: expected integer<u8> as an int in 0..255, got boolean true", (0,)),
-        (Bool(), [1], "row 0: value: expected boolean, got number 1", (0,)),
+        (Bool(), [1], "row 0: value: expected a boolean, got number 1", (0,)),
         (Address(), ["0x1", "zz"], "row 1: value: expected string<address>, got string 'zz'", (1,)),
-        (VectorOf(Bool()), [[None]], "row 0: value[0]: expected boolean, got null", (0,)),
-        (VectorOf(String()), ["ab"], "row 0: value: expected array, got string 'ab'", (0,)),
-        (RECORD, [{"id": 1}], "row 0: value: field big not found (in 0x1::m::S, got object with 'id')", (0,)),
+        (VectorOf(Bool()), [[None]], "row 0: value[0]: expected a boolean, got null", (0,)),
+        (VectorOf(String()), ["ab"], "row 0: value: expected an array, got string 'ab'", (0,)),
+        (RECORD, [{"id": 1}], "row 0: value: expected 0x1::m::S with the field big, got object with 'id'", (0,)),
         (
             RECORD,
             [None, {"id": 1, "big": -1, "tags": []}],
@@ -160,13 +160,13 @@ def test_untyped_values_become_json_text():
         (
             RECORD,
             [{"id": 1, "big": 1, "tags": [], "more": 1}],
-            "row 0: value: 0x1::m::S has no field 'more'; it has id, big, tags",
+            "row 0: value: expected 0x1::m::S with the fields id, big, tags, got also 'more'",
             (0,),
         ),
         (
             SHAPE,
             [{"__variant__": "No"}],
-            "row 0: value: expected __variant__ one of Dot, Circle, Box, got string 'No'",
+            "row 0: value: expected __variant__ to be one of Dot, Circle, Box, got string 'No'",
             (0,),
         ),
         (
@@ -175,16 +175,21 @@ def test_untyped_values_become_json_text():
             "row 0: value: expected an Option of an Option, as None or {\"vec\": [x]}, got object with 'vec'",
             (0,),
         ),
-        (UNTYPED, [ENDLESS], "the values do not fit a column of string", ()),
+        (UNTYPED, [ENDLESS], "the values do not fit a column of type string", ()),
         (
             OptionOf(OptionOf(OptionOf(Bool()))),
             [{"vec": [True]}],
             'row 0: value: expected an Option of an Option, as None or {"vec": [x]}, got boolean true',
             (0,),
         ),
-        (SHAPE, [{"__variant__": "Dot", "r": 1}], "row 0: value: 0x1::m::S has no field 'r'; it has none", (0,)),
-        (StructOf(TAG, ()), [{}, {"r": 1}], "row 1: value: 0x1::m::S has no field 'r'; it has none", (1,)),
-        (String(), ["\ud800"], "the values do not fit a column of string", ()),
+        (
+            SHAPE,
+            [{"__variant__": "Dot", "r": 1}],
+            "row 0: value: expected 0x1::m::S without fields, got also 'r'",
+            (0,),
+        ),
+        (StructOf(TAG, ()), [{}, {"r": 1}], "row 1: value: expected 0x1::m::S without fields, got also 'r'", (1,)),
+        (String(), ["\ud800"], "the values do not fit a column of type string", ()),
     ],
 )
 def test_values_that_do_not_fit_are_named_by_row(layout, values, message, rows):

@@ -122,8 +122,8 @@ def test_three_structs_have_short_forms(text, whole):
     [
         ("string", "did you mean `String`"),
         ("adress", "did you mean `address`"),
-        ("Option", r"expected Option<..> with one type, got 0"),
-        ("Object<u8, u8>", r"expected Object<..> with one type, got 2"),
+        ("Option", r"expected Option<..> with one type argument, got 0"),
+        ("Object<u8, u8>", r"expected Object<..> with one type argument, got 2"),
         ("String<u8>", "expected String without type arguments, got 1"),
         ("Coin", "unknown type 'Coin'"),
         ("string::String", "'string' is not an address; a struct is written address::module::Name"),

@@ -148,7 +148,7 @@ def test_a_field_and_its_draft_are_json(text):
         ("u64", "1.5", "x", "expected u64: digits, or 0x and hex digits, got '1.5'"),
         ("u64", "9" * 500, "x", "expected u64: digits"),
         ("i64", "-9223372036854775809", "x", "outside -9223372036854775808..9223372036854775807"),
-        ("address", "bob", "x", "expected address, got string 'bob'; pass 0x and 1 to 64 hex digits"),
+        ("address", "bob", "x", "expected an address, got string 'bob'; pass 0x and 1 to 64 hex digits"),
         ("vector<u8>", {"as": "hex", "text": "0xabc"}, "x.text", "two hex digits per byte"),
         ("vector<u64>", ["1", "two"], "x.1", "digits, or 0x and hex digits, got 'two'"),
         ("0xfa17::lab::Pair", {"a": "-1", "b": True}, "x.a", "outside 0..18446744073709551615"),

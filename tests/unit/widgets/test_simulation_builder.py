@@ -105,7 +105,7 @@ def test_what_the_form_does_not_show_is_kept(builder):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("sender", "alice", "expected address, got string 'alice'"),
+        ("sender", "alice", "expected an address, got string 'alice'"),
         ("function", "0x1::transfer", "not a function id"),
         ("type_arguments", "0x1::a::B<u8", "position 12"),
         ("arguments", '["0xb0b", 100', "not JSON (Expecting ',' delimiter"),
@@ -135,7 +135,7 @@ def test_several_bad_entries_are_all_told(filled):
     """Each field has its own error."""
     filled.sender, filled.function = "alice", "transfer"
     assert set(filled.errors) == {"sender", "function"}
-    assert filled.error.startswith("sender: expected address")
+    assert filled.error.startswith("sender: expected an address")
     assert "; function: not a function id" in filled.error
 
 

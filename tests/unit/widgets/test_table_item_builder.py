@@ -148,7 +148,7 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
         ({"value_type": ""}, "value_type", "expected a Move type"),
         ({"key": "x"}, "raw", "expected u64"),
         ({"key": ""}, "arguments.0", "expected u64: 0 to"),
-        ({"owner": "zz"}, "owner", "expected address, got"),
+        ({"owner": "zz"}, "owner", "expected an address, got"),
         ({"versions": "9:1"}, "plan", "write the older version first"),
         ({"versions": 99_999}, "version", "does not exist yet"),
     ],

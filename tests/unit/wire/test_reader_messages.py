@@ -70,7 +70,7 @@ TABLE: list[tuple[Read, Any, str]] = [
     (decode_account, b'{"sequence_number": "-1", "authentication_key": "0x"}', "sequence_number: expected a u64 as a"),
     (decode_block, b"null", "Expected `object`, got `null`"),
     (decode_gas_price_estimate, b'{"gas_estimate": -1}', "Expected `int` >= 0 - at `$.gas_estimate`"),
-    (RawTransaction.from_bcs, b"", "byte 0: expected 32 bytes, 0 left"),
+    (RawTransaction.from_bcs, b"", "byte 0: expected 32 bytes, but only 0 left"),
     (SignedTransaction.from_bcs, bytes(40) + b"\x07", "byte 40: expected transaction payload index 0 to 5, got 7"),
     (SignedTransaction.from_bcs, bytes(40) + b"\x05", "byte 40: the payload is encrypted; encrypted payloads cannot be"),
     (lambda body: FUNCTION_CALL.read(Reader(body)), bytes(32) + b"\x01m\x010", "byte 0: function name '0' is not a"),

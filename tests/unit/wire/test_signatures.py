@@ -191,7 +191,7 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
         (lambda: PublicKey(b"\x01", type="keyless"), "expected the BCS of a keyless public key, got '0x01': byte"),
         (
             lambda: PublicKey(b"\x03iss\x20" + bytes(33), type="keyless"),
-            "expected the end of the data, 1 bytes left",
+            "expected the end of the data, got 1 more byte",
         ),
         (
             lambda: PublicKey(b"\x03iss\x20" + bytes(32), type="federated_keyless"),
