@@ -1,14 +1,15 @@
-"""Draw the diagrams of the lessons: from ``notebooks/figures/NN.txt`` to ``notebooks/course/figures/NN.svg``.
+"""Draw the lesson diagrams: convert ``notebooks/figures/NN.txt`` to ``notebooks/course/figures/NN.svg``.
 
-A line of a source is a box, an arrow or a text, in cells of a grid: x to the right, y down. ``|`` starts a new line.
+Each line of a source file describes a box, an arrow or text. Coordinates are in grid cells, with x to the right and y
+down. ``|`` starts a new line of text.
 
     title "A question and its answer"
     box 0 0 3 1 accent "your notebook|node.view(...)"
     arrow 3 0.5 5 0.5 "a question"
     text 4 1.6 "nothing changes"
 
-A box has a tone: plain, accent, good, bad or faint. The drawing has its own ground, light or dark as the reader's
-system is, so that it can be read on any page.
+The tone of a box is plain, accent, good, bad or faint. A drawing has its own background, which follows the reader's
+light or dark mode, so that it is readable on any page.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _STYLE = """
 
 
 def _lines(x: float, y: float, text: str, kind: str, anchor: str = "middle") -> str:
-    """Return lines of text around a point."""
+    """Return SVG text of one or more lines, vertically centred on a point."""
     lines = text.split("|")
     top = y - (len(lines) - 1) * _LINE / 2 + 5
     return "".join(
@@ -42,7 +43,7 @@ def _lines(x: float, y: float, text: str, kind: str, anchor: str = "middle") -> 
 
 
 def drawn(source: str) -> str:
-    """Return the SVG of a source."""
+    """Return the SVG for the text of a source file."""
     title, parts, right, bottom = "", [], 0.0, 0.0
     for line in filter(None, map(str.strip, source.splitlines())):
         what, *rest = shlex.split(line)
@@ -87,5 +88,5 @@ def drawn(source: str) -> str:
 
 
 def diagrams() -> dict[Path, str]:
-    """Return the text of each drawing."""
+    """Return the SVG of each diagram, by path."""
     return {TARGETS / f"{path.stem}.svg": drawn(path.read_text("utf-8")) for path in sorted(SOURCES.glob("*.txt"))}

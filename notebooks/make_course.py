@@ -1,14 +1,14 @@
-"""Write what is made of the lessons: copies for students, exercises, diagrams, the timetable and the lecturer's notes.
+"""Generate files from the lessons: student copies, exercises, diagrams, the timetable and the lecturer's notes.
 
-A lesson is edited in ``notebooks/solutions``, which has the answers. In the copy for students, in ``notebooks/course``,
-an exercise is blank, a ``%%contract`` cell tagged ``start`` has the code that the exercise starts from, cells tagged
-``solution`` and ``notes`` are missing, and what the lesson asks to predict has no output. What is right, known mistakes
-and hints are edited in ``exercises.py`` and ``stories.py`` there, and stored as data in the package. Run from the
-repository's root after a change:
+Edit the lessons in ``notebooks/solutions``, which include the answers. Student copies are written to
+``notebooks/course``. In them, exercises are blank, a ``%%contract`` cell tagged ``start`` contains starting code, cells
+tagged ``solution`` and ``notes`` are removed, and cells whose output students predict have no output. Solutions, known
+mistakes and hints are defined in ``exercises.py`` and ``stories.py`` in the same folder, and stored as data in the
+package. After a change, run this script from the root of the repository:
 
-    python notebooks/make_course.py               # writes everything
-    python notebooks/make_course.py --run 08      # runs a lesson first, and stores its outputs; all without a number
-    python notebooks/make_course.py --class DIR   # writes a folder for a class; --seed draws its exercises
+    python notebooks/make_course.py               # writes all files
+    python notebooks/make_course.py --run 08      # first runs lesson 08 (without a number, all) and stores its outputs
+    python notebooks/make_course.py --class DIR   # writes a folder for a class; --seed varies its exercises
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ HEADING = re.compile(r"^##+ (\d\d\.\d|)", re.MULTILINE)
 EXERCISE = re.compile(r'^check\("(\d\d\.\d)", answer\)$', re.MULTILINE)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 BREAK_AFTER = 60
-"""Minutes after which the timetable has a break."""
+"""Minutes of work after which the timetable includes a break."""
 NOON, LUNCH = 12 * 60, 60
 HIDDEN = ("solution", "notes")
-"""Tags of cells that students do not get."""
+"""Tags of cells that are removed from student copies."""
 
 
 def tagged(cell: dict[str, Any], tag: str) -> bool:
@@ -52,15 +52,15 @@ def tagged(cell: dict[str, Any], tag: str) -> bool:
 
 
 def number_of(cell: dict[str, Any]) -> str:
-    """Return the number of an exercise."""
+    """Return the number of the exercise in a cell."""
     found = EXERCISE.search("".join(cell["source"]))
     if found is None:
-        raise ValueError(f'an exercise must end in check("NN.N", answer): {"".join(cell["source"])}')
+        raise ValueError(f'an exercise must end with check("NN.N", answer), got: {"".join(cell["source"])}')
     return found[1]
 
 
 def blank(cell: dict[str, Any], known: dict[str, Exercise]) -> dict[str, Any]:
-    """Return an exercise without its answer, and with what checking it says then."""
+    """Return an exercise cell without its answer, with the output of `check` for a blank answer."""
     number = number_of(cell)
     verdict = not_answered(number, known[number])
     cell = copy.deepcopy(cell)
@@ -71,7 +71,7 @@ def blank(cell: dict[str, Any], known: dict[str, Exercise]) -> dict[str, Any]:
 
 
 def predicted(notebook: dict[str, Any]) -> set[int]:
-    """Return the places of the code cells whose outputs a lesson asks to predict: until it says what they are."""
+    """Return the indices of code cells whose outputs students predict, up to the text that explains the outputs."""
     found, hidden = set(), False
     for place, cell in enumerate(notebook["cells"]):
         text = "".join(cell["source"])
@@ -83,7 +83,7 @@ def predicted(notebook: dict[str, Any]) -> set[int]:
 
 
 def sections(notebook: dict[str, Any]) -> list[str]:
-    """Return for each cell the number of the exercise whose section it is in, or an empty text."""
+    """Return, for each cell, the number of the exercise to whose section it belongs, or an empty string."""
     found, number = [], ""
     for cell in notebook["cells"]:
         headings = HEADING.findall("".join(cell["source"])) if cell["cell_type"] == "markdown" else []
@@ -93,7 +93,7 @@ def sections(notebook: dict[str, Any]) -> list[str]:
 
 
 def for_students(notebook: dict[str, Any], course: Course, *, outputs: bool = False) -> dict[str, Any]:
-    """Return the notebook without answers; `outputs` keeps what is to be predicted, folded, for the site."""
+    """Return the notebook without answers. With `outputs`, outputs to predict are collapsed instead of removed."""
     hidden, cells = predicted(notebook), []
     for place, (cell, number) in enumerate(zip(notebook["cells"], sections(notebook), strict=True)):
         if any(tagged(cell, tag) for tag in HIDDEN):
@@ -119,7 +119,7 @@ def for_students(notebook: dict[str, Any], course: Course, *, outputs: bool = Fa
 
 
 def written(notebook: dict[str, Any], made: Course) -> str:
-    """Return a notebook as the text of its file, without what differs between two runs."""
+    """Return a notebook as JSON text, without anything that differs between two runs."""
     notebook = copy.deepcopy(notebook)
     notebook["metadata"] = {
         "course": notebook["metadata"].get("course", {}),
@@ -137,12 +137,12 @@ def written(notebook: dict[str, Any], made: Course) -> str:
             for output in cell["outputs"]:
                 if "execution_count" in output:
                     output["execution_count"] = number
-                output.get("data", {}).pop(WIDGET, None)  # a page shows the picture of a form
+                output.get("data", {}).pop(WIDGET, None)  # pages show the image of a form instead
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def nbgrader(number: str, made: Course) -> dict[str, Any]:
-    """Return the metadata by which nbgrader knows an exercise; `toolkit.teaching.grade` reads the id, too."""
+    """Return the metadata that identifies an exercise to nbgrader; `toolkit.teaching.grade` also reads the id."""
     return {
         "cell_type": "code",
         "grade": True,
@@ -161,12 +161,12 @@ def title(notebook: dict[str, Any]) -> str:
 
 
 def exercises(notebook: dict[str, Any]) -> list[str]:
-    """Return the numbers of the exercises of a lesson."""
+    """Return the numbers of the exercises in a lesson."""
     return [found[1] for cell in notebook["cells"] if (found := EXERCISE.search("".join(cell["source"])))]
 
 
 def timetable(lessons: dict[str, dict[str, Any]]) -> str:
-    """Return the timetable as Markdown: a table a day, with minutes and breaks."""
+    """Return the timetable as Markdown: one table per day, with times and breaks."""
     lines: list[str] = []
     for day in sorted({lesson["metadata"]["course"]["day"] for lesson in lessons.values()}):
         head = "| from | lesson | teaching | exercises | prerequisites |"
@@ -206,14 +206,14 @@ def run(path: Path) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a notebook as it is in its file."""
+    """Read a notebook from its file."""
     notebook: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return notebook
 
 
 @dataclass(frozen=True)
 class Course:
-    """The exercises of a class: how they are judged, what was drawn for their texts, and the code they start from."""
+    """The exercises of a class, the values drawn for their texts, and their starting code."""
 
     exercises: dict[str, Exercise]
     draws: dict[str, Any]
@@ -221,13 +221,13 @@ class Course:
 
     @property
     def stored(self) -> str:
-        """The text of the file that `check` reads."""
+        """Text of the exercise file that `check` reads."""
         return msgspec.json.format(msgspec.json.encode(self.exercises), indent=1).decode() + "\n"
 
 
 @cache
 def course(seed: int | None = None) -> Course:
-    """Return the exercises of a class, computed from the embedded ledger, with the solutions of the lessons."""
+    """Return the exercises of a class, computed on the embedded ledger, with the lessons' worked solutions."""
     sys.path.insert(0, str(SOLUTIONS))
     import exercises as computed
     from stories import STARTS
@@ -247,7 +247,7 @@ def course(seed: int | None = None) -> Course:
 
 
 def solutions(notebook: dict[str, Any]) -> dict[str, str]:
-    """Return the worked solution of each exercise of a lesson: its cells, and the explanation."""
+    """Return the worked solution of each exercise in a lesson: its code cells and the explanation."""
     found: dict[str, list[str]] = {}
     for cell, number in zip(notebook["cells"], sections(notebook), strict=True):
         text = "".join(cell["source"])
@@ -260,7 +260,7 @@ def solutions(notebook: dict[str, Any]) -> dict[str, str]:
 
 
 def notes(lessons: dict[str, dict[str, Any]]) -> str:
-    """Return the lecturer's notes as a page: the cells tagged ``notes``, lesson by lesson."""
+    """Return the lecturer's notes as Markdown: the cells tagged ``notes``, by lesson."""
     lines = [
         "# Notes for each lesson",
         "",
@@ -274,7 +274,7 @@ def notes(lessons: dict[str, dict[str, Any]]) -> str:
 
 
 def read_lessons() -> dict[str, dict[str, Any]]:
-    """Return the lessons with solutions by the names of their files."""
+    """Read the lessons with solutions, by file name."""
     return {path.name: read(path) for path in sorted(SOLUTIONS.glob("*.ipynb"))}
 
 
@@ -291,7 +291,7 @@ def files() -> dict[Path, str]:
 
 
 def pages() -> dict[str, str]:
-    """Return the lessons as the site shows them: as for students, with the outputs to predict folded."""
+    """Return the lessons for the site: the student copies, with outputs to predict collapsed."""
     sys.path.insert(0, str(SOLUTIONS))
     from stories import STARTS
 
@@ -300,9 +300,9 @@ def pages() -> dict[str, str]:
 
 
 def class_files(folder: Path, seed: int | None) -> dict[Path, str]:
-    """Return what a class gets, in the folder ``students``, and beside it the exercises by which it is graded.
+    """Return the files for a class: student copies in the folder ``students``, and exercises for grading next to it.
 
-    The stored run that lesson 09 opens lies where its path leads, ``data`` above the notebooks.
+    `main` also copies the stored run that lesson 09 opens.
     """
     made = course(seed)
     students = folder / "students" / "notebooks" / "course"
@@ -314,18 +314,20 @@ def class_files(folder: Path, seed: int | None) -> dict[Path, str]:
 
 
 def main() -> None:
-    """Write the files, after running the lessons if asked to."""
+    """Write the files; with ``--run``, run the lessons first."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="numbers of lessons to run, such as 08; all by default")
+    parser.add_argument("names", nargs="*", help="numbers of the lessons to run, such as 08; by default, all lessons")
     parser.add_argument("--run", action="store_true", help="run the lessons and store their outputs first")
-    parser.add_argument("--class", dest="folder", type=Path, help="write a folder for a class, and nothing else")
-    parser.add_argument("--seed", type=int, help="draw the exercises of the class; those of the lessons without it")
+    parser.add_argument("--class", dest="folder", type=Path, help="write only a folder for a class")
+    parser.add_argument(
+        "--seed", type=int, help="seed for the class's exercise values; by default, those of the lessons"
+    )
     asked = parser.parse_args()
     if asked.folder is not None:
         write(class_files(asked.folder, asked.seed))
         demo = Path("data", "samples", "demo")
         shutil.copytree(NOTEBOOKS.parent / demo, asked.folder / "students" / demo, dirs_exist_ok=True)
-        print(f"The class gets {asked.folder / 'students'}")  # noqa: T201
+        print(f"Folder for the students: {asked.folder / 'students'}")  # noqa: T201
         return
     STORED.write_text(course().stored, "utf-8")  # before the first `check`
     for path in sorted(SOLUTIONS.glob("*.ipynb")) if asked.run else []:
@@ -337,7 +339,7 @@ def main() -> None:
 
 
 def write(texts: dict[Path, str]) -> None:
-    """Write files, and the folders that they are in."""
+    """Write files, creating their folders."""
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")

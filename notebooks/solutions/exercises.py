@@ -1,7 +1,7 @@
-"""The exercises of the course: what is right, known mistakes and hints, computed from the embedded ledger.
+"""The exercises of the course: solutions, known mistakes and hints, computed on the embedded ledger.
 
 ``python notebooks/make_course.py`` stores them in ``toolkit/teaching/exercises.json``, where `toolkit.teaching.check`
-finds them. Students do not get this file.
+finds them. Students do not receive this file.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _COMPUTED: dict[str, tuple[str, str, Callable[[Node], Exercise]]] = {}
 
 
 class Draw:
-    """What differs from class to class: without a seed the numbers of the lessons, otherwise drawn ones.
+    """The values that differ between classes: random values if there is a seed, otherwise those of the lessons.
 
     Parameters
     ----------
@@ -74,18 +74,18 @@ class Draw:
         self.words: dict[str, str] = {}
 
     def __call__(self, usual: Any, others: Sequence[Any] = ()) -> Any:
-        """Return a value that no text of the exercise names."""
+        """Return a value that does not appear in the text of the exercise."""
         return usual if self._random is None or not others else self._random.choice(list(others))
 
     def shown(self, usual: int, others: Sequence[int], *forms: Callable[[int], str]) -> int:
-        """Return a value that the text names; `forms` write it as the text does."""
+        """Return a value that appears in the text; `forms` format it in the ways that the text does."""
         drawn: int = self(usual, others)
         written = forms or (lambda number: f"{number:,}", lambda number: f"{number:_}")
         self.words |= {form(usual): form(drawn) for form in written} if drawn != usual else {}
         return drawn
 
     def text(self, text: str) -> str:
-        """Return a text of the exercise with the values that were drawn."""
+        """Return a text of the exercise with the drawn values in it."""
         if not self.words:
             return text
         usual = "|".join(re.escape(one) for one in sorted(self.words, key=len, reverse=True))
@@ -96,7 +96,7 @@ _DRAW = Draw()
 
 
 def exercises(seed: int | None = None) -> dict[str, tuple[Exercise, Draw]]:
-    """Return every exercise by its number, with what was drawn for it."""
+    """Return every exercise by number, with the values drawn for it."""
     global _DRAW  # noqa: PLW0603 - the functions below draw from it
     found = {}
     with connect() as node:
@@ -121,9 +121,9 @@ def _value(
 
 
 def _numbered(name: str, unit: str, slips: str) -> Callable[[Callable[[Node], Exercise]], Callable[[Node], Exercise]]:
-    """Return a decorator that enters an exercise under its number.
+    """Return a decorator that registers an exercise under its number.
 
-    It has the unit of its answer, and the likeliest mistakes of an answer that has no sentence of its own.
+    `unit` describes the answer; `slips` is the feedback on wrong answers that are not among the known mistakes.
     """
 
     def enter(compute: Callable[[Node], Exercise]) -> Callable[[Node], Exercise]:
@@ -134,10 +134,10 @@ def _numbered(name: str, unit: str, slips: str) -> Callable[[Callable[[Node], Ex
 
 
 def _gas(simulation: Simulation) -> GasBreakdown:
-    """Return the parts of the gas of a simulation; every transaction of the embedded ledger has them."""
+    """Return the gas breakdown of a simulation, which the embedded ledger always reports."""
     parts = simulation.gas
     if parts is None:
-        raise ValueError("the node did not state what the gas was spent on")
+        raise ValueError("the node did not report what the gas was spent on")
     return parts
 
 
@@ -156,7 +156,7 @@ def _names_at_the_head(node: Node) -> Exercise:
     size = node.view(_SIZE)
     return _value(
         size.value,
-        mistakes=((size.gas_used, "This is the gas that the answer took. Which attribute has the value?"),),
+        mistakes=((size.gas_used, "This is the gas that the call used. Which attribute has the value?"),),
         hints=('node.view("0xcafe::registry::size") asks the question.', "The attribute is .value."),
     )
 
@@ -327,7 +327,7 @@ def _rows_without_a_record(node: Node) -> Exercise:
     return _value(
         missing,
         mistakes=(
-            (len(frame) - missing, "These are the rows with a record. How many have none?"),
+            (len(frame) - missing, "These are the rows with a record. How many rows have no record?"),
             (len(frame), "This counts every row."),
         ),
         hints=(
@@ -413,7 +413,7 @@ def _second_of_a_registration(node: Node) -> Exercise:
         mistakes=((alice, 'This is when "alice" was registered.'),),
         hints=(
             'Read the item of "oak-31" as the lesson reads that of "alice".',
-            'item.value is a dictionary; its item is called "registered_at".',
+            'item.value is a dictionary; its key is "registered_at".',
         ),
     )
 
@@ -462,7 +462,7 @@ def _keys_that_are_missing(node: Node) -> Exercise:
         mistakes=(
             (left, "These keys are in the table. How many are not?"),
             (keys, "These are all keys that were ever written. How many of them are gone?"),
-            (early - size, "This is the number at version 999."),
+            (early - size, "This is the number of missing keys at version 999."),
         ),
         hints=(
             'toolkit.table_keys finds the keys in toolkit.fetch_transactions(node, "0:1999").',
@@ -472,14 +472,14 @@ def _keys_that_are_missing(node: Node) -> Exercise:
 
 
 def _keys_until(node: Node, last: int) -> pd.Series[str]:
-    """Return the keys of the registry's table that the transactions up to a version wrote."""
+    """Return the keys that transactions up to a version wrote to the registry's table."""
     handle = node.contract("0xcafe::registry").handle()
     history = fetch_transactions(node, f"0:{last}", progress=False)
     return table_keys(history, handle, key_type="0x1::string::String")["key"]
 
 
 def _items_of_the_first_thousand(node: Node, versions: list[int]) -> pd.DataFrame:
-    """Return the items of the registry's table that the first 1,000 transactions wrote, at each version."""
+    """Return the registry's table items at each version, for the keys written by the first 1,000 transactions."""
     text, record = "0x1::string::String", "0xcafe::registry::Record"
     handle = node.contract("0xcafe::registry").handle()
     keys = _keys_until(node, 999)
@@ -546,16 +546,16 @@ def _new_receivers(node: Node) -> Exercise:
     return _value(
         new,
         mistakes=(
-            (before, "This is the number in the batch of the lesson."),
-            (50 - new, "These are the receivers that exist. How many are new?"),
-            (50, "These are all of them, and some have been used before."),
+            (before, "This is the number of new receivers in the batch of the lesson."),
+            (50 - new, "These are the receivers that already exist. How many are new?"),
+            (50, "This counts all receivers, but some of them already exist."),
         ),
         hints=("Copy the batch of the lesson with range(31, 81).", "A payment to a new address pays for storage."),
     )
 
 
 def _payment_of_too_much(node: Node) -> Simulation:
-    """Return the simulation of a payment by Bob of more than he has."""
+    """Return the simulation of a payment by Bob that exceeds his balance."""
     return node.simulate(EntryFunction("0x1::aptos_account::transfer", ["0xa11ce", 10**13]), sender="0xb0b")
 
 
@@ -637,7 +637,7 @@ def _fees_since_a_version(node: Node) -> Exercise:
 
 
 def _deposit_of_bob(node: Node) -> tuple[Simulation, int]:
-    """Return the simulation of a deposit in the vault, and its amount in octas."""
+    """Return the simulation of Bob's deposit into the vault, and its amount in octas."""
     amount = _DRAW.shown(500_000_000, range(200_000_000, 900_000_000, 20_000_000))
     return node.simulate(EntryFunction("0xfa17::vault::deposit", [amount]), sender="0xb0b"), amount
 
@@ -667,8 +667,8 @@ def _fee_at_a_higher_price(node: Node) -> Exercise:
             (_gas(cheap).fee_octas, "This is the fee at a gas price of 100. Some parts of it depend on the price."),
             (dear.gas_used, "This is in gas units. A gas unit costs 200 octas."),
             (cheap.gas_used, "This is in gas units, at a gas price of 100."),
-            (storage, "This is the storage alone."),
-            (fee - storage, "This is without the storage."),
+            (storage, "This is the storage fee alone."),
+            (fee - storage, "This leaves out the storage fee."),
         ),
         hints=(
             "Only execution and io depend on the gas price; storage does not.",
@@ -692,7 +692,7 @@ def _octas_per_character(node: Node) -> Exercise:
             (long.gas_used - short.gas_used, "This is in gas units. What are they in octas, at a price of 100?"),
             (
                 _gas(short).storage_fee_octas,
-                "This is the storage of the whole record. What does one more character add?",
+                "This is the storage fee of the whole record. What does one more character add?",
             ),
         ),
         hints=(
@@ -804,7 +804,7 @@ def _reads_to_find_a_step(_: Node) -> Exercise:
 
 
 def _steps(node: Node, call: ViewFunction) -> pd.DataFrame:
-    """Return the steps in gas of a call from version 30 to the head."""
+    """Return the gas steps of a call from version 30 to the head."""
     study = Study(title="Exercise", node=node, calls={"call": call}, versions=FindSteps("30:-1"))
     return study.run(progress=False).steps
 
@@ -847,7 +847,7 @@ def _function_behind_a_step(_: Node) -> Exercise:
             (f"{module}best_bid", "This is the view. Which function did the transaction call?"),
         ),
         hints=(
-            "explain() of the study says what the transaction at the step did.",
+            "run.explain() describes the transaction at each step.",
             "Look for the sentence about the version of the drop: the function is in brackets.",
         ),
     )
@@ -865,7 +865,7 @@ def _schedule_that_moved_nothing(node: Node) -> Exercise:
     return _value(
         quiet,
         mistakes=(
-            (tenfold, "This one affected every call."),
+            (tenfold, "The change at this version affected every call."),
             (with_code, "At this version the supply has a step."),
         ),
         hints=(
@@ -958,10 +958,10 @@ def _registrations(node: Node) -> pd.DataFrame:
 
 
 class Tips(Module, address="0x7195"):
-    """A jar for tips: the contract that the lesson writes."""
+    """A jar for tips, the contract written in the lesson."""
 
     class Jar(Resource):
-        """All tips, and their sum."""
+        """All tips and their sum."""
 
         tips: vector[u64]
         total: u64
@@ -994,11 +994,11 @@ class Tips(Module, address="0x7195"):
 
 
 class CheaperTips(Tips, revision=2):
-    """An upgrade of the jar: the sum is read."""
+    """An upgrade of the jar that reads the stored sum."""
 
     @view
     def total(self) -> u64:
-        """Return the sum of all tips, as it is stored."""
+        """Return the stored sum of all tips."""
         return self.borrow(Tips.Jar, "0x7195").total
 
 
@@ -1008,7 +1008,7 @@ _TOTAL = ViewFunction("0x7195::tips::total")
 
 @cache
 def _tipped(tips: int) -> Ledger:
-    """Return a ledger with the contract of lesson 12 and as many tips; every call gets the same one."""
+    """Return a ledger with lesson 12's contract and this number of tips. The ledger is cached and shared."""
     ledger = Ledger()
     ledger.publish(Tips)
     with ledger.block():
@@ -1036,8 +1036,8 @@ def _abort_of_a_tip(_: Node) -> Exercise:
             ("1", "This is the number in the class. Which one is in the status?"),
         ),
         hints=(
-            'tips.tip(0, sender="0xb0b").vm_status says how the call ended.',
-            "The number begins with 0x and is in brackets, after the name.",
+            'tips.tip(0, sender="0xb0b").vm_status shows how the call ended.',
+            "The number starts with 0x and is in brackets, after the name.",
         ),
     )
 
@@ -1084,7 +1084,7 @@ def _storage_of_a_tip(_: Node) -> Exercise:
         mistakes=(
             (octas // 100, "This is in gas units. What are they at a price of 100 octas?"),
             (today, "This is what a tip pays now, for the amount alone."),
-            (octas - today, "This is the address alone. The amount is stored as well."),
+            (octas - today, "This pays for the address alone. The amount is stored as well."),
             (profile.gas_used * 100, "This is the whole fee of a tip. Storage is only part of it."),
         ),
         hints=(
@@ -1209,13 +1209,13 @@ def _only_call_with_a_baseline(_: Node) -> Exercise:
         ),
         hints=(
             "Copy the study with versions=[13, 2_250]; compare run.at(13) with run.at(2_250).",
-            "A note of the gate lists the calls that it did not judge.",
+            "A note in the gate's output lists the calls that it did not judge.",
         ),
     )
 
 
 def _gas_of_reading(node: Node, call: ViewFunction) -> tuple[int, int]:
-    """Return the gas of a view at versions 3,000 and 4,000."""
+    """Return the gas that a view function uses at versions 3,000 and 4,000."""
     before, after = (int(gas) for gas in fetch_views(node, call, [3_000, 4_000], progress=False)["gas_used"])
     return before, after
 
@@ -1233,7 +1233,7 @@ def _reads_with_a_cache(_: Node) -> Exercise:
     return _value(
         versions,
         mistakes=(
-            (2 * versions, "This would be without a cache. Can the answer at a pinned version change?"),
+            (2 * versions, "This would be the number without a cache. Can the answer at a pinned version change?"),
             (0, "The first time, nothing is cached yet."),
         ),
         hints=("What does the cache contain after the first round of reads?", "What is left to ask the second time?"),
@@ -1269,7 +1269,7 @@ _READERS = (
     (_SIZE, "`0xcafe::registry::size`", "Seven"),
     (ViewFunction("0xcafe::registry::record_of", ["alice"]), '`0xcafe::registry::record_of("alice")`', "Ten"),
 )
-"""Views whose gas rose to so many times as much, as the question writes them."""
+"""View functions, with the name and the factor by which their gas rose as written in the question."""
 
 
 @_numbered("17.4", "percent", "Divide the rise by the old gas, not by the new.")

@@ -1,4 +1,4 @@
-"""Exercises that are judged by state: what happens on a fresh ledger with the contract, calls or rules of an answer."""
+"""Exercises whose answers are tried on a fresh ledger: contracts, calls and rules of a gate."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BANK, _DIVIDENDS, _RAFFLE = "0xba4c::bank::", "0xd171::dividends::", "0x4aff1e:
 
 
 def octas_after(steps: list[Step], owner: str) -> int:
-    """Return what an account has after the steps of a story that need no answer."""
+    """Return an account's balance in octas after those steps of a story that need no answer."""
     ledger = Ledger(fund_new_senders=True)
     for step in steps:
         if isinstance(step, Publish):
@@ -58,7 +58,7 @@ def _owns(owner: str, octas: int, says: str, relation: Relation = Relation.AT_LE
 
 
 def swapped_names(draw: Any) -> Exercise:
-    """06.4: the answer is a list of requests after which two names have changed hands."""
+    """06.4: the answer is a list of requests that swap the owners of two names."""
     first, second = draw("alice"), draw("bob")
     return _calls(
         "Alice and Bob",
@@ -106,25 +106,25 @@ def tidied_up(draw: Any) -> Exercise:
                 octas_after(before, ALICE) + 1,
                 "Alice must have more octas than before: each call costs a fee, and only deleted state earns a refund.",
             ),
-            Value(f"{_REGISTRY}size", 1, says="All three names of Alice must be gone, and Bob's must stay."),
+            Value(f"{_REGISTRY}size", 1, says="All three of Alice's names must be gone, and Bob's name must remain."),
         ],
     )
 
 
 def savings(draw: Any) -> Exercise:
-    """12.4: the answer is a contract that is written from a skeleton."""
+    """12.4: the answer is a contract that completes a skeleton."""
     first, second, out = draw(1_000, range(500, 2_000, 7)), draw(250, range(100, 400, 3)), draw(300, range(200, 450, 3))
     both = first + second
     return _contract(
         "Savings",
         3,
         (
-            "Each account has its own resource: self.exists(Savings.Saved, account) says whether it is there.",
+            "Each account has its own resource: self.exists(Savings.Saved, account) returns whether it exists.",
             "Before the first deposit, self.move_to(account, Savings.Saved(amount=0)) creates it.",
         ),
         [
             Publish(),
-            Value(f"{_SAVINGS}saved_by", 0, (CAROL,), says="An account that never saved has nothing, and no resource."),
+            Value(f"{_SAVINGS}saved_by", 0, (CAROL,), says="Carol has never saved, so her account has no resource."),
             Call(f"{_SAVINGS}deposit", (first,), BOB),
             Value(
                 f"{_SAVINGS}saved_by",
@@ -132,7 +132,7 @@ def savings(draw: Any) -> Exercise:
                 (BOB,),
                 says="Is the deposit stored under the account of the signer?",
             ),
-            Call(f"{_SAVINGS}deposit", (second,), BOB, says="move_to fails if the account has the resource already."),
+            Call(f"{_SAVINGS}deposit", (second,), BOB, says="move_to fails if the account already has the resource."),
             Value(f"{_SAVINGS}saved_by", both, (BOB,), says="A second deposit is added to the first."),
             Value(
                 f"{_SAVINGS}saved_by",
@@ -156,7 +156,7 @@ def savings(draw: Any) -> Exercise:
 
 
 def cheaper_jar(draw: Any) -> Exercise:
-    """12.5: the answer is an upgrade that makes a view cheap without a new field."""
+    """12.5: the answer is an upgrade that makes a view function cheap without adding a field."""
     amounts = [draw(5, range(3, 9)) + number for number in range(80)]
     return _contract(
         "Jar",
@@ -199,7 +199,7 @@ _COUNTER = """class Counter(Module, address="0xc0de"):
 
 
 def _reading(extra: int) -> str:
-    """Return an upgrade of the counter whose view does more turns of a loop."""
+    """Return an upgrade of the counter whose view function runs extra loop iterations."""
     return _COUNTER.replace(
         "        return counts",
         f"        for turn in range({extra}):\n            turn += 1\n        return counts",
@@ -327,7 +327,7 @@ def inflated_pool(draw: Any) -> Exercise:
 
 
 def fair_pool(draw: Any) -> Exercise:
-    """16.4: the answer is an upgrade that does not let anybody pay for nothing."""
+    """16.4: the answer is an upgrade that rejects deposits too small for a share."""
     deposit = draw(10, range(5, 40)) * APT
     start: list[Step] = [Publish(contracts.POOL)]
     funded = octas_after([Publish(contracts.POOL), Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF)], THIEF)
@@ -384,17 +384,24 @@ def solvent_bank(draw: Any) -> Exercise:
                 f"{_BANK}owed_to",
                 first + min(bonus, gift),
                 (BOB,),
-                says="The bonus is 5 %, but at most what sponsors have paid for.",
+                says="The bonus is 5%, but at most what sponsors have paid for.",
             ),
-            Value(owed, 2 * first + min(bonus, gift), says="The bank owes what it owes to Alice and to Bob."),
+            Value(
+                owed, 2 * first + min(bonus, gift), says="The bank owes the sum of what it owes to Alice and to Bob."
+            ),
             Value(held, 2 * first + gift, says="The bank holds two deposits and the gift."),
             Call(f"{_BANK}sponsor", (first,), CAROL),
             Call(f"{_BANK}deposit", (first,), CAROL),
             Value(
-                f"{_BANK}owed_to", first + bonus, (CAROL,), says="If sponsors have paid enough, the bonus is 5 % again."
+                f"{_BANK}owed_to", first + bonus, (CAROL,), says="If sponsors have paid enough, the bonus is 5% again."
             ),
             *(
-                Call(f"{_BANK}withdraw", (amount,), owner, says="The last one must get their coins too.")
+                Call(
+                    f"{_BANK}withdraw",
+                    (amount,),
+                    owner,
+                    says="Everyone must be able to withdraw, even the last depositor.",
+                )
                 for owner, amount in ((BOB, first + min(bonus, gift)), (CAROL, first + bonus), (ALICE, first))
             ),
             Value(owed, 0, says="Once everyone has been paid, the bank must owe nothing."),
@@ -403,7 +410,7 @@ def solvent_bank(draw: Any) -> Exercise:
 
 
 def shared_dividends(draw: Any) -> Exercise:
-    """16.6: the answer is a contract whose work does not grow with its members."""
+    """16.6: the answer is a contract whose gas does not grow with the number of members."""
     members = [f"0xd{number:03x}" for number in range(40)]
     first, second = draw(5, range(3, 20)), draw(7, range(3, 20))
     earned = f"{_DIVIDENDS}earned_by"
@@ -431,7 +438,7 @@ def shared_dividends(draw: Any) -> Exercise:
                 60,
                 (1,),
                 BOB,
-                says="With 41 members, pay must cost what it costs with one: it cannot visit each of them.",
+                says="With 41 members, pay must cost as much as with one, so it cannot visit each member.",
             ),
         ],
     )
@@ -483,16 +490,16 @@ def cheaper_raffle(draw: Any) -> Exercise:
             Publish(contracts.SOLD_RAFFLE),
             *(Call(f"{_RAFFLE}buy", (each,), buyer) for buyer in buyers),
             Publish(says="An upgrade keeps every struct and the signature of every public, entry and view function."),
-            Value(f"{_RAFFLE}tickets_of", 12 * each, (BOB,), says="Tickets bought before the upgrade count."),
+            Value(f"{_RAFFLE}tickets_of", 12 * each, (BOB,), says="Tickets bought before the upgrade must count."),
             Call(f"{_RAFFLE}buy", (2,), ALICE),
             Value(
                 f"{_RAFFLE}tickets_of",
                 12 * each + 2,
                 (ALICE,),
-                says="Tickets bought before and after the upgrade count, each once.",
+                says="Tickets bought before and after the upgrade must count, each once.",
             ),
             Call(f"{_RAFFLE}buy", (1,), ALICE),
-            Value(f"{_RAFFLE}tickets_of", 12 * each + 3, (ALICE,), says="The next purchase counts too."),
+            Value(f"{_RAFFLE}tickets_of", 12 * each + 3, (ALICE,), says="The next purchase must count too."),
             Value(
                 f"{_RAFFLE}owner_of",
                 ALICE,
@@ -503,14 +510,14 @@ def cheaper_raffle(draw: Any) -> Exercise:
                 f"{_RAFFLE}tickets_of",
                 30,
                 (ALICE,),
-                says="Alice has bought since the upgrade: read her number instead of counting.",
+                says="Alice has bought since the upgrade: read her stored count instead of counting again.",
             ),
         ],
     )
 
 
 def watched_raffle(draw: Any) -> Exercise:
-    """17.3: the answer is a gate, with the calls that it watches."""
+    """17.3: the answer is the calls that a gate watches, and their limit."""
     each = draw(6, range(5, 9))
     slower = contracts.SOLD_RAFFLE.replace(
         "        return sum([u64(1) for one in owners if one == owner])\n",
@@ -527,7 +534,7 @@ def watched_raffle(draw: Any) -> Exercise:
         AnswerKind.RULES,
         (
             "A gate judges only what it watches: for whom did tickets_of become more expensive?",
-            'Watch tickets_of for "0xa11ce", who has tickets, and allow a rise of 10 %.',
+            'Watch tickets_of for "0xa11ce", who has tickets, and allow a rise of 10%.',
         ),
         unit='{"calls": {label: [function, arguments]}, "thresholds": limit}',
         points=3,
@@ -574,4 +581,4 @@ STARTS = {
     "17.1": contracts.RAFFLE,
     "17.2": contracts.SOLD_RAFFLE,
 }
-"""What the ``%%contract`` cell of an exercise has in the copy of a student."""
+"""Starting code of the ``%%contract`` cells in student copies, by exercise."""

@@ -399,7 +399,7 @@ class TestSimulate:
         file = tmp_path / "request.json"
         file.write_text(text)
         line = line_of(command(*self.TRANSFER, "--request", str(file)), 2)
-        assert "must be a JSON object with fields of sender, " in line
+        assert "must be a JSON object whose fields are among sender, " in line
 
     @pytest.mark.parametrize("rows", ["transactions", "changes", "events", "balance_changes"])
     def test_rows_go_to_a_file(self, command, tmp_path, rows):

@@ -82,7 +82,7 @@ def test_exit_codes_of_the_gate(compare, arguments, code):
         (["x", "x", "--study", "none.toml"], "No such file"),
         (["x", "x", "--waivers", "study.toml"], "is not a key of a waiver file"),
         (["x", "x", "--source", "view"], "source must be one of view@version"),
-        (["x", "x", "--out", "x.docx"], "expected a name that ends in .md, .json, .txt"),
+        (["x", "x", "--out", "x.docx"], "expected a name that ends in one of .md, .json, .txt"),
         (["x", "x", "--json", "--format", "text"], "not both"),
         (["x", "x", "--source", "committed"], "nothing to judge"),
         (["x", "x", "--format", "pdf"], "pdf"),

@@ -95,7 +95,7 @@ def test_too_few_transactions_after_the_step_are_not_judged(tmp_path):
     assert second.endswith("with too few transactions around it: all transactions.")
     assert third == "sell: not compared: 3 transactions of kinds that have fewer than 8 transactions."
     content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
-    assert content["headline"][0].startswith("No change of gas was found, as far as it can be compared: ")
+    assert content["headline"][0].startswith("No gas change was found, as far as it can be compared: ")
     assert content["headline"][1] == second
 
 

@@ -168,7 +168,7 @@ def test_a_run_stops_once_its_folder_is_gone(small, tmp_path, monkeypatch, what)
             folder.mkdir()
 
     monkeypatch.setattr(RunStore, "add", gone)
-    with pytest.raises(RunStopped, match=r"was moved or removed.*Nothing more is written"):
+    with pytest.raises(RunStopped, match=r"was moved or removed.*Writing has stopped"):
         study.run(folder, progress=False)
     assert names(folder) == [] if what == "replaced" else not folder.exists()
     if what != "removed":

@@ -106,7 +106,7 @@ def test_a_report_says_what_was_not_judged(costlier, tmp_path, more, ending):
         )
     elif more or ending == "html":
         assert "not judged" in plain.replace(SENTENCE, "")
-    assert ("No change of gas was found: 1 call read" in plain) == bool(more)
+    assert ("No gas change was found: 1 call read" in plain) == bool(more)
 
 
 @pytest.mark.fault(

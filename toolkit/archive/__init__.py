@@ -1,1 +1,1 @@
-"""Committed transactions stored on disk: what is stored, how a sync writes it, how it is read back."""
+"""Archives of committed transactions on disk: their tables, the sync that writes them, and reading them back."""

@@ -47,14 +47,14 @@ _WIDE = {"HUGEINT": "i128", "UHUGEINT": "u128"}
 class Archive(TransactionStore):
     """A folder of committed transactions and tables derived from them, written by `sync`.
 
-    Fetch functions and studies of committed transactions accept an archive instead of a node. Each method call also
-    includes what other processes have added to the folder in the meantime.
+    The fetch functions for committed transactions, and studies of them, accept an archive in place of a node. Each
+    method also reads what other processes have since added to the folder.
 
     Parameters
     ----------
     folder : path-like
     node : Node, optional
-        Supplies modules and resources that were written before the archive's first version.
+        Answers requests that the archive cannot, such as for resources written before the archive's first version.
 
     Raises
     ------
@@ -134,7 +134,7 @@ class Archive(TransactionStore):
         return to_pandas(ARCHIVE.table_of_rows(rows))
 
     def scan(self, table: str) -> ds.Dataset:
-        """Return a table as a lazy Arrow dataset, which Polars and DuckDB can also read.
+        """Return a table as a lazy Arrow dataset, which Polars and DuckDB can read.
 
         Parameters
         ----------
@@ -144,8 +144,8 @@ class Archive(TransactionStore):
         Returns
         -------
         pyarrow.dataset.Dataset
-            Includes the columns of all files. Wide integers are decimals in ``balances``, and decimal text in event and
-            view tables.
+            Includes the columns of all files. Integers wider than 64 bits are decimals in ``balances``, and decimal
+            text in the tables of event types and views.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class Archive(TransactionStore):
         try:
             import duckdb
         except ImportError:
-            text = "sql needs DuckDB: pip install 'ledger-toolkit[archive]'; scan needs nothing else"
+            text = "sql requires DuckDB (pip install 'ledger-toolkit[archive]'); scan does not"
             raise InputError(text) from None
         warn_of_short_literals(query)
         manifest = self._folder.manifest()
@@ -231,7 +231,7 @@ class Archive(TransactionStore):
         return to_pandas(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
 
     def _view(self, manifest: Manifest, name: str) -> str:
-        """Return the statement that makes a table of the archive a table of queries."""
+        """Return the SQL statement that makes a table of the archive available to queries."""
         names = self._folder.sizes(manifest, name, manifest.first, manifest.last)
         if not names:
             return f'create view "{name}" as select null::ubigint as ledger_version where false'
@@ -276,7 +276,7 @@ class Archive(TransactionStore):
         return TransactionFrames(*map(to_pandas, as_frame_tables(tables)), _node=self.node)
 
     def events_of(self, event_type: str, versions: Versions | None = None) -> pd.DataFrame:
-        """Return the events of a type as a typed frame, as `fetch_events` does.
+        """Return the events of one type as a typed frame, as `fetch_events` does.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ class Archive(TransactionStore):
         Raises
         ------
         InputError
-            As for `transactions`; or if the type cannot be parsed, or does not exist at any of the versions.
+            As for `transactions`, or if the type cannot be parsed or does not exist at any of the versions.
         VersionPruned
             If the module of the type was published before the first version of the archive, and no node was given.
 
@@ -321,7 +321,7 @@ class Archive(TransactionStore):
 
     @cached_property
     def node(self) -> Node:
-        """A node that reads from the archive's current contents, for functions that do not accept an archive."""
+        """A node that reads the archive as it is now, for functions that do not accept an archive."""
         manifest = self._folder.manifest()
         last = self._rows(manifest, "transactions", self._planned(manifest, -1), columns=["timestamp"])
         if self._live is not None:
@@ -330,7 +330,7 @@ class Archive(TransactionStore):
         return Node("http://archive.invalid", transport=transport, name=manifest.node)
 
     def _planned(self, manifest: Manifest, versions: Versions | None) -> Sequence[int]:
-        """Return the versions of a plan, all of which the archive has; without a plan, every version of the archive."""
+        """Return a plan's versions, all of which the archive contains; without a plan, return all its versions."""
         first, last = manifest.first, manifest.last
         if last < first:
             raise InputError(f"{self.path}: {stored(manifest)} Sync it first")
@@ -338,13 +338,13 @@ class Archive(TransactionStore):
             return range(first, last + 1)
         plan = resolve_versions(versions, head=last, oldest=first, version_at=partial(self._first_from, manifest))
         if plan.notes:
-            warn_caller(f"{stored(manifest)} Other versions in the plan are not read")
+            warn_caller(f"{stored(manifest)} Other versions in the plan are skipped")
         if absent := [version for version in (min(plan.versions), max(plan.versions)) if not first <= version <= last]:
             raise InputError(f"version {absent[0]:,} is not in the archive. {stored(manifest)}")
         return plan.versions
 
     def _first_from(self, manifest: Manifest, times: Sequence[datetime]) -> list[int]:
-        """Return the first version from each time on; -1 if it may be before the archive, last + 1 if after."""
+        """Return the first version at or after each time: -1 if it may precede the archive, last + 1 if it follows."""
         every, columns = range(manifest.first, manifest.last + 1), ["ledger_version", "timestamp"]
         rows = self._rows(manifest, "transactions", every, pc.field("timestamp").is_valid(), columns=columns)
         micros = rows["timestamp"].cast(pa.int64()).to_numpy()
@@ -356,7 +356,7 @@ class Archive(TransactionStore):
     def _rows(
         self, manifest: Manifest, name: str, versions: Sequence[int], condition: Any = None, **options: Any
     ) -> pa.Table:
-        """Return the rows of some versions of a table that fulfil a condition."""
+        """Return a table's rows at the given versions that satisfy a condition."""
         first, last = min(versions), max(versions)
         if len(versions) < last + 1 - first:
             among = pc.field("ledger_version").isin(pa.array(versions, pa.uint64()))

@@ -1,7 +1,7 @@
-"""The Parquet files of an archive: in a local folder, or in a store that fsspec can reach, such as an object store.
+"""The Parquet files of an archive, in a local folder or in a store that fsspec can reach, such as an object store.
 
-Files appear atomically: each is written under another name in the same place, then moved. In object stores, a move is a
-server-side copy, which is also atomic.
+Files appear atomically: each is written under a temporary name in the same place, then moved. In object stores, a move
+is a server-side copy, which is also atomic, followed by a delete.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Staged(NamedTuple):
-    """The rows of one partition of a table, in a file that is not yet visible to readers or listed in the manifest.
+    """A temporary file with the rows of one partition of a table, which readers do not see yet.
 
     Attributes
     ----------
@@ -100,13 +100,15 @@ class StoredFiles:
     Raises
     ------
     InputError
-        If fsspec, or a package that it needs for the URL, is not installed, if fsspec does not understand the URL, or
-        if the URL contains a password.
+        If fsspec or a package that it needs for the URL is not installed, if fsspec does not understand the URL, or if
+        the URL contains credentials.
     """
 
     def __init__(self, url: str) -> None:
         if "@" in urlsplit(url).netloc:  # it would be stored in archive.json
-            raise InputError("files: expected a URL without credentials; fsspec reads those from its configuration")
+            raise InputError(
+                "files: expected a URL without credentials; fsspec reads credentials from its configuration"
+            )
         try:
             import fsspec
             from pyarrow.fs import FSSpecHandler, PyFileSystem
@@ -181,7 +183,7 @@ def files_at(folder: Path, url: str | None) -> LocalFiles | StoredFiles:
 
 @contextmanager
 def _as_os_error() -> Iterator[None]:
-    """Raise the errors of a store, of which each service has its own, as an OSError."""
+    """Raise any error from a store as an OSError, since each service has its own exceptions."""
     try:
         yield
     except OSError:

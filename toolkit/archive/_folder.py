@@ -1,8 +1,8 @@
-"""The folder of an archive: Parquet files by table and partition, and the manifest, each written whole.
+"""The folder of an archive: Parquet files by table and partition, and the manifest, each written atomically.
 
-The files of a partition are written before the manifest counts their rows, so a killed sync leaves only uncounted rows:
-readers ignore them, and the next sync writes them again. The file of the last partition is replaced by a longer one
-until its versions are complete, so that a folder of many short syncs does not have many short files.
+The files of a partition are written before the manifest counts their rows. A killed sync therefore leaves only
+uncounted rows, which readers ignore and the next sync writes again. Each sync extends the files of the last partition
+until they contain all its versions, so that many short syncs do not leave many small files.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ _UNREADABLE = (OSError, ValueError, pa.ArrowException)
 
 
 def check_name(name: Any) -> str:
-    """Return the name of a table, which is the name of a folder and of a table in SQL."""
+    """Return the name of a table if it is valid, both as the name of a folder and in SQL; raise InputError if not."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InputError(f"table name {name!r:.80}: expected a letter, then letters, digits and _, at most 63 in all")
+        raise InputError(
+            f"a table name must be a letter followed by up to 62 letters, digits or underscores, got {name!r:.80}"
+        )
     return name
 
 
 class Partition(NamedTuple):
-    """What was read of a partition: its rows or files by table, the last hash, and the node's newest head."""
+    """A partition as read from a node: rows or staged files by table, the last transaction hash, the newest head."""
 
     tables: Mapping[str, Any]
     last_hash: str | None
@@ -52,7 +54,7 @@ class Partition(NamedTuple):
 
 
 class Folder:
-    """The files of one archive.
+    """The folder of one archive.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ class Folder:
     # the manifest ---------------------------------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        """Return whether the folder has an archive."""
+        """Return whether the folder contains an archive."""
         return (self.path / NAME).is_file()
 
     def manifest(self) -> Manifest:
@@ -81,13 +83,13 @@ class Folder:
         try:
             return Manifest.of_text(read_file(checked_path(self.path) / NAME))
         except OSError as error:
-            raise InputError(f"{self.path} is not an archive: {NAME}: {error.strerror}") from None
+            raise InputError(f"{self.path} is not an archive: cannot read {NAME} ({error.strerror})") from None
         except ValueError as error:
             raise InputError(f"{self.path / NAME} {error}") from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder for one sync; it is created if it does not exist.
+        """Lock the folder for one sync, and create it if it does not exist.
 
         Raises
         ------
@@ -106,7 +108,7 @@ class Folder:
             yield
 
     def clean(self, manifest: Manifest) -> None:
-        """Remove what killed syncs left: unfinished files, and partitions that the manifest does not count."""
+        """Remove what killed syncs left behind: unfinished files, and partitions that the manifest does not count."""
         remove_left_overs(self.path, age_s=0)  # the folder is locked: nobody else writes into it
         files = self.files(manifest)
         for table in manifest.tables:
@@ -125,21 +127,21 @@ class Folder:
         return manifest
 
     def make_folders(self, manifest: Manifest) -> None:
-        """Create the folders of tables. Only a sync with the lock calls this, so a moved folder is not recreated."""
+        """Create the folder of each table. Requires the lock, so that a moved archive is not recreated."""
         files = self.files(manifest)
         for table in manifest.tables:
             with self._writing(files.url(table.name)):
                 files.make_folder(table.name)
 
     def add(self, manifest: Manifest, found: Partition, last: int) -> Manifest:
-        """Store the rows of the versions that follow the archive's last version, up to `last`, all in one partition.
+        """Store the rows of the next versions, up to `last`, all of which are in one partition.
 
-        Once this returns, they survive the end of the process and a power failure.
+        Once this returns, the rows survive the end of the process and a power failure.
 
         Raises
         ------
         RunStopped
-            If they cannot be written, such as on a full disk. What was stored before is not affected.
+            If the rows cannot be written, for example because the disk is full. Rows stored earlier are not affected.
         """
         start = last // manifest.partition * manifest.partition
         files, counted = self.files(manifest), []
@@ -161,9 +163,9 @@ class Folder:
         return self.write_manifest(manifest)
 
     def _fits(self, manifest: Manifest, name: str, added: Staged, start: int) -> bool:
-        """Return whether a staged file can be used unchanged: a new partition, with the columns of earlier partitions.
+        """Return whether a staged file can be used as is: its partition is new, and it has all earlier columns.
 
-        Workers do not know the columns of partitions that other workers read at the same time.
+        Workers do not know the columns of the partitions that other workers are reading.
         """
         if manifest.last < manifest.first:
             return True
@@ -171,7 +173,7 @@ class Folder:
         return start > manifest.last and columns == added.schema.names
 
     def _continued(self, manifest: Manifest, name: str, added: pa.Table, start: int) -> pa.Table:
-        """Return the content of a file: its present rows, then the new ones, with the columns of earlier files."""
+        """Return a file's new content: its current rows, then the added rows, with the columns of earlier files."""
         if manifest.last < manifest.first:
             return added
         added = with_columns_of(self.schema(manifest, name), added)
@@ -190,7 +192,7 @@ class Folder:
 
     @contextmanager
     def _writing(self, place: str) -> Iterator[None]:
-        """Check the lock, and raise RunStopped for errors of writing."""
+        """Check the lock, then raise RunStopped if the block fails to write."""
         self._check_lock()
         try:
             yield
@@ -201,18 +203,18 @@ class Folder:
     # reading --------------------------------------------------------------------------------------------------------
 
     def files(self, manifest: Manifest) -> LocalFiles | StoredFiles:
-        """Return where the Parquet files are."""
+        """Return the store of the Parquet files: the folder itself, or the manifest's URL."""
         if self._files[0] != manifest.files:
             self._files = manifest.files, files_at(self.path, manifest.files)
         return self._files[1]
 
     def sizes(self, manifest: Manifest, name: str, first: int, last: int) -> dict[str, int]:
-        """Return the size in bytes of each file of a table that has some of these versions, by name.
+        """Return the sizes in bytes, by name, of a table's files for a range of versions.
 
         Raises
         ------
         InputError
-            If one is missing.
+            If a file is missing.
         """
         files = self.files(manifest)
         there = files.sizes(name)
@@ -225,7 +227,7 @@ class Folder:
         return {name: there[name] for name in wanted}
 
     def schema(self, manifest: Manifest, name: str) -> pa.Schema:
-        """Return the columns of a table; its last file has the columns of all earlier files."""
+        """Return the columns of a table, from its last file, which has the columns of all earlier files."""
         [last] = self.sizes(manifest, name, manifest.last, manifest.last)
         files = self.files(manifest)
         try:
@@ -234,7 +236,7 @@ class Folder:
             raise InputError(f"{files.url(last)} cannot be read: {error}") from None
 
     def dataset(self, manifest: Manifest, name: str, first: int, last: int) -> ds.Dataset:
-        """Return the rows of some versions of a table, lazily; an empty archive has no columns."""
+        """Return a table's rows in a range of versions, lazily. If the archive is empty, there is only one column."""
         manifest.table(name)
         if manifest.last < manifest.first:
             return ds.dataset(pa.table({"ledger_version": pa.array([], pa.uint64())}))
@@ -248,7 +250,7 @@ class Folder:
         return found.filter((version >= first) & (version <= min(last, manifest.last)))
 
     def rows(self, manifest: Manifest, name: str, first: int, last: int, **options: Any) -> pa.Table:
-        """Return rows of some versions of a table; `options` are passed to `pyarrow.dataset.Dataset.to_table`.
+        """Return a table's rows in a range of versions; `options` are passed to `pyarrow.dataset.Dataset.to_table`.
 
         Raises
         ------
@@ -272,17 +274,17 @@ def unwritten(place: str, error: OSError) -> RunStopped:
 
 
 def stored(manifest: Manifest) -> str:
-    """Return a sentence that says which versions an archive contains."""
+    """Return a sentence that states which versions an archive contains."""
     if manifest.last < manifest.first:
-        return "The archive is still empty."
-    return f"The archive has versions {manifest.first:,} to {manifest.last:,}."
+        return "The archive is empty."
+    return f"The archive contains versions {manifest.first:,} to {manifest.last:,}."
 
 
 def with_columns_of(before: pa.Schema, table: pa.Table) -> pa.Table:
-    """Return a table with the columns of an earlier one first, null where it does not have them.
+    """Return a table with the columns of an earlier table first; columns that it lacks are null.
 
-    A column whose type has since changed becomes a separate column, ``name[type]``: every column has one type in all
-    files.
+    A column whose type has changed is added under another name, such as ``name[type]``, so that each column has the
+    same type in all files.
     """
     names = list(before.names)
     columns = {name: table[name] for name in table.column_names}
@@ -300,7 +302,7 @@ def with_columns_of(before: pa.Schema, table: pa.Table) -> pa.Table:
 
 
 def _labels(field: pa.Field) -> Iterator[str]:
-    """Yield the names that a column of another type may have, in order."""
+    """Yield possible names for a column whose type has changed, in order of preference."""
     kind = _kind(field)
     if not pa.types.is_nested(field.type):
         yield f"{field.name}[{kind}]"
@@ -308,6 +310,6 @@ def _labels(field: pa.Field) -> Iterator[str]:
 
 
 def _kind(field: pa.Field) -> str:
-    """Return the type of a column in words; wide integers are stored as text."""
+    """Return the name of a column's type; for wide integers stored as text, the integer type."""
     wide = (field.metadata or {}).get(b"wide")
     return str(field.type) if wide is None else wide.decode()

@@ -1,4 +1,4 @@
-"""The lock of a run or an archive: one writer at a time, even within a process. It ends with its process."""
+"""The lock of a run or archive. It allows one writer at a time, even within a process, and ends with the process."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
     folder : Path
         An existing folder.
     what : {"run", "sync"}
-        What writes to the folder. The lock is the file ``run.lock`` or ``sync.lock`` in it.
+        The kind of writer. The lock is the file ``run.lock`` or ``sync.lock`` in the folder.
 
     Yields
     ------
     callable
-        Raises `RunStopped` if the locked folder, or the lock in it, was moved or removed.
+        When called, raises `RunStopped` if the locked folder or its lock file was moved or removed.
 
     Raises
     ------
     StudyError
-        If another writer holds the lock; if the file is a link, a pipe or a file of another program, which is not
-        changed; or if the file system does not support locks.
+        If another writer holds the lock; if the lock file is a link, a pipe or another program's file, which is left
+        unchanged; or if the file system does not support locks.
     """
     place = folder.resolve() / f"{what}.lock"
     with _guard:
@@ -58,8 +58,8 @@ def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
         def check() -> None:
             if not _is_at(handle, place):
                 raise RunStopped(
-                    f"{folder}: the folder, or {place.name} in it, was moved or removed while in use. Nothing more is "
-                    "written. Move the folder back, or use its new path, and repeat the call to continue"
+                    f"{folder}: the folder, or {place.name} in it, was moved or removed while in use. Writing has "
+                    "stopped. Move the folder back, or use its new path, and repeat the call to continue"
                 )
 
         try:
@@ -80,7 +80,7 @@ def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
 
 
 def _taken(place: Path) -> int:
-    """Open and lock the file. If it was removed in between, the lock has no effect and the loop tries again."""
+    """Open and lock the lock file. Repeat if it was removed in between, because the lock then has no effect."""
     while True:
         try:
             handle = open_descriptor(place, os.O_RDWR | os.O_CREAT, mode=0o644, follow=False)
@@ -108,7 +108,7 @@ def _taken(place: Path) -> int:
 
 
 def _is_at(handle: int, place: Path) -> bool:
-    """Return whether an open file is the one at a path."""
+    """Return whether an open file is still the file at a path."""
     try:
         return os.path.samestat(os.fstat(handle), place.lstat())
     except OSError:
@@ -116,7 +116,7 @@ def _is_at(handle: int, place: Path) -> bool:
 
 
 def _check_ours(handle: int, place: Path) -> None:
-    """Raise StudyError for a file that no writer made: it would be overwritten, then removed."""
+    """Raise StudyError if the file is not a lock file, because it would be overwritten and then removed."""
     text = os.pread(handle, _MAX_TEXT + 1, 0) if hasattr(os, "pread") else os.read(handle, _MAX_TEXT + 1)
     if os.fstat(handle).st_nlink > 1 or len(text) > _MAX_TEXT or not _OURS.fullmatch(text):
         raise StudyError(

@@ -1,4 +1,4 @@
-"""The manifest of an archive, ``archive.json``: one record, written and read here."""
+"""The manifest of an archive, which is stored in ``archive.json``."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes
     ----------
     name : str
-        One of `BASIC`, or the user's name for the events of a type or the values of a view.
+        One of `BASIC`, or the user's name for a table of one event type or of view results.
     event_type : str or None
     view : dict or None
-        The call, as a node takes it.
+        The call, in the form of a node's request body.
     rows : int
     """
 
@@ -40,12 +40,12 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def call(self) -> ViewFunction:
-        """The call of a table of view values."""
+        """The view call whose results the table stores."""
         return ViewFunction(**(self.view or {}))
 
     @property
     def content(self) -> str:
-        """The content of the table, in words."""
+        """Description of the table's content."""
         if self.event_type is not None:
             return short_addresses(f"events of {self.event_type}")
         return self.name if self.view is None else short_addresses(f"values of {self.view['function']}")
@@ -54,8 +54,8 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The contents of an archive.
 
-    It determines the files: each table has one per partition of the versions `first` to `last`. Rows beyond `last` were
-    written by a sync that was killed.
+    The manifest determines the files: each table has one per partition of the versions `first` to `last`. Rows after
+    `last` were written by a sync that was killed.
 
     Attributes
     ----------
@@ -64,14 +64,14 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     first, last : int
         First and last stored version; in an empty archive `last` is ``first - 1``.
     last_hash : str or None
-        Hash of the last transaction, by which another ledger is recognized.
+        Hash of the last transaction, if known. A different hash at that version shows that the ledger is another one.
     partition : int
-        Number of versions per file; files begin at multiples of it.
+        Number of versions per file; each file begins at a multiple of this number.
     every : int
-        Views are read at multiples of it.
+        View results are read at multiples of this number.
     tables : tuple of Table
     node, build : str
-        Name and build of the node of the last sync; the build shows whether its gas is a model.
+        Name and build of the node at the last sync. The build shows whether the node's gas comes from a model.
     epoch, block_height : int
         Epoch and block height of the node's head at the last sync.
     synced_at : datetime or None
@@ -93,20 +93,20 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     synced_at: datetime | None = None
 
     def table(self, name: str) -> Table:
-        """Return a table by its name."""
+        """Return the table with this name."""
         found = next((table for table in self.tables if table.name == name), None)
         if found is None:
             names = ", ".join(table.name for table in self.tables)
-            raise InputError(f"the archive has no table {name!r:.80}; it has {names}")
+            raise InputError(f"the archive has no table {name!r:.80}; its tables are {names}")
         return found
 
     def starts(self, first: int, last: int) -> Iterator[int]:
-        """Yield the first version of each partition that has some of these versions."""
+        """Yield the first version of each partition that overlaps a range of versions."""
         start = first // self.partition * self.partition
         return iter(range(start, last + 1, self.partition) if first <= last else ())
 
     def file_name(self, table: str, start: int) -> str:
-        """Return the path of a file below the folder; its name states the versions of the whole partition."""
+        """Return the path of a file relative to the folder. Its name includes the versions of the whole partition."""
         # Twelve digits, so that names sort like versions: a public ledger passed 10^9 in three years.
         return f"{table}/{table}__{start:012}_to_{start + self.partition - 1:012}.parquet"
 
@@ -115,17 +115,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return LedgerState(self.chain_id, self.last, self.first, timestamp, self.epoch, self.block_height, 0)
 
     def text(self) -> bytes:
-        """Return the text of the file."""
+        """Return the content of ``archive.json`` for this manifest."""
         return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
     @classmethod
     def of_text(cls, text: bytes) -> Manifest:
-        """Return the manifest in the text of the file.
+        """Return the manifest from the content of ``archive.json``.
 
         Raises
         ------
         ValueError
-            If it is not a manifest of this format.
+            If the content is not a manifest of this format.
         """
         try:
             found, why = msgspec.json.decode(text, type=cls), ""

@@ -1,7 +1,7 @@
-"""The tables of an archive: transactions, their events, state changes and balances; events of one type; views.
+"""Build the tables of an archive: transactions, events, state changes, balances, typed events and view results.
 
-They have the columns of the fetch functions and all text from which typed frames are built, so that the same frames can
-be rebuilt.
+The tables have the columns of the fetch functions, and all text from which typed frames are built, so that the same
+frames can be rebuilt.
 """
 
 from __future__ import annotations
@@ -45,36 +45,36 @@ _BATCH = 1_000
 
 
 class Collected:
-    """The rows of transactions that are read page by page, as Arrow tables.
+    """Collects transactions that are read page by page, as Arrow tables.
 
-    Pages arrive in any order. Pages next to converted ones are converted as soon as there are enough, so that few
-    transactions wait as objects, and no table needs sorting.
+    Pages arrive in any order. Transactions that continue the converted ones are converted in batches, so that few
+    transactions are held as objects and no table needs sorting.
 
     Parameters
     ----------
     first : int
-        The first version.
+        The first version to collect.
     """
 
     def __init__(self, first: int) -> None:
-        self._first = first  # of those that are not converted
+        self._first = first  # the first version that is not converted yet
         self._ready: list[Any] = []
         self._waiting: dict[int, Any] = {}
         self._tables: dict[str, list[pa.Table]] = {name: [] for name in FRAMES}
 
     def add(self, found: Iterable[tuple[int, Any]]) -> None:
-        """Add transactions with their versions."""
+        """Add transactions, each with its version."""
         self._waiting.update(found)
         while (one := self._waiting.pop(self._first + len(self._ready), None)) is not None:
             self._ready.append(one)
         if len(self._ready) >= _BATCH:
-            with collector_paused():  # it would visit every cell, and find no garbage
+            with collector_paused():  # garbage collection would visit every cell and free nothing
                 self._convert()
 
     def _convert(self) -> None:
         found, self._ready = self._ready, []
         heads, changes, events = (table.drop_columns("request") for table in transaction_tables(found))
-        # A transaction of an unknown kind may not say its version.
+        # A transaction of an unknown kind may not include its version.
         versions = range(self._first, self._first + len(found))
         heads = heads.set_column(0, heads.schema.field(0), pa.array(versions, pa.uint64()))
         signatures = [str(one.signature_raw, "utf-8") if isinstance(one, UserTransaction) else None for one in found]
@@ -84,19 +84,19 @@ class Collected:
         self._first += len(found)
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return the tables of all transactions, by version."""
+        """Return the tables of all transactions, sorted by version."""
         if self._ready:
             self._convert()
         return {name: pa.concat_tables(parts) for name, parts in self._tables.items()}
 
 
 def as_frame_tables(tables: Mapping[str, pa.Table]) -> list[pa.Table]:
-    """Return transactions, state changes and events with the columns of their frames."""
+    """Return the tables of transactions, state changes and events, with the columns of their frames."""
     return [FRAMES[name].completed(tables[name]) for name in ("transactions", "changes", "events")]
 
 
 def balance_rows(node: Reads, tables: dict[str, pa.Table]) -> pa.Table:
-    """Return the balance changes of transactions; prior state that no event reports is read from the node."""
+    """Return the balance changes of transactions. Earlier state that no event reports is read from the node."""
 
     def before(slots: Sequence[Slot]) -> list[str | None]:
         found: dict[int, str | None] = {}
@@ -114,9 +114,9 @@ def balance_rows(node: Reads, tables: dict[str, pa.Table]) -> pa.Table:
 
 
 def rows_of_events(tables: Mapping[str, pa.Table], tag: str, *, failures: bool = False) -> pa.Table:
-    """Return the events of a type, with the hash of their transaction and the columns of failures.
+    """Return the events of a type, with the hash of their transaction and the error columns.
 
-    With `failures`, transactions whose events are not known are also rows, as in `fetch_events`.
+    With `failures`, each transaction whose events are unknown also has a row, as in `fetch_events`.
     """
     events, heads = tables["events"], tables["transactions"]
     rows = events.filter(pc.equal(events["type"], tag))
@@ -133,7 +133,7 @@ def rows_of_events(tables: Mapping[str, pa.Table], tag: str, *, failures: bool =
 
 
 def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: Table) -> pa.Table:
-    """Return the events of a type with one column per field, by the ABI at the version of each."""
+    """Return the events of a type with one column per field, decoded with the ABI at the version of each event."""
     tag = parse_type_tag(table.event_type or "")
     rows = rows_of_events(tables, str(tag))
     versions = rows["ledger_version"].to_pylist()
@@ -146,12 +146,12 @@ def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: Table) -> 
 
 
 def view_rows(node: Reads, table: Table, versions: Sequence[int]) -> pa.Table:
-    """Return the values of a view at some versions.
+    """Return the results of a view at the given versions.
 
     Raises
     ------
     NodeUnreachable
-        If a call got no response, since its row would say nothing about the ledger.
+        If a call got no response, because its row would contain no information about the ledger.
     """
     if not versions:
         return pa.table({"ledger_version": pa.array([], pa.uint64())})  # the other columns follow with the first rows
@@ -163,6 +163,6 @@ def view_rows(node: Reads, table: Table, versions: Sequence[int]) -> pa.Table:
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """Return a table without the metadata of pandas, and with text of 32-bit offsets, as the other tables have."""
+    """Return a table without pandas metadata, and with 32-bit text offsets, as in the other tables."""
     fields = [field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field for field in table.schema]
     return table.cast(pa.schema(fields))

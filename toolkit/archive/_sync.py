@@ -1,4 +1,4 @@
-"""`sync`: read the versions that an archive does not have yet, and store them partition by partition."""
+"""Read the versions that an archive lacks, and store them partition by partition."""
 
 from __future__ import annotations
 
@@ -63,23 +63,23 @@ def sync(
     tables : sequence of str, default ("transactions", "events", "changes")
         Tables to store: ``transactions`` (always stored), ``events``, ``changes`` and ``balances``.
     events : mapping of str to str, optional
-        Additional tables, one per event type, with a typed column per field, as a mapping of table name, such as
-        ``fees``, to event type.
+        Additional tables with the events of one type and a typed column per field, as a mapping from table name, such
+        as ``fees``, to event type.
     views : mapping of str to str or ViewFunction, optional
-        Additional tables of view results, as a mapping of table name to call.
+        Additional tables of view results, as a mapping from table name to call.
     every : int, default 100
-        Read views at every multiple of this number of versions.
+        Read views at ledger versions that are multiples of this number.
     partition : int, default 10000
         Number of versions per file; all versions of a file are held in memory at once.
     files : str, optional
         fsspec URL (requires the extra ``archive``) at which to store the Parquet files, such as ``s3://bucket/ledger``.
-        `folder` then contains only the description of the archive and its lock.
+        `folder` then contains only the archive's manifest and lock file.
     executor : concurrent.futures.Executor, str or Dask client, optional
-        Reads partitions in workers that write the files themselves: ``"processes:4"``, ``"threads:8"``,
-        ``"tcp://host:8786"`` (a Dask scheduler), or an executor. Workers share the request rate and the requests in
-        flight of `node`, and need `folder` at the same path, or access to `files`.
+        Workers that read partitions and write the files: ``"processes:4"``, ``"threads:8"``, ``"tcp://host:8786"`` (a
+        Dask scheduler), or an executor. Workers share the node's limits on the request rate and on requests in flight.
+        They need `folder` at the same path, or access to `files`.
     max_tasks : int, default 8
-        Maximum number of partitions in progress on the executor; a pool given by name has one per worker.
+        Maximum number of partitions in progress on the executor. A pool given by name has at most one per worker.
     progress : bool or callable, default True
         Show a progress bar, or call a function with the current activity, the number of pages done and the total.
 
@@ -113,7 +113,8 @@ def sync(
     Notes
     -----
     The tables, ``every``, ``partition`` and ``files`` of an archive are set by its first sync; later calls can omit
-    them. A sync that is interrupted, even by a power failure, loses at most the versions since its last file.
+    them. A sync that is interrupted, even by a power failure, loses at most the versions read since it last wrote a
+    file.
 
     Examples
     --------
@@ -156,7 +157,7 @@ def sync(
 def _tables(
     tables: Sequence[str] | None, events: Mapping[str, str] | None, views: Mapping[str, str | ViewFunction] | None
 ) -> tuple[Table, ...]:
-    """Return the tables that a caller names, checked."""
+    """Check and return the tables that a caller names."""
     names = {"transactions", *(("events", "changes") if tables is None else tables)}
     if isinstance(tables, str) or not names <= set(BASIC):
         raise InputError(f"tables: expected one or more of {', '.join(BASIC)}, got {tables!r:.80}")
@@ -173,17 +174,18 @@ def _tables(
 def _check_same(
     manifest: Manifest, asked: tuple[Table, ...], tables: Sequence[str] | None, **options: int | str | None
 ) -> None:
-    """Raise InputError if the caller names tables or options that the archive does not have."""
+    """Raise InputError if the caller names tables or options that differ from those of the archive."""
     there = {table.name: (table.event_type, table.view) for table in manifest.tables}
     named = [table for table in asked if tables is not None or table.name not in BASIC]
-    differ = [table.name for table in named if there.get(table.name) != (table.event_type, table.view)]
+    differ = [f"table {table.name}" for table in named if there.get(table.name) != (table.event_type, table.view)]
     given = {name: value for name, value in options.items() if value is not None}
-    differ += [f"{name}={has}" for name, value in given.items() if (has := getattr(manifest, name)) != value]
+    differ += [f"{name} (stored: {has})" for name, value in given.items() if (has := getattr(manifest, name)) != value]
     if differ:
-        tables_there = ", ".join(f"{table.name} ({table.content})" for table in manifest.tables)
+        contents = {table.name: table.content for table in manifest.tables}
+        own = ", ".join(name if name == content else f"{name} ({content})" for name, content in contents.items())
         raise InputError(
-            f"the archive differs: {', '.join(differ)}. Its tables are {tables_there}. Leave out what it has "
-            "already, or use another folder"
+            f"the tables and options of an archive cannot change, but these differ: {', '.join(differ)}. Its tables "
+            f"are {own}. Omit the arguments that differ, or use another folder"
         )
 
 
@@ -196,18 +198,19 @@ def _new(
     partition: int | None,
     files: str | None,
 ) -> Manifest:
-    """Return the manifest of an archive without rows."""
+    """Return the manifest of a new archive, without rows."""
     # At 5 kB each, the JSON of 10,000 versions is 50 MB of memory, and 10^7 versions are 1,000 files of a table.
     # One read of a view per page of transactions about doubles the number of requests.
     partition, every = partition or 10_000, every or PAGE
     if not _MIN_PARTITION <= partition <= _MAX_PARTITION or every < 1:
         raise InputError(
-            f"partition must be {_MIN_PARTITION:,} to {_MAX_PARTITION:,} versions and every at least 1, got "
-            f"partition={partition!r} and every={every!r}"
+            f"partition must be from {_MIN_PARTITION:,} to {_MAX_PARTITION:,} versions, and every must be at least 1, "
+            f"got partition={partition!r} and every={every!r}"
         )
     if files is not None and any(StoredFiles(files).sizes(table.name) for table in tables):
         raise InputError(
-            f"files: {files} contains files from another archive; choose another location, or sync into its folder"
+            f"files: {files} contains files of another archive; choose another location, or sync into that "
+            "archive's folder"
         )
     plan, ledger = resolved_plan(node, "0:-1" if versions is None else versions, state=False)
     for note in plan.notes:
@@ -233,15 +236,15 @@ def _range(versions: Sequence[int]) -> tuple[int, int]:
 
 
 def _last(node: Reads, versions: Versions | None, manifest: Manifest) -> int:
-    """Return the last version to store; the first one follows the last stored version."""
+    """Return the last version to store. The first is the one after the archive's last version."""
     if versions is None:
         versions = range(manifest.last + 1, node.ledger().version + 1) or manifest.last
     plan, _ = resolved_plan(node, versions, state=False)
     first, last = _range(plan.versions)
     if first > manifest.last + 1:
         raise InputError(
-            f"versions {manifest.last + 1:,} to {first - 1:,} would be missing. {stored(manifest)} Continue from its "
-            "last version, with a node that has not pruned it, or use another folder"
+            f"versions {manifest.last + 1:,} to {first - 1:,} would be missing. {stored(manifest)} Start at version "
+            f"{manifest.last + 1:,}, with a node that has not pruned it, or use another folder"
         )
     if first < manifest.first:
         raise InputError(
@@ -252,7 +255,7 @@ def _last(node: Reads, versions: Versions | None, manifest: Manifest) -> int:
 
 
 def _guard_of(node: Reads, manifest: Manifest) -> LedgerGuard:
-    """Return a guard that compares a node's ledger with the archive's by a transaction that both have."""
+    """Return a guard that checks a transaction in the archive against the node, to detect another ledger."""
     last, last_hash = manifest.last, manifest.last_hash
     if last_hash is None:  # none is stored yet, or the last one is malformed
         return LedgerGuard(node, LedgerAnchor.taken(node, manifest.first))
@@ -260,13 +263,13 @@ def _guard_of(node: Reads, manifest: Manifest) -> LedgerGuard:
 
 
 class _Sync:
-    """One sync."""
+    """One sync in progress."""
 
     def __init__(self, node: Node, files: Folder, manifest: Manifest, guard: LedgerGuard) -> None:
         self._node, self._files, self._manifest, self._guard = node, files, manifest, guard
 
     def run(self, last: int, pool: Executor | None, max_tasks: int, *, show: bool | ProgressHook) -> None:
-        """Read and store up to a version, here or in the workers of an executor."""
+        """Read and store all versions up to `last`, in this process or in an executor's workers."""
         first = self._manifest.last + 1
         size = self._manifest.partition
         starts = self._manifest.starts(first, last)
@@ -280,7 +283,7 @@ class _Sync:
                 self._run_elsewhere(parts, bar, pool, min(max_tasks, len(parts)))
 
     def _run_here(self, parts: Sequence[range], bar: Progress) -> None:
-        """Read a partition while the one before is written."""
+        """Read each partition while the previous one is being written."""
         writing: Future[None] | None = None
         with ThreadPoolExecutor(1) as writer:
             for part in parts:
@@ -293,7 +296,7 @@ class _Sync:
                 writing.result()
 
     def _run_elsewhere(self, parts: Sequence[range], bar: Progress, pool: Executor, max_tasks: int) -> None:
-        """Have workers read partitions and write files, which take their places in order."""
+        """Let workers read partitions and write files, and add the files to the archive in order."""
         folder, manifest = self._files.path.resolve(), self._manifest
         early: dict[int, Partition] = {}  # what was read before the partitions that precede it
         stored = 0
@@ -309,14 +312,14 @@ class _Sync:
                         stored += 1
 
     def _store(self, part: range, found: Partition) -> None:
-        """Store what was read, if the node still serves the ledger that it is added to."""
+        """Store a partition if the node still serves the ledger of the archive."""
         self._guard.check()
         self._manifest = self._files.add(self._manifest, found, part[-1])
         self._guard = _guard_of(self._node, self._manifest)
 
 
 def _read(node: Reads, manifest: Manifest, part: range, advance: Callable[[int], object]) -> Partition:
-    """Return the rows of the versions of one partition by table; `advance` is called for each page."""
+    """Read one partition and return its rows by table; `advance` is called after each page."""
     collected = Collected(part[0])
     for answer in read_transactions(node, _pages(part)):
         collected.add(answer.found)

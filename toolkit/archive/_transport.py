@@ -1,6 +1,6 @@
-"""Serves requests from an archive as a node would: for transactions, and for state that they wrote.
+"""Serve requests from an archive as a node would: for transactions, and for the state that they wrote.
 
-With it, studies and fetch functions read an archive as they read a node.
+Studies and fetch functions can therefore read an archive in the same way as a node.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ _NUMBERS = (
 
 
 class _Partition(NamedTuple):
-    """The rows of a partition by table, and the version of each."""
+    """The rows of a partition by table, and the ledger version of each row."""
 
     rows: dict[str, pa.Table]
     versions: dict[str, NDArray[np.uint64]]
 
     def between(self, name: str, first: int, last: int) -> list[dict[str, Any]]:
-        """Return the rows of some versions."""
+        """Return a table's rows in a range of versions, both ends included."""
         low, high = np.searchsorted(self.versions[name], np.array([first, last + 1], np.uint64))
         found: list[dict[str, Any]] = self.rows[name].slice(low, high - low).to_pylist()
         return found
 
 
 class _Written(NamedTuple):
-    """The writes of a resource or module: their versions and JSON texts, and the versions at which it was deleted."""
+    """The versions and JSON texts of all writes of a resource or module, and the versions at which it was deleted."""
 
     versions: NDArray[np.uint64]
     data: pa.ChunkedArray
@@ -70,10 +70,10 @@ class ArchiveTransport:
     ----------
     folder : Folder
     manifest : Manifest
-        Content of the archive; versions that are added later are not served.
+        Content of the archive; versions added later are not served.
     head : LedgerState
     live : Node, optional
-        Receives all other requests. Without it, they are rejected.
+        Receives the requests that the archive cannot answer. Without a node, they are rejected.
     """
 
     def __init__(self, folder: Folder, manifest: Manifest, head: LedgerState, live: Reads | None) -> None:
@@ -84,12 +84,12 @@ class ArchiveTransport:
         self._written = lru_cache(256)(self._read_written)
 
     def close(self) -> None:
-        """Release the rows that are held."""
+        """Release all cached rows."""
         self._partition.cache_clear()
         self._written.cache_clear()
 
     def send(self, request: Request) -> Answer:
-        """Respond to a request as a node does."""
+        """Respond to a request as a node would."""
         parts = urlsplit(request.url)
         where = [unquote(part) for part in parts.path.split("/")[2:] if part]
         answer = self._answer(request.method, where, dict(parse_qsl(parts.query)))
@@ -120,7 +120,7 @@ class ArchiveTransport:
         return Answer(status, ledger_headers(self._head), body)
 
     def _from_live(self, live: Reads, request: Request) -> Answer:
-        """Return the response of the node, at the head of the archive if the request names no version."""
+        """Return the node's response; a request without a version is sent with the version of the archive's head."""
         where = request.url.split("/v1", 1)[1]
         # Without a version, these paths would mean the node's head instead of the archive's.
         if where.startswith(("/accounts/", "/view", "/tables/")) and "ledger_version=" not in where:
@@ -145,7 +145,7 @@ class ArchiveTransport:
     def _transactions(self, first: int, last: int) -> Answer:
         manifest = self._manifest
         if lacking := set(_TABLES) - {table.name for table in manifest.tables}:
-            return self._refused(403, "api_disabled", f"the archive does not have the tables {', '.join(lacking)}")
+            return self._refused(403, "api_disabled", f"the archive does not store {', '.join(sorted(lacking))}")
         if first < manifest.first:
             return self._refused(410, "version_pruned", f"the archive begins at version {manifest.first}")
         if first > manifest.last:
@@ -166,7 +166,7 @@ class ArchiveTransport:
     # state ----------------------------------------------------------------------------------------------------------
 
     def _read_written(self, column: str, name: str, address: str | None) -> _Written:
-        """Return the writes of a resource or module, in order."""
+        """Return the writes of a resource or module, in version order."""
         manifest = self._manifest
         changes = partial(self._folder.rows, manifest, "changes", manifest.first, manifest.last)
         wanted = pc.field(column) == name
@@ -180,17 +180,19 @@ class ArchiveTransport:
         return _Written(versions, mine["data"], np.setdiff1d(group, versions))
 
     def _state(self, column: str, name: str, address: str | None, query: Mapping[str, str]) -> Answer:
-        """Answer the read of a resource, or of a module if no address is given, with its last write."""
+        """Answer a request for a resource, or a module if `address` is None, with its last write."""
         manifest, version = self._manifest, int(query.get("ledger_version", self._head.version))
         if version > manifest.last:
             return self._refused(404, "version_not_found", f"the archive ends at version {manifest.last}")
         if version < manifest.first or all(table.name != "changes" for table in manifest.tables):
-            return self._refused(403, "api_disabled", f"the archive does not have the changes of version {version}")
+            return self._refused(
+                403, "api_disabled", f"the archive does not store the state changes of version {version}"
+            )
         with self._lock:
             written = self._written(column, name, address)
         place = int(np.searchsorted(written.versions, version, side="right")) - 1
         if place < 0 and manifest.first > 0:
-            text = f"nothing writes this between version {manifest.first}, the archive's first, and {version}"
+            text = f"{name} was not written between version {manifest.first}, where the archive begins, and {version}"
             return self._refused(410, "version_pruned", f"{text}; pass node= to toolkit.Archive to read it from a node")
         gone = written.gone[written.gone <= version]
         deleted = place < 0 or (len(gone) and gone[-1] > written.versions[place])
@@ -202,7 +204,7 @@ class ArchiveTransport:
 
 
 def _transaction(row: dict[str, Any], parts: Mapping[str, list[Any]]) -> Any:
-    """Return the fields of a transaction that frames and studies use, as nodes print them; other kinds unchanged."""
+    """Return a transaction's fields for frames and studies, as nodes print them; other kinds are unchanged."""
     if row["raw"] is not None:
         return Raw(row["raw"])
     content: dict[str, Any] = {name: row[name] for name in ("type", "hash", "success", "vm_status", "sender")}
@@ -218,7 +220,7 @@ def _event(row: dict[str, Any]) -> Any:
 
 
 def _change(row: dict[str, Any]) -> Any:
-    """Return a state change as nodes print it; a change of unknown kind is stored unchanged."""
+    """Return a state change as nodes print it; a change of an unknown kind is returned as stored."""
     kind, data = row["type"], None if row["data"] is None else Raw(row["data"])
     if kind not in list(ChangeKind):
         return data

@@ -1,7 +1,7 @@
 """The command ``ledger-toolkit``: it parses arguments, calls one public function and prints the result.
 
-`EXIT_CODES` lists the exit codes. Results are printed to stdout, and an error as one line to stderr; with
-``--debug`` or ``LEDGER_TOOLKIT_DEBUG=1``, its traceback is printed first.
+`EXIT_CODES` lists the exit codes. Results are printed to stdout, and errors to stderr, one line per error; with
+``--debug`` or ``LEDGER_TOOLKIT_DEBUG=1``, the traceback is printed first.
 """
 
 from __future__ import annotations
@@ -39,12 +39,11 @@ __all__ = ["app", "main"]
 
 BAD_INPUT, REFUSED, UNREACHABLE, STOPPED, INTERNAL, INTERRUPTED, UNHEARD = 2, 3, 4, 5, 70, 130, 141
 EXIT_CODES = (
-    "Exit codes: 0 success (failed rows, and simulations that would fail, are results), 1 a call regressed "
-    "(compare, snapshot --check), 2 bad input, or a file that cannot be read or written, 3 the node refused a request, "
-    "4 the node does not respond, "
-    "5 the command was stopped (a full disk, no memory, a lost worker, a node that asks for a long wait; the same "
-    "command continues a run) or the node's ledger was replaced, 6 a gate could not judge a call, or judged none, "
-    "70 an internal error, 130 interrupted, 141 the reader of the output was closed."
+    "Exit codes: 0 success, even if rows failed or a simulated transaction would fail; 1 a call regressed (compare, "
+    "snapshot --check); 2 bad input, or a file that cannot be read or written; 3 the node rejected a request; 4 the "
+    "node does not respond; 5 the command stopped early (the disk is full, memory ran out, a worker died, or the node "
+    "asked for a long wait: repeat the command to continue) or the node's ledger was replaced; 6 a gate could not "
+    "judge a call, or judged none; 70 internal error; 130 interrupted; 141 the reader of the output closed it."
 )
 # Errors of the machine, not of the command or its files.
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
@@ -54,11 +53,11 @@ _debug: ContextVar[bool] = ContextVar("debug", default=False)
 
 
 class _InterruptedError(Exception):
-    """Ctrl-C; typer would end the command without a message."""
+    """Replaces KeyboardInterrupt, for which typer would exit without a message."""
 
 
 class _Group(TyperGroup):
-    """A group of commands that keeps the message of an interruption."""
+    """A command group that preserves the message of a KeyboardInterrupt."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -80,10 +79,10 @@ app.add_typer(study_app, name="study")
 
 
 def _add(group: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
-    """Add a command; its help is its docstring, with the examples after the options."""
+    """Add a command. Its help is its docstring, with the examples after the options."""
     about, _, examples = (inspect.getdoc(command) or "").partition("\n\nExamples\n--------\n")
     lines = ["\b", "Examples:", *(f"  {line}" for line in examples.splitlines())]
-    # The first sentence whole: typer cuts the summaries of lists of commands after 45 characters.
+    # The whole first paragraph: typer would truncate the command's summary after 45 characters.
     group.command(name, help=about, short_help=about.partition("\n\n")[0], epilog="\n".join(lines))(command)
 
 
@@ -106,7 +105,7 @@ def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help=f"Print the traceback of an error; the same as {DEBUG}=1.")
+        bool, typer.Option("--debug", help=f"Print the traceback of an error, as with {DEBUG}=1.")
     ] = False,
 ) -> None:
     if debug:
@@ -123,19 +122,19 @@ def _study(context: typer.Context) -> None:
 
 
 def _help_without_command(context: typer.Context) -> None:
-    """Print the help of a group of commands that is called without one, and exit with code 0."""
+    """If a group is called without a command, print its help and exit with code 0."""
     if context.invoked_subcommand is None:
         print(context.get_help())
         raise typer.Exit
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code; an error is one line on stderr.
+    """Run a command and return its exit code. An error is printed to stderr as one line.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        Arguments of the command; by default, the arguments of the process.
+        Command-line arguments; by default, those of the process.
 
     Returns
     -------
@@ -151,13 +150,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = _warn
     _debug.set(debugging())
     streams = (sys.stdin, sys.stdout, sys.stderr)
-    if None in streams:  # a closed descriptor must not be reused by a file or socket that is opened later
+    if None in streams:  # a file or socket opened later must not reuse the descriptor of a closed stream
         while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(streams):
             pass
         os.close(descriptor)
     for stream in streams[1:]:
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:  # the terminal's encoding may lack characters of a text from the chain
+        if reconfigure is not None:  # the terminal's encoding may lack characters in text from the chain
             reconfigure(errors="backslashreplace")
     try:
         _check_utf8(sys.argv[1:] if arguments is None else arguments)
@@ -176,20 +175,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check_utf8(arguments: Sequence[str]) -> None:
-    """Raise InputError for bytes that are not UTF-8, which Python decodes to lone surrogates that nothing accepts."""
+    """Raise InputError for an argument that is not UTF-8, which Python would decode to lone surrogates."""
     for place, text in enumerate(arguments, start=1):
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError(f"argument {place} is not UTF-8: {text!r}; rename the file, or encode the text in UTF-8")
 
 
 def _unheard() -> int:
-    """Return the exit code of a command whose reader closed the output: not 0 or 1, since a verdict may be unread."""
+    """Return the exit code for output that its reader closed: not 0 or 1, because a verdict may be unread."""
     _drop_output()
     return UNHEARD
 
 
 def _drop_output() -> None:
-    """Redirect stdout to the null device, so that Python does not fail on buffered output at its exit."""
+    """Redirect stdout to the null device, so that Python does not fail to flush buffered output at exit."""
     with suppress(AttributeError, OSError, ValueError):  # stdout may be None, or not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -209,7 +208,7 @@ def _fail(error: BaseException) -> int:
 
 
 def _meaning(error: BaseException) -> tuple[int, str]:
-    """Return the exit code of an error and the text of its line."""
+    """Return the exit code and the message for an error."""
     if isinstance(error, _InterruptedError | KeyboardInterrupt):
         return INTERRUPTED, str(error) or "interrupted"
     if isinstance(error, ToolkitError):
@@ -219,7 +218,7 @@ def _meaning(error: BaseException) -> tuple[int, str]:
     if isinstance(error, OSError):
         place = "" if error.filename is None else f"cannot use {os.fsdecode(error.filename)}: "
         if error.filename is None and error.errno and error.strerror == os.strerror(error.errno):
-            _drop_output()  # an error without file name and with a text of the system: the output, not a file
+            _drop_output()  # a system error without a file name comes from the output, not from a file
             place = "cannot write the output: "
         code = STOPPED if error.errno in _EXHAUSTED else BAD_INPUT
         return code, f"error: {place}{error.strerror or error}"
@@ -231,7 +230,7 @@ def _meaning(error: BaseException) -> tuple[int, str]:
         return BAD_INPUT, f"error: {words()} Try --help."
     message = str(error)
     what = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return INTERNAL, f"internal error: {what}; please report this line with the command ({DEBUG}=1 adds a traceback)"
+    return INTERNAL, f"internal error: {what}; please report this line and the command ({DEBUG}=1 adds a traceback)"
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:

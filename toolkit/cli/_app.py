@@ -1,4 +1,4 @@
-"""The command ``app``: the workbench in a browser, served by Voila on 127.0.0.1."""
+"""The command ``app``, which serves the workbench to a browser on 127.0.0.1, with Voila."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 _HOST = "127.0.0.1"
 _PAGE = Path(__file__).parent / "app"
-# What the page loads of the extensions of JupyterLab that are installed.
+# The JupyterLab extensions that the page loads, of those that are installed.
 _FRONT_ENDS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8")
 _IDLE_S = 600  # the kernel of a page that was closed ends after this time
 _NEXT_S = 10  # the kernel of the next page is prepared this long after one was used: the page in front comes first
 # A kernel that is prepared waits here for its connection file; at the end of the command it reads nothing, and ends.
 _PREPARED = """
 import contextlib, gc, sys
-gc.disable()  # a tenth of the time: what is imported stays
+gc.disable()  # saves a tenth of the time; imported objects are never freed
 import ipykernel.kernelapp, toolkit
 toolkit.widgets.Workbench, toolkit.widgets.SimulationBuilder
-with contextlib.suppress(Exception):  # the page says what is wrong
+with contextlib.suppress(Exception):  # the page reports the error
     toolkit.connect(sys.argv[1])  # sends nothing; the embedded ledger is built
 gc.freeze()
 gc.enable()
@@ -49,12 +49,12 @@ if file:
 
 def app(
     where: NodeOption = "embedded",
-    port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 0,
-    no_browser: Annotated[bool, Option("--no-browser", help="Only print the address.")] = False,
+    port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 picks a free one.")] = 0,
+    no_browser: Annotated[bool, Option("--no-browser", help="Print the address without opening a browser.")] = False,
 ) -> None:
     """Open the workbench, with forms for all requests, in a browser until Ctrl-C. Requires ledger-toolkit[app].
 
-    The server listens on 127.0.0.1 and requires the token of the printed address. The page loads nothing from other
+    The server listens on 127.0.0.1 and requires the token in the printed address. The page loads nothing from other
     hosts.
 
     Examples
@@ -65,7 +65,7 @@ def app(
     from toolkit.client._http import base_url
 
     if where != "embedded":
-        base_url(where)  # says what is wrong with it before anything starts
+        base_url(where)  # rejects an invalid name before anything starts
     os.environ["LEDGER_TOOLKIT_APP_NODE"] = where
     os.environ["LEDGER_TOOLKIT_APP_FOLDER"] = str(Path.cwd())
     if find_spec("voila") is None:
@@ -86,7 +86,7 @@ def app(
 
 @contextmanager
 def _prepared_kernels(where: str) -> Iterator[None]:
-    """Start the kernel of the first page while the server is loading, and each other one ahead of its page."""
+    """Start the first page's kernel while the server is loading, and each later kernel before its page is opened."""
     kernels: Any = import_module("jupyter_client.provisioning.local_provisioner")
     launch, ready, waiting = kernels.launch_kernel, list[subprocess.Popen[str]](), list[threading.Timer]()
 
@@ -118,12 +118,12 @@ def _prepared_kernels(where: str) -> Iterator[None]:
 
 
 def _free_port(port: int) -> int:
-    """Return the port, or a free one for 0.
+    """Return the port, or any free port for 0.
 
     Raises
     ------
     InputError
-        If it is in use.
+        If the port is in use.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does: a port in TIME_WAIT is free
@@ -136,12 +136,12 @@ def _free_port(port: int) -> int:
 
 
 def _server(voila: Any, port: int) -> Any:
-    """Return the server, set up to answer only this user's browser and to load nothing from other hosts."""
+    """Return the server, configured to serve only this user's browser and to load nothing from other hosts."""
     from jupyter_client.kernelspec import KernelSpecManager
     from traitlets.config import Config
 
     class OwnPython(KernelSpecManager):
-        """Kernels of the Python that runs the command, whatever the user's own kernels are called."""
+        """Offers only the Python that runs the command, not the kernels that the user has installed."""
 
         def _kernel_dirs_default(self) -> list[str]:
             return []
@@ -154,10 +154,10 @@ def _server(voila: Any, port: int) -> Any:
         port=port,
         port_retries=0,
         auto_token=True,
-        config_file_paths=[],  # a file of the folder or the user could open it to others
+        config_file_paths=[],  # a configuration file in the folder or the home directory could give others access
         tornado_settings={
             "headers": headers,
-            "allow_remote_access": False,  # names of other hosts are refused: a page may have its own lead here
+            "allow_remote_access": False,  # only this host: another page's name may resolve here
             "ws_ping_timeout": 30_000,  # tornado refuses more than the interval, and says so
         },
         log_level="ERROR",
@@ -175,7 +175,7 @@ def _server(voila: Any, port: int) -> Any:
 
 
 def _opened(server: Any, folder: Path, *, browser: bool) -> None:
-    """Print the address, and open it by a file: other users of the machine can read arguments of commands."""
+    """Print the address, and open it through a file, because other users can read the arguments of commands."""
     address = f"http://{_HOST}:{server.port}/?token={server.identity_provider.token}"
     print(f"Workbench: {address}", flush=True)
     print("Stop with Ctrl-C.", flush=True)

@@ -1,4 +1,4 @@
-"""Commands that read a node, at one version or over a range, and that store (sync) and query (sql) archives."""
+"""Commands that read a node, at one version or over a range, and that write (sync) and query (sql) archives."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from toolkit._present.text import plural
 from toolkit.cli import _console as console
 from toolkit.cli._console import Texts
 from toolkit.errors import InputError, NodeError
@@ -47,12 +48,12 @@ def info(where: console.NodeOption = "embedded", as_json: console.JsonOption = F
 
 
 def _facts(found: Any, names: str) -> dict[str, Any]:
-    """Return attributes by name; the names are separated by spaces."""
+    """Return attributes by name. The names are separated by spaces."""
     return {name: getattr(found, name) for name in names.split()}
 
 
 def probe(
-    where: Annotated[str, Argument(metavar="NODE", help="A network's name or an http(s) URL.")] = "embedded",
+    where: Annotated[str, Argument(metavar="NODE", help="Name of a network, or an http(s) URL.")] = "embedded",
     as_json: console.JsonOption = False,
 ) -> None:
     """Check with about 20 requests which operations a node supports, before a study relies on them.
@@ -89,16 +90,16 @@ def module(
 
 def account(  # noqa: PLR0917 - typer makes options of parameters
     address: Annotated[
-        str | None, Argument(help="Account, contract or object; by default, lists those of the embedded node.")
+        str | None, Argument(help="Account, contract or object. Without it, list those of the embedded node.")
     ] = None,
-    asset: Annotated[Texts, Option(help="Coin type or asset address to read as well; may be repeated.")] = None,
+    asset: Annotated[Texts, Option(help="Additional coin type or asset address to read; may be repeated.")] = None,
     ledger_version: console.VersionOption = None,
-    frame: Annotated[Listed, Option(help="Rows that --out writes.")] = Listed.balances,
+    frame: Annotated[Listed, Option(help="Rows to write to --out.")] = Listed.balances,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
 ) -> None:
-    """Print what is stored at an address: modules, resources, coins and fungible assets (in whole coins, exact).
+    """Print what is stored at an address: modules, resources, and exact balances in whole coins.
 
     Without an address, print the accounts and contracts of the embedded node.
 
@@ -110,7 +111,7 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
     """
     if address is None:
         if where != "embedded" or out is not None:
-            raise InputError("account requires an ADDRESS: a node cannot list its accounts, except the embedded one")
+            raise InputError("account requires an ADDRESS, except to print the accounts of the embedded node")
         from toolkit.client._http import embedded_ledger
 
         ledger = embedded_ledger()
@@ -124,7 +125,7 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
         found = reached.account(address, assets=asset or (), ledger_version=ledger_version)
         frames: dict[str, pd.DataFrame | None] = dict.fromkeys(Listed)
         for what in Listed:
-            with suppress(NodeError):  # the node does not list it: the account's notes say so
+            with suppress(NodeError):  # the node does not list it; the account's notes report this
                 frames[what.value] = getattr(found, what.value)
     facts = {"node": reached.name, "address": found.address, "kind": found.kind.value}
     facts |= _facts(found, "ledger_version sequence_number authentication_key")
@@ -198,11 +199,13 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
-    handle: Annotated[str, Argument(help="Table handle, as hex of 32 bytes.")],
+    handle: Annotated[str, Argument(help="Table handle: 32 bytes in hex.")],
     key: Annotated[str, Argument(help="Key, as JSON or plain text. Write a String of digits as '\"5\"'.")],
     key_type: Annotated[str | None, Option(help="Move type of the keys.")] = None,
     value_type: Annotated[str | None, Option(help="Move type of the values.")] = None,
-    owner: Annotated[str | None, Option(help="Account whose resource declares the table; replaces both types.")] = None,
+    owner: Annotated[
+        str | None, Option(help="Account whose resource contains the table, to look up both types.")
+    ] = None,
     ledger_version: console.VersionOption = None,
     versions: console.VersionsOption = None,
     times: console.TimesOption = False,
@@ -221,7 +224,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     """
     if owner is None and (key_type is None or value_type is None):
         raise InputError(
-            "table-item requires --key-type and --value-type, or --owner, the account whose resource holds the table"
+            "table-item requires --key-type and --value-type, or --owner, the account whose resource contains the table"
         )
     wanted = console.argument(key)
     types: dict[str, Any] = {"key_type": key_type, "value_type": value_type, "owner": owner}
@@ -243,15 +246,15 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     sender: Annotated[str, Option(help="Account that sends the transaction; no key is needed.")],
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
-    request: Annotated[Path | None, Option(help="JSON file with more fields of toolkit.SimulationRequest.")] = None,
-    frame: Annotated[Rows | None, Option(help="Rows that --out writes.")] = None,
+    request: Annotated[Path | None, Option(help="JSON file with other fields of toolkit.SimulationRequest.")] = None,
+    frame: Annotated[Rows | None, Option(help="Rows to write to --out.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
 ) -> None:
     """Simulate an entry function at the node's head. Nothing is signed, submitted or stored.
 
-    A transaction that would fail is a result too: the exit code is 0, and --json prints "success": false.
+    If the transaction would fail, the exit code is still 0, and --json prints "success": false.
 
     Examples
     --------
@@ -273,7 +276,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
         if not as_json:
             print(result.explain())
             if out is not None:
-                print(f"{len(_rows(result, rows))} rows of {rows}: {out}")
+                print(f"{plural(len(_rows(result, rows)), 'row')} of {rows}: {out}")
             return
         facts = {"node": reached.name, **_facts(result, "success vm_status gas_used affordable_max_gas ledger_version")}
         facts["gas"] = None if result.gas is None else _facts(result.gas, _GAS)
@@ -287,7 +290,7 @@ _GAS = (
 
 
 def _fields(file: Path | None) -> dict[str, Any]:
-    """Return the fields of a request in the file of ``--request``; options replace them."""
+    """Return the request fields in the file of ``--request``, which options override."""
     if file is None:
         return {}
     from toolkit.wire import SimulationRequest
@@ -295,7 +298,7 @@ def _fields(file: Path | None) -> dict[str, Any]:
     found = console.argument(file.read_text("utf-8", errors="replace"))
     names = [name for name in SimulationRequest.model_fields if name != "payload"]
     if not isinstance(found, dict) or not found.keys() <= set(names):
-        raise InputError(f"--request {file}: must be a JSON object with fields of {', '.join(names)}")
+        raise InputError(f"--request {file}: must be a JSON object whose fields are among {', '.join(names)}")
     return found
 
 
@@ -305,7 +308,7 @@ def _one_version(ledger_version: int | None, versions: str | None, out: Path | N
     return versions is None and out is None
 
 
-# Columns that are printed; files and JSON have all.
+# Columns to print; files and JSON include all columns.
 _SHOWN = {
     "transactions": ("ledger_version", "timestamp", "type", "success", "sender", "function", "gas_used", "error_code"),
     "changes": ("ledger_version", "change_index", "type", "address", "resource_type", "module", "handle"),
@@ -324,8 +327,8 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
 ) -> None:
     """Read committed transactions, or their state changes or events.
 
-    A version that cannot be read is a row with an error_code, and the exit code is 0. The terminal shows the main
-    columns; --out and --json have all of them.
+    A version that cannot be read becomes a row with an error_code, and the exit code is 0. The terminal output has only
+    the main columns; --out and --json include all of them.
 
     Examples
     --------
@@ -350,9 +353,9 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Read the events of a type, with one typed column per field.
+    """Read the events of one type, with a typed column per field.
 
-    A version that cannot be read is a row with an error_code, and the exit code is 0. The terminal output omits
+    A version that cannot be read becomes a row with an error_code, and the exit code is 0. The terminal output omits
     the hash and guid; --out and --json include them.
 
     Examples
@@ -369,8 +372,8 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def resources(  # noqa: PLR0917 - typer makes options of parameters
-    address: Annotated[str, Argument(help="Account or object that has the resource.")],
-    tag: Annotated[str, Argument(metavar="TYPE", help="address::module::Resource, with its type arguments.")],
+    address: Annotated[str, Argument(help="Account or object that owns the resource.")],
+    tag: Annotated[str, Argument(metavar="TYPE", help="address::module::Resource, with any type arguments.")],
     versions: console.VersionsOption = None,
     times: console.TimesOption = False,
     out: console.OutOption = None,
@@ -378,9 +381,10 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Read a resource at the head or at many ledger versions, with one typed column per field.
+    """Read a resource at the head or at many ledger versions, with a typed column per field.
 
-    A version at which it does not exist or cannot be read is a row with an error_code, and the exit code is 0.
+    A version at which the resource does not exist or cannot be read becomes a row with an error_code, and the exit code
+    is 0.
 
     Examples
     --------
@@ -402,7 +406,7 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Read the balance changes of transactions, in base units and with fees: one row per owner and asset.
+    """Read the balance changes of transactions in base units, fees included: one row per transaction, owner and asset.
 
     Examples
     --------
@@ -422,12 +426,12 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def _rows(found: Any, rows: Rows) -> Any:
-    """Return a frame of transactions, simulated or committed."""
+    """Return one of the frames of simulated or committed transactions."""
     return found.failures() if rows == Rows.failures else getattr(found, rows.value)
 
 
 def _named(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
-    """Return the rows that name the account, module, function or type of ``--address``."""
+    """Return the rows that mention the account, module, function or type in ``--address``."""
     from toolkit.frames._addresses import involving
 
     return frame if name is None else involving(frame, name)
@@ -439,23 +443,30 @@ _NAMED = "NAME={}; may be repeated."
 
 
 def sync(  # noqa: PLR0917 - typer makes options of parameters
-    where: Annotated[str, Argument(metavar="NODE", help="A network's name or an http(s) URL.")],
-    out: Annotated[Path, Option(help="Folder of the archive; created, or extended.")],
-    versions: Annotated[str | None, Option(help="Range, such as 0:-1; by default, the new versions.")] = None,
-    table: Annotated[Texts, Option(help="Table: transactions, events, changes, balances (not by default).")] = None,
-    event: Annotated[Texts, Option(help="Typed table of one event type, " + _NAMED.format("TYPE"))] = None,
-    view: Annotated[Texts, Option(help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))] = None,
-    every: Annotated[
-        int | None, Option(min=1, help="Read views at every multiple of this number; by default, 100.")
+    where: Annotated[str, Argument(metavar="NODE", help="Name of a network, or an http(s) URL.")],
+    out: Annotated[Path, Option(help="Folder of the archive to create or extend.")],
+    versions: Annotated[str | None, Option(help="Range, such as 0:-1; by default, all new versions.")] = None,
+    table: Annotated[
+        Texts,
+        Option(help="Table to store: transactions, events, changes or balances (not by default); may be repeated."),
     ] = None,
-    files: Annotated[str | None, Option(metavar="URL", help="Store of the files, such as s3://bucket/ledger.")] = None,
-    executor: Annotated[str | None, Option(help="Workers: processes:4, threads:8, or a Dask scheduler.")] = None,
+    event: Annotated[Texts, Option(help="Additional table of one event type, " + _NAMED.format("TYPE"))] = None,
+    view: Annotated[
+        Texts, Option(help="Additional table of a view without arguments, " + _NAMED.format("FUNCTION"))
+    ] = None,
+    every: Annotated[
+        int | None, Option(min=1, help="Read views at versions that are multiples of this number; by default, 100.")
+    ] = None,
+    files: Annotated[
+        str | None, Option(metavar="URL", help="Where to store the files, such as s3://bucket/ledger.")
+    ] = None,
+    executor: Annotated[str | None, Option(help="Workers: threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
     """Store committed transactions as Parquet files, or add new versions.
 
-    The same command continues an interrupted sync. The first sync sets the tables.
+    Repeat the command to continue an interrupted sync. The first sync determines the tables.
 
     Examples
     --------
@@ -477,7 +488,7 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
 
 def sql(
     archive: Annotated[Path, Argument(help="Folder of an archive.")],
-    query: Annotated[str, Argument(help="Query over the tables of the archive, in DuckDB's SQL.")],
+    query: Annotated[str, Argument(help="Query over the archive's tables, in DuckDB SQL.")],
     out: console.OutOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
@@ -495,11 +506,11 @@ def sql(
 
 
 def _by_name(option: str, given: list[str] | None) -> dict[str, str]:
-    """Return the values of an option by their names."""
+    """Return the values of a NAME=VALUE option by name."""
     pairs = [text.partition("=") for text in given or ()]
     for text, (name, mark, value) in zip(given or (), pairs, strict=True):
         if not (name and mark and value):
             raise InputError(f"{option}: expected NAME=VALUE, got {text!r:.80}")
     if len({name for name, *_ in pairs}) < len(pairs):
-        raise InputError(f"{option}: expected each name only once")
+        raise InputError(f"{option}: expected each NAME only once, got {', '.join(name for name, *_ in pairs)}")
     return {name: value for name, _, value in pairs}

@@ -1,4 +1,4 @@
-"""Commands that compare: runs and snapshots, with a gate; gas schedules; versions in a range; a run at other prices."""
+"""Commands that compare runs, snapshots and gas schedules, list changes in a range, and forecast gas."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from toolkit._present.text import plural
 from toolkit.cli import _console as console
 from toolkit.cli._console import Texts
 from toolkit.errors import InputError
@@ -25,12 +26,12 @@ REGRESSED = 1  # exit code of a gate that found a regression; no other command r
 NOT_JUDGED = 6  # exit code of a gate without a regression that could not judge every call, or judged none
 
 
-# The formats of a comparison; a value is the name in lower case.
+# The formats of a comparison. Each value is the lowercase name.
 Format = StrEnum("Format", ["TEXT", "MARKDOWN", "JSON", "GITHUB"])
-_ROWS = {".csv", ".parquet", ".jsonl", ".xlsx"}  # endings of files that have the calls as rows
+_ROWS = {".csv", ".parquet", ".jsonl", ".xlsx"}  # extensions of files that contain one row per call
 _BY_ENDING = {".md": Format.MARKDOWN, ".json": Format.JSON, ".txt": Format.TEXT}
-WaiversOption = Annotated[Path | None, Option(help="TOML file of [[waiver]] entries, instead of the study's.")]
-JunitOption = Annotated[Path | None, Option("--junit", help="File for JUnit XML, with one test case per call.")]
+WaiversOption = Annotated[Path | None, Option(help="TOML file with [[waiver]] entries to use instead of the study's.")]
+JunitOption = Annotated[Path | None, Option("--junit", help="JUnit XML file to write, with one test case per call.")]
 
 
 def compare(  # noqa: PLR0917 - typer makes options of parameters
@@ -46,14 +47,16 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     source: Annotated[
         str | None, Option(help="Source to compare: view@version, simulate@now or committed. A,B compares two sources.")
     ] = None,
-    form: Annotated[Format | None, Option("--format", help="By default, from the extension of --out.")] = None,
+    form: Annotated[
+        Format | None, Option("--format", help="Output format; by default, from the extension of --out.")
+    ] = None,
     out: Annotated[
         Path | None, Option(help="File to write: .md, .json or .txt; rows of calls: .csv, .parquet, .jsonl or .xlsx.")
     ] = None,
     junit: JunitOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: some call could not be judged.
+    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: a call could not be judged.
 
     Examples
     --------
@@ -78,7 +81,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     if limits.threshold is not None or limits.own:
         gate = comparison.gate(fail_over or None, study=rules, waivers=excused)
     elif junit is not None:
-        raise InputError("--junit requires limits to judge by: give --fail-over, or a study with thresholds")
+        raise InputError("--junit requires limits: give --fail-over, or --study with a study that has thresholds")
     lines = label_lines(study) if study is not None and form is Format.GITHUB else {}
     written = "" if rows else _written(form, comparison, gate, study, lines)
     if out is None:
@@ -96,7 +99,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
 def _written(
     form: Format, comparison: Comparison, gate: Gate | None, file: Path | None, lines: Mapping[str, int]
 ) -> str:
-    """Return a comparison in a format; annotations are attached to `file`, and to the `lines` of its labels."""
+    """Return a comparison as text in a format. Annotations refer to `file`, and to the `lines` of its labels."""
     from toolkit.reports._to_html import COMPARISON_FORMATS
     from toolkit.reports._to_programs import comparison_annotations
 
@@ -106,7 +109,7 @@ def _written(
 
 
 def _end(comparison: Comparison, gate: Gate | None, junit: Path | None) -> None:
-    """Write the file of ``--junit``, and exit with the code of the gate."""
+    """Write the file of ``--junit``, and exit with the exit code of the gate."""
     from toolkit.reports._to_programs import comparison_junit
 
     if gate is None:
@@ -119,13 +122,13 @@ def _end(comparison: Comparison, gate: Gate | None, junit: Path | None) -> None:
 
 def snapshot(
     study: Annotated[str, Argument(help="TOML file of a study, demo, or the folder of a run.")],
-    out: Annotated[Path, Option(help="File of the snapshot.")] = Path("gas-snapshot.toml"),
+    out: Annotated[Path, Option(help="Snapshot file.")] = Path("gas-snapshot.toml"),
     *,
-    check: Annotated[bool, Option("--check", help="Compare with the file, with the exit codes of compare.")] = False,
+    check: Annotated[bool, Option("--check", help="Compare with the file. Exit codes are as for compare.")] = False,
     diff: Annotated[bool, Option("--diff", help="Print what changed since the file, and why.")] = False,
-    max_age: Annotated[float, Option(min=0, help="Maximum age of a run that --check judges, in days.")] = 1,
+    max_age: Annotated[float, Option(min=0, help="Maximum age in days of a run that --check judges.")] = 1,
     waivers: WaiversOption = None,
-    form: Annotated[Format | None, Option("--format", help="Format of what --check prints.")] = None,
+    form: Annotated[Format | None, Option("--format", help="Output format of --check.")] = None,
     junit: JunitOption = None,
     nodes: console.StudyNodeOption = None,
     use_api_key: console.UseKeyOption = False,
@@ -155,14 +158,18 @@ def snapshot(
     if not (is_run := Path(study).is_dir()):
         run = console.loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
     elif nodes:
-        raise InputError(f"--node: {study} is a run, which has been read already; give the study file")
+        raise InputError(
+            f"--node cannot be used with a run, whose observations are stored: {study}. Give the study file instead"
+        )
     else:
         run = Run.load(study)
     if before is None:
         made = snapshots.taken(run)
         console.write_text(snapshots.snapshot_text(made), out)
         count = len(made.lines)
-        console.print_done(f"Snapshot: {out} ({count} calls)", as_json=as_json, snapshot=str(out), calls=count)
+        console.print_done(
+            f"Snapshot: {out} ({plural(count, 'call')})", as_json=as_json, snapshot=str(out), calls=count
+        )
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))
     limit = timedelta(days=max_age) if is_run else None  # a study was read just now
@@ -175,13 +182,13 @@ def snapshot(
 
 
 def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:
-    """Return the format of a comparison: of the options, or else of the ending of ``--out``."""
+    """Return the format of a comparison, from the options or else from the extension of ``--out``."""
     if as_json and form not in {None, Format.JSON}:
         raise InputError(f"give either --json or --format {form}, not both")
     found = Format.JSON if as_json else form or (Format.TEXT if out is None else _BY_ENDING.get(out.suffix.lower()))
     if found is None:
         endings = ", ".join([*_BY_ENDING, *sorted(_ROWS)])
-        raise InputError(f"--out {out}: expected a name that ends in {endings}, or --format")
+        raise InputError(f"--out {out}: expected a name that ends in one of {endings}; otherwise, give --format")
     return found
 
 
@@ -220,7 +227,7 @@ def schedule(
 
 def timeline(  # noqa: PLR0917 - typer makes options of parameters
     versions: Annotated[str, Option(help="Range of versions, such as 0:-1, or dates.")] = "0:-1",
-    module: Annotated[Texts, Option(help="Module whose code is tracked; may be repeated.")] = None,
+    module: Annotated[Texts, Option(help="Module whose code to track; may be repeated.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     quiet: console.QuietOption = False,
@@ -247,14 +254,14 @@ def forecast(
     run: Annotated[str, Argument(help="Folder of a run.")],
     schedule: Annotated[
         list[str],
-        Option(help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10'; may be repeated. Or a ledger version."),
+        Option(help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10' (may be repeated), or a ledger version."),
     ],
     out: console.OutOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Estimate what the calls of a run would cost under another gas schedule, as intervals.
 
-    The terminal shows the total of each call; --out and --json have its parts too.
+    The terminal output has only the total of each call; --out and --json include its parts.
 
     Examples
     --------
@@ -277,7 +284,7 @@ def forecast(
 
 
 def _version(node: Node, text: str | None) -> int:
-    """Return a ledger version from its text, or the first one at or after a date; the head for None."""
+    """Return the ledger version in a text, the first version at or after a date, or the head for None."""
     if text is None:
         return node.ledger().version
     if text.isascii() and text.isdigit():

@@ -1,4 +1,4 @@
-"""What the commands share: options, and how they print and write facts, frames and files; text is escaped."""
+"""Options that commands share, and functions that print and write facts, frames and files. Text is escaped."""
 
 from __future__ import annotations
 
@@ -38,11 +38,13 @@ NodeOption = Annotated[
 ]
 StudyNodeOption = Annotated[
     list[str] | None,
-    typer.Option("--node", help="Node to read instead of the study's; gets the API key. May be repeated."),
+    typer.Option("--node", help="Node to read instead of the study's, using the API key; may be repeated."),
 ]
-StudyArgument = Annotated[str, typer.Argument(help="TOML file of a study, or demo.")]
-UseKeyOption = Annotated[bool, typer.Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to URLs of the study.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON; integers beyond 2^53 are text.")]
+StudyArgument = Annotated[str, typer.Argument(help="TOML file of a study, or demo for the built-in study.")]
+UseKeyOption = Annotated[
+    bool, typer.Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to the URLs in the study.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, with integers beyond 2^53 as text.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show a progress bar.")]
 TypesOption = Annotated[Texts, typer.Option("--type", "-t", help="Type argument; may be repeated.")]
 VersionOption = Annotated[int | None, typer.Option(min=0, help="Ledger version to read; the head by default.")]
@@ -54,7 +56,7 @@ VersionsOption = Annotated[str | None, typer.Option(help="Version plan, such as 
 
 
 def _with_known_ending(place: Path | None) -> Path | None:
-    """Return the file of ``--out``; raise `InputError`, before any request, if its name has an unsupported ending."""
+    """Return the file of ``--out``. Raise InputError before any request if the file's extension is not supported."""
     if place is not None and place.suffix.lower() not in _ENDINGS:
         got = place.suffix or "no ending"
         raise InputError(f"--out {place}: the name must end in {', '.join(_ENDINGS)}, got {got!r}")
@@ -66,33 +68,33 @@ def _with_known_ending(place: Path | None) -> Path | None:
 OutOption = Annotated[
     Path | None,
     typer.Option(
-        help="File for the rows: .parquet, .csv, .json, .jsonl or .xlsx; folders are created.",
+        help="File for the rows: .parquet, .csv, .json, .jsonl or .xlsx. Missing folders are created.",
         callback=_with_known_ending,
     ),
 ]
 
 
 def connected(where: str) -> Node:
-    """Connect to the node of ``--node``."""
+    """Connect to the node named by ``--node``."""
     from toolkit.client._node import connect
 
     return connect(where)
 
 
 def loaded_study(source: str, nodes: list[str] | None, *, use_api_key: bool) -> Study:
-    """Load the study of a command. As in other commands, nodes named on the command line get the API key."""
+    """Load the study of a command. Nodes named on the command line receive the API key, as in other commands."""
     from toolkit.gas._study import Study
 
     return Study.load(source, nodes=nodes or None, use_api_key=use_api_key or bool(nodes))
 
 
 def argument(text: str) -> Any:
-    """Return an argument as JSON if it is JSON, else as text, so that addresses and names need no quotes.
+    """Parse an argument as JSON if possible; otherwise return it as text, so that names need no quotes.
 
     Raises
     ------
     InputError
-        If it is JSON that is nested deeper than Python can read.
+        If the argument is JSON that is nested too deeply for Python's parser.
     """
     try:
         return json.loads(text, parse_float=str, parse_constant=str)  # Move has no fractions, and a float would round
@@ -103,7 +105,7 @@ def argument(text: str) -> Any:
 
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print named values, one per line."""
+    """Print named values, one per line or as JSON."""
     if as_json:
         print_json(facts)
         return
@@ -117,7 +119,7 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def print_done(text: str, *, as_json: bool, **facts: Any) -> None:
-    """Print what was done: a text, or its facts as JSON."""
+    """Print a message about what was done, or the facts in it as JSON."""
     if as_json:
         print_json(facts)
     else:
@@ -130,7 +132,7 @@ def print_json(content: Mapping[str, Any]) -> None:
 
 
 def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> None:
-    """Print a frame: as JSON, all of it; as text, like `show`, and at most 40 rows unless `whole`."""
+    """Print a frame as JSON, or as text like `show`. Text has at most 40 rows unless `whole` is set."""
     if as_json:
         print_json({"rows": records(frame)})
         return
@@ -156,9 +158,9 @@ def print_rows(
     out : Path or None
     as_json : bool
     columns, hidden : sequence of str, optional
-        Columns to print, or all but these; by default all columns that are not empty.
+        Columns to print, by default all, and columns to omit. Empty columns are not printed.
     unread : int, optional
-        Number of versions that could not be read, if they are not rows with an error code.
+        Number of versions that could not be read, if the frame has no rows for them.
     """
     if out is None:
         names = [name for name in columns or frame.columns if name not in hidden]
@@ -176,7 +178,7 @@ def print_rows(
 def print_found(
     facts: Mapping[str, Any], lines: Sequence[str], frame: pd.DataFrame, out: Path | None, *, as_json: bool
 ) -> None:
-    """Print facts and lines about a frame, and write it to the file of ``--out`` or, as JSON, print its rows."""
+    """Print lines about a frame, or its facts and rows as JSON. With ``--out``, write the rows to a file instead."""
     if out is not None:
         write_frame(frame, out)
         lines = [*lines, f"{plural(len(frame), 'row')}: {out}"]
@@ -232,7 +234,7 @@ def write_text(text: str, place: Path) -> None:
 
 
 def _put(place: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file whole or not at all."""
+    """Write a file completely or not at all."""
     try:
         with replacing(place, parents=True) as file:
             write(file)

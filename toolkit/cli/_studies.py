@@ -1,4 +1,4 @@
-"""Commands of studies and runs, of the embedded node, and of classes."""
+"""Commands for studies and runs, for the embedded node, and for grading a class."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from toolkit._present.text import plural
 from toolkit.cli import _console as console
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ _MAX_CACHED_VERSIONS = 20_000  # the longest history that `node` stores in the u
 
 
 def demo(
-    out: Annotated[Path, Option(help="Folder of the run and the report.")] = Path("demo"),
+    out: Annotated[Path, Option(help="Folder for the run and the report.")] = Path("demo"),
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Run the demo study on the embedded node and write its report. Needs no network and no keys.
+    """Run the demo study on the embedded node and write its report. Requires no network and no keys.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def node(
     versions: Annotated[int, Option(min=200, max=1_000_000, help="Number of ledger versions in the history.")] = 5_000,
     latency: Annotated[str, Option(help="Delay of each response, such as 20ms or 1s.")] = "0ms",
     fault: Annotated[console.Texts, Option(help="Fault and its rate, such as 429:0.05; may be repeated.")] = None,
-    first: Annotated[str, Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
+    first: Annotated[str, Option(help="Faults for the first requests, in order, such as 503*3,ok,cut.")] = "",
 ) -> None:
     """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas comes from a model, not from a Move VM.
 
@@ -80,9 +81,11 @@ def node(
 
 def study_run(
     study: console.StudyArgument,
-    out: Annotated[Path, Option(help="Folder of the run. An incomplete run is continued, a complete one extended.")],
+    out: Annotated[
+        Path, Option(help="Folder of the run. An incomplete run is continued, and a complete run is extended.")
+    ],
     *,
-    fresh: Annotated[bool, Option("--fresh", help="Start over: remove the run in the folder.")] = False,
+    fresh: Annotated[bool, Option("--fresh", help="Remove the run in the folder and start over.")] = False,
     executor: Annotated[str | None, Option(help="threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
     max_tasks: Annotated[int, Option(min=1, help="Maximum number of tasks in flight.")] = 8,
     nodes: console.StudyNodeOption = None,
@@ -90,9 +93,9 @@ def study_run(
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Run a study and write its observations. If it is interrupted, the same command continues the run.
+    """Run a study and write its observations. Repeat the command to continue an interrupted run.
 
-    If its study ends at the head, a complete run is extended: new versions are added, and simulations are repeated.
+    If the study ends at the head, a complete run is extended: new versions are added, and simulations are repeated.
 
     Examples
     --------
@@ -112,7 +115,7 @@ def report(
     run: Annotated[Path, Argument(help="Folder of a run.")],
     out: Annotated[Path, Option(help="File to write: .html, .md or .json.")] = Path("report.html"),
     *,
-    markdown: Annotated[bool, Option("--markdown", help="Print a table for a pull request.")] = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print a short report for a pull request.")] = False,
     as_json: console.JsonOption = False,
 ) -> None:
     """Write the report of a run, or print a short version for a pull request.
@@ -135,8 +138,8 @@ def report(
 
 
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
-    """Print the result of a run: the steps, then what was not judged, then the counts."""
-    from toolkit._present.text import plural, visible
+    """Print the result of a run: steps, calls that were not judged, and counts."""
+    from toolkit._present.text import visible
     from toolkit.gas._sentences import earlier_sentence, unjudged_sentences
 
     lines = run.explain().splitlines()
@@ -151,7 +154,7 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     for line in [said, *lines] if said else lines:
         print(visible(line, 400))
     if silent := counts.get("unanswered", 0):
-        print(f"{plural(silent, 'call')} got no response; run the same command again to read them")
+        print(f"{plural(silent, 'call')} got no response; repeat the command to read them")
     for note in run.notes:
         print(f"note: {visible(note, 400)}")
     resumed = run.manifest["resumed_rows"]
@@ -160,10 +163,10 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
 
 
 def study_new(
-    file: Annotated[Path, Argument(help="File to write, such as study.toml; an existing file is not changed.")],
+    file: Annotated[Path, Argument(help="File to write, such as study.toml; it must not exist yet.")],
     as_json: console.JsonOption = False,
 ) -> None:
-    """Write a commented study file to start from. It can be run unchanged, on the embedded node.
+    """Write a commented study file to start from. It runs unchanged on the embedded node.
 
     Examples
     --------
@@ -206,7 +209,7 @@ def study_schema(
 ) -> None:
     """Print the JSON Schema of study files, which editors use for validation and completion.
 
-    The schema is JSON with and without --json, which applies to the line about the file of --out.
+    The schema is always JSON. --json affects only the message about the file of --out.
 
     Examples
     --------
@@ -225,16 +228,18 @@ def study_schema(
 def grade(  # noqa: PLR0917 - typer makes options of them
     folder: Annotated[Path, Argument(help="Folder with one folder of notebooks per student.")],
     out: Annotated[Path | None, Option(help="Folder for grades.csv, grades.html and feedback.")] = None,
-    exercises: Annotated[Path | None, Option(help="File of exercises that make class SEED=... wrote.")] = None,
-    jobs: Annotated[int | None, Option(min=1, help="Notebooks to run at once; by default, one per processor.")] = None,
+    exercises: Annotated[Path | None, Option(help="File of exercises, as written by 'make class SEED=...'.")] = None,
+    jobs: Annotated[
+        int | None, Option(min=1, help="Maximum number of notebooks to run at once; by default, one per processor.")
+    ] = None,
     seconds: Annotated[float, Option(min=1, help="Time limit per notebook, in seconds.")] = 120.0,
     memory: Annotated[int, Option(min=64, help="Memory limit per notebook, in MB.")] = 1_024,
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Grade the notebooks of a class: each runs in its own process, and its answers are judged outside it.
+    """Grade the notebooks of a class. Each runs in its own process, and its answers are judged outside that process.
 
-    A notebook that is broken or never ends still has a row, with the reason. Not available on Windows.
+    If a student's notebook is broken or never ends, the student's row states the reason. Not available on Windows.
 
     Examples
     --------
@@ -249,4 +254,4 @@ def grade(  # noqa: PLR0917 - typer makes options of them
     if out is None or as_json:
         console.print_frame(frame, as_json=as_json, whole=True)
     else:
-        console.print_done(f"{len(frame)} students: {out / 'grades.html'}", as_json=False)
+        console.print_done(f"{plural(len(frame), 'student')}: {out / 'grades.html'}", as_json=False)

@@ -1,4 +1,4 @@
-"""Reports of a run: collected as data, then written as HTML, Markdown or JSON."""
+"""Reports on a run, collected as data and then written as HTML, Markdown or JSON."""
 
 from toolkit.reports._data import ReportData, build
 from toolkit.reports._to_html import write

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Origin of the observations, and entries of the manifest of the run.
+    """The origin of the observations, with entries from the manifest of the run.
 
-    `schedules` has the gas schedule of each node at the first and the last version, in words.
+    `schedules` describes the gas schedule of each node at the first and the last version.
     """
 
     nodes: tuple[str, ...]
@@ -64,7 +64,7 @@ def provenance_of(observations: pd.DataFrame, record: Manifest, rows_digest: str
     record : Manifest
         As `Run.record`.
     rows_digest : str or None
-        What is shown as the digest of the rows.
+        Text to show as the digest of the rows.
 
     Returns
     -------
@@ -89,15 +89,15 @@ def provenance_of(observations: pd.DataFrame, record: Manifest, rows_digest: str
 
 
 def _schedule(plan: NodeRun) -> Iterator[tuple[str, str]]:
-    """Yield a node and its gas schedule at the first and the last version, if that is known."""
+    """Yield a node and its gas schedule at the first and the last version, if the schedule is known."""
     found = plan.provenance.gas_schedule if plan.provenance else None
     if found and (found.first or found.last):
         one, two = (
             f"feature version {end.feature_version}, digest {end.digest}" if end else "not reported"
             for end in (found.first, found.last)
         )
-        same = f"{one}, at {plan.first} and at {plan.last}"
-        yield plan.node, same if one == two else f"at {plan.first} {one}; at {plan.last} {two}"
+        same = f"{one}, at versions {plan.first} and {plan.last}"
+        yield plan.node, same if one == two else f"at version {plan.first}, {one}; at version {plan.last}, {two}"
 
 
 def _known(version: Any) -> int | None:
@@ -109,7 +109,7 @@ def _unique(frame: pd.DataFrame, column: str) -> list[str]:
 
 
 def _about(record: Manifest, rows_digest: str | None) -> Iterator[tuple[str, str]]:
-    """Yield what was clipped from the plan, and what identifies the history and the run; ``run.json`` has more."""
+    """Yield notes on a clipped plan, and entries that identify the ledger's history and the run."""
     for plan in record.nodes:
         yield from (("plan", note) for note in plan.notes)
         if plan.anchor:
@@ -121,7 +121,7 @@ def _about(record: Manifest, rows_digest: str | None) -> Iterator[tuple[str, str
         yield "read", f"{record.started_at:%Y-%m-%d %H:%M} to {record.finished_at:%Y-%m-%d %H:%M} UTC"
 
 
-MAX_FAILURE_GROUPS = 50  # rows of a table that are still read; a node can put anything into a message
+MAX_FAILURE_GROUPS = 50  # rows that people still read; a node can put anything into a message
 _MAX_MESSAGES = 12  # of one error code
 _NUMBER = re.compile(r"\b\d+\b")  # not hexadecimal: codes and addresses differ by what failed
 MAX_SPLITS = 200  # the last simulations; more would dominate the page
@@ -131,7 +131,7 @@ MAX_SPLITS = 200  # the last simulations; more would dominate the page
 class CallSummary:
     """One call from one source: its gas (gas units; None if it never returned a result), steps and failures.
 
-    `judged` is False if the call is not searched for steps; 0 steps then has no meaning.
+    `judged` is False if the call was not searched for steps; `steps` is then 0.
     """
 
     label: str
@@ -151,7 +151,7 @@ class CallSummary:
 
 @dataclass(frozen=True)
 class GasSplit:
-    """What the gas of one transaction was spent on: gas units, octas, octas per gas unit, as in the FeeStatement."""
+    """What the gas of one transaction was spent on, in gas units and octas, as in its FeeStatement."""
 
     label: str
     source: str
@@ -178,7 +178,7 @@ class GasSplit:
 
 @dataclass(frozen=True)
 class FailureGroup:
-    """Readings that failed in the same way: with the same code, and with messages that differ only in numbers.
+    """Observations that failed in the same way: with the same code, and messages that differ only in numbers.
 
     Attributes
     ----------
@@ -189,11 +189,11 @@ class FailureGroup:
     status : int or None
         HTTP status.
     labels : tuple of str
-        Calls with such reads.
+        Labels of the calls that failed.
     count, first_version, last_version : int
-        Number of reads, and the range of their ledger versions.
+        Number of observations, and the range of their ledger versions.
     example : str
-        The last message.
+        The last error message.
     """
 
     error_code: str
@@ -207,7 +207,7 @@ class FailureGroup:
 
     @property
     def kind(self) -> str:
-        """How the reads failed: in execution, rejected by the node, or without a response."""
+        """How the calls failed: in execution, rejected by the node, or without a response."""
         if self.executed:
             return "execution failed"
         return "no answer" if self.status is None else f"refused (HTTP {self.status})"
@@ -215,17 +215,17 @@ class FailureGroup:
 
 @dataclass(frozen=True)
 class Dates:
-    """Dates of ledger versions: known dates, and dates between two of them, which are interpolated."""
+    """Dates of ledger versions. A date between two known dates is interpolated."""
 
     versions: NDArray[np.float64]
     seconds: NDArray[np.float64]
 
     def of(self, version: int) -> str:
-        """Return the date of a version, with a mark if it is interpolated; an empty string if it is not known."""
+        """Return the date of a version, marked if it is interpolated, or an empty string if it is unknown."""
         return self.between(version, version)
 
     def between(self, first: int, last: int) -> str:
-        """Return the dates of two versions, or their common date; empty if one is not known."""
+        """Return the dates of two versions, or their common date; an empty string if either is unknown."""
         if not len(self.versions) or not self.versions[0] <= first <= last <= self.versions[-1]:
             return ""
         times = [datetime.fromtimestamp(np.interp(end, self.versions, self.seconds), UTC) for end in (first, last)]
@@ -271,7 +271,7 @@ class ReportData:
 
     @property
     def swept(self) -> tuple[str, ...]:
-        """Labels of the calls that were judged for steps, and of the calls that have steps."""
+        """Labels of the calls that were searched for steps or have steps."""
         changed = set(self.changed)
         judged = {call.label for call in self.calls if call.judged}
         return tuple(dict.fromkeys(call.label for call in self.calls if call.label in judged | changed))
@@ -296,7 +296,7 @@ class ReportData:
 
     @property
     def levels(self) -> pd.DataFrame:
-        """Levels of committed gas, as `toolkit.Run.levels`."""
+        """Levels of committed gas, as in `toolkit.Run.levels`."""
         return frame_of_rows(LEVELS, [row for call in self.committed for row in call.levels])
 
     @property
@@ -307,7 +307,7 @@ class ReportData:
 
 
 def build(run: Run) -> ReportData:
-    """Collect the content of a report from a run.
+    """Collect the content of a report on a run.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ def build(run: Run) -> ReportData:
     Raises
     ------
     StudyError
-        If a part of the run is damaged.
+        If a file of the run is damaged.
 
     Examples
     --------
@@ -366,7 +366,7 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
     ----------
     data : ReportData
     name : Renderer
-        Makes text from users and the chain safe for the output. All other text in the sentences is safe.
+        Escapes text from users and the chain for the output format. All other text in the sentences is safe.
 
     Returns
     -------
@@ -375,8 +375,8 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
     swept, changed, span = data.swept, data.changed, data.span
     if not swept or span is None:
         if any(one.source == Source.COMMITTED for one in data.unjudged):
-            return ["Nothing was judged, so the report cannot show a change of gas."]
-        return ["No view returned a result at two or more ledger versions, so the report cannot show a change of gas."]
+            return ["No call was judged, so the report cannot show a gas change."]
+        return ["No view returned a result at two or more ledger versions, so the report cannot show a gas change."]
     until = data.dates.of(span[1])
     dates = data.dates.between(*span) or (until and f"until {until}")
     versions = f"ledger versions {span[0]} to {span[1]}{f' ({dates})' if dates else ''}"
@@ -384,7 +384,7 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
         partly = any(call.judged and not call.all_compared for call in data.committed)
         limit = ", as far as it can be compared" if partly else ""
         calls = plural(len(swept), "call")
-        return [f"No change of gas was found{limit}: {calls} read at {versions}{_unjudged(data)}."]
+        return [f"No gas change was found{limit}: {calls} read at {versions}{_unjudged(data)}."]
     total, same = len(data.labels), len(swept) - len(changed)
     rest = f"; {same:,} without a change" if same else ""
     count = f"Gas changed for {len(changed):,} of {plural(total, 'call')} read at {versions}"
@@ -392,19 +392,19 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
 
 
 def _unjudged(data: ReportData) -> str:
-    """Return how many calls were not judged."""
+    """Return a clause on how many calls were not judged, or an empty string."""
     count = len(data.labels) - len(data.swept)
     return f"; {count:,} not judged" if count else ""
 
 
 def notes(data: ReportData, name: Renderer) -> list[str]:
-    """Return the limits of a report: steps that are intervals, transactions not compared, and calls not judged."""
+    """Return sentences on a report's limits: steps that are intervals, transactions not compared, calls not judged."""
     about = sentences.not_located_sentences(data.steps) + sentences.not_compared_sentences(data.committed, name)
     return about + sentences.unjudged_sentences(data.unjudged, name)
 
 
 def _dates(observations: pd.DataFrame, steps: pd.DataFrame, run: Run) -> Dates:
-    """Return the dates of a run on one node; on several ledgers, the same version has different times."""
+    """Return the dates of a run's versions, or none if there are several nodes, whose dates would differ."""
     timeline = run.timeline.copy()
     for plan in run.record.nodes:
         timeline.attrs |= msgspec.to_builtins(plan.timeline or {})
@@ -415,7 +415,7 @@ def _dates(observations: pd.DataFrame, steps: pd.DataFrame, run: Run) -> Dates:
 
 
 def _verified(run: Run) -> tuple[str | None, tuple[str, ...]]:
-    """Return what is shown as the digest of the rows, and a warning if it is not the recorded one."""
+    """Return the text to show as the digest of the rows, and a warning if the recorded digest differs."""
     stated = run.record.rows_digest
     if stated is None:
         return None, ()
@@ -423,14 +423,14 @@ def _verified(run: Run) -> tuple[str | None, tuple[str, ...]]:
     if found == stated:
         return f"{found} (computed from the rows for this report)", ()
     warning = (
-        "The rows have changed since the run was completed: parts were added, removed or edited. Run the same study "
-        "into the folder again, or do not rely on this report."
+        "The rows have changed since the run was completed: files of the run were added, removed or edited. Run the "
+        "same study into the folder again, or do not rely on this report."
     )
     return f"{found} (run.json has {stated})", (warning,)
 
 
 def _in_order(frame: pd.DataFrame, order: Mapping[str, int], version: str) -> pd.DataFrame:
-    """Return rows ordered by call of the study, source and version, so that equal runs have equal reports."""
+    """Return rows in the order of the study's calls, then by source and version, so that equal runs look equal."""
     placed = frame.assign(_place=frame["label"].map(order))
     ordered = placed.sort_values(["_place", "source", "node", version], kind="stable", ignore_index=True)
     return ordered.drop(columns="_place")
@@ -457,12 +457,12 @@ def _calls(
 
 
 def _failed(observations: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows have no gas, or an execution that failed."""
+    """Return which rows have no gas or a failed execution."""
     return observations["gas_used"].isna() | ~observations["success"].fillna(value=False).astype(bool)
 
 
 def _paid(observations: pd.DataFrame, nodes: Sequence[NodeRun]) -> pd.DataFrame:
-    """Return the observations with a split of their gas, with ``slots_created`` if all prices of storage are known."""
+    """Return the observations whose gas is split into parts, with ``slots_created`` if all storage prices are known."""
     paid = observations[observations["execution_gas_units"].notna()]
     committed = paid[paid["source"] == Source.COMMITTED]
     prices = {plan.node: plan.known_prices for plan in nodes if plan.known_prices}
@@ -476,7 +476,7 @@ def _paid(observations: pd.DataFrame, nodes: Sequence[NodeRun]) -> pd.DataFrame:
 
 
 def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
-    """Return the gas splits of the last simulations, at most `MAX_SPLITS`."""
+    """Return the gas splits of the last simulations, up to `MAX_SPLITS`."""
     simulated = observations["execution_gas_units"].notna() & (observations["source"] == Source.SIMULATE)
     rows = observations[simulated].tail(MAX_SPLITS)
     names = [entry.name for entry in fields(GasSplit)]

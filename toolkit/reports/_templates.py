@@ -1,6 +1,6 @@
-"""The templates of reports, the content that they share, and how each format escapes text.
+"""The templates of reports, the content that they share, and the escaping of text in each format.
 
-Text from users and the chain is escaped by `chain` in HTML, and is in code spans in Markdown.
+In HTML, `chain` escapes text from users and the chain. In Markdown, `code` puts such text in code spans.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates, with filters for text, numbers and digests."""
+    """Return the Jinja environment of the templates, with filters for text and numbers."""
     made = Environment(
         loader=PackageLoader("toolkit.reports"),
         autoescape=select_autoescape(["html.j2"]),
@@ -53,7 +53,7 @@ def environment() -> Environment:
 
 
 def content(data: ReportData, name: sentences.Renderer) -> dict[str, Any]:
-    """Return the content for the templates of all formats; in its sentences, `name` has escaped foreign text."""
+    """Return the content for the templates of all formats. `name` escapes text from users and the chain in it."""
     return {
         "data": data,
         "facts": data.provenance,
@@ -67,7 +67,7 @@ def content(data: ReportData, name: sentences.Renderer) -> dict[str, Any]:
 def code(text: object, limit: int = 300, /) -> str:
     """Return text from users or the chain as a code span, which no renderer interprets as markup.
 
-    A pipe becomes a broken bar, since no way of escaping it in a table works in all renderers.
+    A pipe becomes a broken bar, because no escape for pipes in tables works in all renderers.
     """
     shown = visible(text, limit).strip().replace("|", "¦") or " "
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
@@ -76,5 +76,5 @@ def code(text: object, limit: int = 300, /) -> str:
 
 
 def chain(text: object, limit: int = 300) -> Markup:
-    """Escape text from users or the chain for HTML, and isolate its direction of writing."""
+    """Escape text from users or the chain for HTML, and isolate its text direction."""
     return Markup("<bdi>{}</bdi>").format(visible(text, limit))

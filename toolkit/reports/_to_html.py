@@ -1,7 +1,7 @@
 """Write reports and comparisons to files. This module renders HTML; other modules render the other formats.
 
-A page is one file without external content, light or dark like the reader's system. It has one script, which saves its
-data as CSV, and which its content security policy names by digest.
+A page is a single file without external content, and follows the reader's light or dark mode. Its only script saves the
+page's data as CSV. The content security policy allows this script by its digest.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def render(data: ReportData) -> str:
     Returns
     -------
     str
-        Equal for equal data, byte for byte.
+        The page, which is identical for equal data.
     """
     script = resources.files("toolkit.reports").joinpath("templates", "report.js").read_text("utf-8")
     return (
@@ -77,7 +77,7 @@ def render(data: ReportData) -> str:
 
 
 def _short_hash(text: str) -> str:
-    """Return the ends of a hash, which are what people compare."""
+    """Return the first and last digits of a hash, which are what people compare."""
     return text if len(text) <= 2 * _HASH_ENDS else f"{text[:_HASH_ENDS]}…{text[2 - _HASH_ENDS :]}"
 
 
@@ -99,7 +99,7 @@ def _figures(data: ReportData) -> dict[str, object]:
 
 
 def _downloads(data: ReportData) -> list[dict[str, object]]:
-    """Return the frames as compressed files in the page; of one that is too large the name alone."""
+    """Return the frames as compressed files embedded in the page. A frame that is too large has no file."""
     return [
         {
             "name": f"{name}.csv",
@@ -111,7 +111,7 @@ def _downloads(data: ReportData) -> list[dict[str, object]]:
 
 
 def _data_uri(text: str) -> str:
-    """Return text compressed, as a URI; equal text gives an equal URI, since the time of compression is omitted."""
+    """Return text as a compressed data URI. Equal text gives an equal URI: the time of compression is omitted."""
     body = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
     return f"data:application/gzip;base64,{body}"
 
@@ -129,7 +129,7 @@ COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
 
 
 def write(run: Run, path: str | Path) -> Path:
-    """Write the report of a run as HTML, Markdown or JSON, depending on the suffix of `path`.
+    """Write the report on a run as HTML, Markdown or JSON, depending on the suffix of `path`.
 
     The file is written atomically. An HTML report is a single file that embeds its compressed data; frames of more than
     200,000 rows are omitted. Markdown reports are short enough for a pull request.
@@ -143,14 +143,14 @@ def write(run: Run, path: str | Path) -> Path:
     Returns
     -------
     Path
-        The file.
+        The file that was written.
 
     Raises
     ------
     InputError
         If the suffix is not one of these, or the file cannot be written, for example because `path` is a folder.
     StudyError
-        If a part of the run is damaged.
+        If a file of the run is damaged.
 
     Examples
     --------
@@ -172,8 +172,8 @@ def write(run: Run, path: str | Path) -> Path:
             file.write(text.encode())
     except OSError as error:
         raise InputError(
-            f"report: {visible(target)} cannot be written ({error.strerror or error}); "
-            f"name a file in a folder that can be written to"
+            f"report: {visible(target)} cannot be written ({error.strerror or error}); choose a file in a writable "
+            "folder"
         ) from error
     return target
 
@@ -183,11 +183,11 @@ def write(run: Run, path: str | Path) -> Path:
 
 MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundreds of figures
 
-DWARFS = 5  # times the other parts: then their bars are shorter than their numbers
+DWARFS = 5  # times the other parts, whose bars would then be shorter than their numbers
 
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
-    """Return the calls that one figure can show together: all calls, or the calls that changed most."""
+    """Return the calls to show in one figure: all calls, or those that changed most if there are too many."""
     if len(data.labels) <= MAX_LINES:
         return data.labels
     by_weight = list(dict.fromkeys(change.label for group in data.largest for change in group.changes)) or data.labels
@@ -199,7 +199,7 @@ def _by_version(data: ReportData, labels: Sequence[str], name: str, size: tuple[
     levels = data.levels if data.committed else None
     committed = any(call.source == Source.COMMITTED for call in data.calls if call.label in labels)
     timeline = data.timeline if committed else None
-    # The steps of these calls may have no two times, although the run has.
+    # These calls may have fewer than two known times, even if the run has more.
     observations, steps = (one[one["label"].isin(labels)] for one in (data.observations, data.steps))
     times, _ = known_times(observations, steps, timeline)
 
@@ -209,7 +209,7 @@ def _by_version(data: ReportData, labels: Sequence[str], name: str, size: tuple[
 
 
 def spent_on(data: ReportData) -> list[Markup]:
-    """Draw what the gas was spent on; if storage dwarfs the other parts, they get a separate scale."""
+    """Draw what gas was spent on. If storage dwarfs the other parts, it has a separate figure."""
     split = breakdown(data.paid)
     size = (9.4, 1.3 + 0.4 * min(len(split), MAX_BARS))
     dwarfed = split["storage"].max() > DWARFS * (split["execution"] + split["io"]).max()
@@ -224,6 +224,6 @@ def spent_on(data: ReportData) -> list[Markup]:
 def _svg(
     name: str, size: tuple[float, float], alt: str, figure: Callable[..., object], frame: pd.DataFrame, **options: Any
 ) -> Markup:
-    """Draw a figure as one ``<svg>`` element."""
+    """Draw a figure as a single ``<svg>`` element."""
     svg = style.inline_svg(name, size, alt, lambda ax: figure(frame, ax=ax, title="", **options))
     return Markup(svg)  # noqa: S704 - matplotlib escapes text

@@ -18,7 +18,7 @@ _MAX_ROWS, _MAX_NOTES, _MAX_CELL = 10, 4, 160  # of a comment that reviewers rea
 
 
 def render_markdown(data: ReportData) -> str:
-    """Return a report as Markdown for a pull request: the largest change, a table of changes, and their limits.
+    """Return a report as Markdown for a pull request: the largest change, a table of changes, and notes.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Reports and comparisons for programs: JSON, JUnit XML, and annotations of a build on a code-hosting service.
+"""Reports and comparisons for other programs: JSON, JUnit XML and GitHub annotations.
 
-Integers beyond 2^53 are text in JSON, since many readers would round them. JUnit XML is written with the standard
-library: it has few elements, and no library removes the control characters that XML does not accept.
+Integers beyond 2^53 are text in JSON, because many parsers would round them. JUnit XML is written with the standard
+library, because it has few elements and no library removes the control characters that XML forbids.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 
 
 FORMAT = 1  # increases when a name or a meaning changes, not when a name is added
-_LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "timeline", "dates"})  # frames; events have texts
+_LEFT_OUT = frozenset(
+    {"observations", "steps", "events", "paid", "timeline", "dates"}
+)  # frames, and events, which are added with their sentences
 _MAX_LINE = 1_000
 
 
 def render(data: ReportData) -> str:
-    """Return a report as JSON: the names of `ReportData`, ``format``, ``headline`` and ``not_steps``.
+    """Return a report as JSON, with the fields of `ReportData` and ``format``, ``headline`` and ``not_steps``.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
     """Return the verdict of a gate as JUnit XML: one test case per call.
 
     A regression is a failure, and a call that could not be judged is an error. Waived calls are skipped, with the
-    reason. The output of the suite contains the verdict in words.
+    reason. The suite's ``system-out`` describes the verdict.
 
     Parameters
     ----------
@@ -95,7 +97,7 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
     Returns
     -------
     bytes
-        UTF-8; equal for equal verdicts.
+        UTF-8 text, which is identical for equal verdicts.
     """
     suite = ET.Element("testsuite", name=_line(f"gas: {comparison.names[0]} compared with {comparison.names[1]}"))
     outcomes: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
@@ -127,25 +129,25 @@ def comparison_annotations(
     file: str | None = None,
     lines: Mapping[str, int] | None = None,
 ) -> str:
-    """Return the verdict of a gate as workflow commands of GitHub, which become annotations of a pull request.
+    """Return the verdict of a gate as GitHub workflow commands, which become annotations on a pull request.
 
-    Text from users and the chain occurs only inside the commands, escaped, since a line that starts with ``::`` or
-    contains ``##[`` would itself be read as a command.
+    Text from users and the chain occurs only inside the commands, escaped, because GitHub reads any line that starts
+    with ``::`` or contains ``##[`` as a command.
 
     Parameters
     ----------
     comparison : Comparison
     gate : Gate, optional
-        Without a gate, there are only notices of what differs.
+        Without a gate, there are only the comparison's warnings, as notices.
     file : str, optional
-        The file that the annotations are attached to: a study or a snapshot.
+        The file to which the annotations are attached: a study or a snapshot.
     lines : mapping of str to int, optional
         Line numbers in `file` by label; annotations of other calls are attached to the file as a whole.
 
     Returns
     -------
     str
-        One command per line, and a last line with the verdict.
+        One command per line, then a line with the verdict, or with the counts if there is no gate.
     """
     where = "" if file is None else f"file={_escaped(file).replace(':', '%3A').replace(',', '%2C')},"
 
@@ -168,12 +170,12 @@ def comparison_annotations(
 
 
 def _reason(one: Regression | NotJudged) -> str:
-    """Return what happened to a call, with the waiver that excuses it."""
+    """Return the reason for the verdict on a call, with the waiver that excuses it."""
     return f"{one.reason} (waived until {one.waiver.expires}: {one.waiver.reason})" if one.waiver else one.reason
 
 
 def _line(text: str) -> str:
-    """Return text on one line without characters that XML or a terminal do not accept."""
+    """Return text on one line, without characters that XML forbids or that control a terminal."""
     return visible(text, _MAX_LINE)
 
 
@@ -182,7 +184,7 @@ def _escaped(text: str) -> str:
 
 
 def _group(group: StepGroup) -> dict[str, Any]:
-    """Return a group of steps with the texts of `Run.explain`."""
+    """Return a group of steps as data, with the sentences of `Run.explain`."""
     changes = [asdict(change) | {"text": sentences.change_text(change, visible)} for change in group.changes]
     return asdict(group) | {"text": sentences.group_text(group, visible), "changes": changes}
 

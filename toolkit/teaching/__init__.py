@@ -1,8 +1,8 @@
 """Exercises that check themselves, and the grading of a class.
 
-The lessons in ``notebooks/course`` end in exercises. A student writes an answer and runs `check`, which says whether it
-is right or what is wrong, without giving away the solution. Student notebooks contain no solutions. `grade` runs the
-notebooks of a class and judges their answers.
+The lessons in ``notebooks/course`` end with exercises. A student writes an answer and runs `check`, which reports
+whether the answer is right, or what is wrong with it, without giving away the solution. Student notebooks contain no
+solutions. `grade` runs the notebooks of a class and judges the answers in them.
 """
 
 from toolkit.teaching._check import CheckedAnswer, Verdict, check

@@ -1,4 +1,4 @@
-"""Answers as data, so that a process other than the one that computed them can judge them."""
+"""Answers as plain data, which a separate process can judge."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from toolkit.teaching._exercises import AnswerKind
 from toolkit.wire import EntryFunction, SimulationRequest
 
 CELL_SOURCE = "__contract_cell__"
-"""Attribute of a contract class: the code of the ``%%contract`` cell that it is from."""
+"""Attribute of a contract class that stores the source of its ``%%contract`` cell."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """An answer as data."""
+    """A student's answer as plain data."""
 
     kind: AnswerKind
     name: str
-    """What it is, such as "a value of type int"."""
+    """Description of the answer, such as "a value of type int"."""
     value: str = ""
-    """Its value as text: digits, the text itself, JSON, or the code of a cell."""
+    """The answer as text: digits, the text itself, JSON, or the source of a cell."""
     advice: str = ""
-    """What to do about it if another kind is expected."""
+    """Advice for the student if the exercise expects another kind of answer."""
 
 
 class PlannedCall(msgspec.Struct, frozen=True):
-    """A call of an answer, and who signs it."""
+    """A call in an answer, with the account that signs it."""
 
     sender: str
     function: str
@@ -41,9 +41,9 @@ class PlannedCall(msgspec.Struct, frozen=True):
 
 
 def answer_of(value: Any) -> Answer:  # noqa: PLR0911 - one per kind
-    """Return an answer as data; never raises an error for a value.
+    """Return an answer as plain data.
 
-    Types are compared with ``type``, because a value may fake its ``__class__``, or raise an error.
+    The type comes from ``type``, because ``__class__`` can be faked or raise an error.
     """
     kind = type(value)
     name = "nothing (None)" if value is None else f"a value of type {kind.__name__}"
@@ -52,7 +52,7 @@ def answer_of(value: Any) -> Answer:  # noqa: PLR0911 - one per kind
     if issubclass(kind, type) and CELL_SOURCE in vars(value):
         return Answer(AnswerKind.CONTRACT, "a contract", vars(value)[CELL_SOURCE])
     if issubclass(kind, str):
-        return Answer(AnswerKind.TEXT, name, str.__str__(value), " (write a number without quotes)")
+        return Answer(AnswerKind.TEXT, name, str.__str__(value), " (write numbers without quotes)")
     if kind is bool:
         return Answer(AnswerKind.OTHER, name)
     if issubclass(kind, Integral) and abs(int(value)) < 10**400:
@@ -60,18 +60,18 @@ def answer_of(value: Any) -> Answer:  # noqa: PLR0911 - one per kind
     if issubclass(kind, Real | Decimal):
         return Answer(AnswerKind.FRACTION, name, advice=_advice_on_fractions(value))
     if kind in (dict, list):
-        with suppress(TypeError, ValueError, RecursionError):  # something in it that is not data
+        with suppress(TypeError, ValueError, RecursionError):  # it contains something that JSON cannot express
             return Answer(AnswerKind.RULES, name, msgspec.json.encode(value).decode(), _advice(value))
     return Answer(AnswerKind.OTHER, name, advice=_advice(value))
 
 
 def calls_of(answer: Answer) -> list[PlannedCall]:
-    """Return the calls of an answer that has them."""
+    """Return the calls in an answer of kind `AnswerKind.CALLS`."""
     return msgspec.json.decode(answer.value, type=list[PlannedCall])
 
 
 def _calls(value: Any) -> list[PlannedCall] | None:
-    """Return the requests of a list, or None if the answer is not a list of requests."""
+    """Return the calls of a request or a list of requests, or None if the value is neither."""
     requests = [value] if type(value) is SimulationRequest else value
     if type(requests) not in (list, tuple) or not requests:
         return None
@@ -84,25 +84,25 @@ def _calls(value: Any) -> list[PlannedCall] | None:
 
 
 def _advice(answer: Any) -> str:
-    """Return what to do about an answer of another type, or an empty text."""
+    """Return advice for an answer of an unexpected type, or an empty string."""
     kind = type(answer)
     if kind is Contract:
-        return " (pass the class of the cell, whose name begins with a capital letter)"
+        return " (pass the class defined in the cell; its name begins with a capital letter)"
     if kind is EntryFunction or (kind in (list, tuple) and answer and type(answer[0]) is EntryFunction):
-        return " (say who signs: function.request(..., sender=...))"
+        return " (name the signer: function.request(..., sender=...))"
     if kind in (list, tuple) and len(answer) == 1:
-        return " (take the one value out: [0])"
+        return " (take its only element with [0])"
     if kind in (Series, ndarray) and answer.size == 1:
-        return " (take the one value out with .item())"
+        return " (take its only element with .item())"
     several = (list, tuple, dict, DataFrame, Series, ndarray)
     if kind in several or kind.__module__.partition(".")[0] == "toolkit":  # such as a result of a view
-        return " (the answer is one value; take it out)"
-    return " (write the contract in a %%contract cell, all of it)" if issubclass(kind, type) else ""
+        return " (pass only the value that answers the question)"
+    return " (write the whole contract in a %%contract cell)" if issubclass(kind, type) else ""
 
 
 def _advice_on_fractions(answer: Any) -> str:
-    """Return what to do about a number whose type can have a fraction."""
+    """Return advice for a number whose type allows fractions."""
     with suppress(ValueError, ArithmeticError):  # not a number, or infinite
         if int(answer) == answer:
-            return " (compute it with whole numbers, or write int(...) of it)"
+            return " (compute it with whole numbers, or convert it with int(...))"
     return ", which is not a whole number"

@@ -1,4 +1,4 @@
-"""How an answer to an exercise is judged, and the feedback on it: type, unit, known mistakes, hints."""
+"""Judge an answer to an exercise, with feedback on its type, its unit and known mistakes, and with hints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FAILURES: Counter[str] = Counter()  # wrong answers to each exercise since the 
 
 
 class Verdict(StrEnum):
-    """The verdicts of `check` and `grade` on an answer.
+    """A verdict on an answer, as reported by `check` and `grade`.
 
     Examples
     --------
@@ -46,7 +46,7 @@ _COLORS = {Verdict.NOT_ANSWERED: "#8a8f98", Verdict.RIGHT: "#2e8b57", Verdict.NO
 
 @dataclass(frozen=True)
 class CheckedAnswer:
-    """The verdict of `check` on an answer, with a message. Notebooks display it as text with a coloured bar.
+    """A verdict on an answer, with a message. Notebooks display it with a coloured bar.
 
     Examples
     --------
@@ -58,9 +58,9 @@ class CheckedAnswer:
     exercise: str
     verdict: Verdict
     message: str
-    """One sentence or more about the answer; never the solution."""
+    """Feedback that does not give away the solution; empty if the answer is right."""
     worked: str = ""
-    """The worked solution, from the third wrong answer on."""
+    """The worked solution; empty until the third wrong answer."""
 
     def __repr__(self) -> str:
         text = f"{self.exercise}: {self.verdict}. {self.message}".rstrip()
@@ -78,27 +78,27 @@ class CheckedAnswer:
 def check(exercise: str, answer: object) -> CheckedAnswer:
     """Check whether an answer to a course exercise is right.
 
-    A wrong answer never raises an error. The message says what is wrong without giving away the solution; the second
-    wrong answer adds a hint, the third another hint and a worked solution.
+    A wrong answer raises no error. The message explains what is wrong without giving away the solution. The second
+    wrong answer adds a hint; the third adds another hint and a worked solution.
 
     Parameters
     ----------
     exercise : str
         Number of the exercise as printed in the lesson: lesson number, dot, exercise number, such as ``"08.1"``.
     answer : object
-        The answer, or ``...`` if you do not have one yet. Numbers must be ints; floats and bools are not accepted. Text
-        is compared case-insensitively. Some exercises ask for the class of a ``%%contract`` cell, a list of requests,
-        or the rules of a gate. These are run on a fresh ledger, whose resulting state is judged.
+        The answer, or ``...`` if you do not have one yet. Numbers must be integers; floats and bools are rejected. Text
+        is compared case-insensitively. Some exercises ask for the class in a ``%%contract`` cell, a list of requests,
+        or the rules of a gate. Such an answer is tried on a fresh ledger, and the outcome is judged.
 
     Returns
     -------
     CheckedAnswer
-        Has `verdict` and `message`; notebooks display it.
+        The verdict, with a message. Notebooks display it.
 
     Raises
     ------
     InputError
-        If the exercise does not exist in the course.
+        If the course has no such exercise, or a class's own ``exercises.json`` cannot be read.
 
     Examples
     --------
@@ -111,7 +111,10 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     known = exercises()
     if exercise not in known:
         meant = did_you_mean(str(exercise).zfill(len("08.1")), known)
-        raise InputError(f"exercise must be a number such as '08.1', got {exercise!r}{'; ' if meant else ''}{meant}")
+        raise InputError(
+            f"exercise must be an exercise number as text, such as '08.1', got {exercise!r}"
+            f"{'; ' if meant else ''}{meant}"
+        )
     if answer is ...:
         return not_answered(exercise, known[exercise])
     checked = judge(exercise, known[exercise], answer_of(answer), _FAILURES[exercise])
@@ -123,16 +126,16 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
 
 
 def not_answered(name: str, exercise: Exercise) -> CheckedAnswer:
-    """Return the verdict on an exercise that still has its dots."""
+    """Return the verdict on an exercise whose dots have not been replaced."""
     return CheckedAnswer(name, Verdict.NOT_ANSWERED, f"Replace the dots with {exercise.expected}.")
 
 
 def judge(
     name: str, exercise: Exercise, answer: Answer, failures: int = 0, happens: Happens | None = None
 ) -> CheckedAnswer:
-    """Return the verdict on an answer to an exercise that was answered wrongly `failures` times before.
+    """Return the verdict on an answer after `failures` wrong answers to the same exercise.
 
-    `happens` uses an answer in the steps of a story and returns what goes wrong; by default, in this process.
+    `happens` runs a story with the answer and returns what goes wrong; by default, the story runs in this process.
     """
     message = _what_is_wrong(exercise, answer, happens)
     if not message:
@@ -142,7 +145,7 @@ def judge(
 
 
 def _what_is_wrong(exercise: Exercise, answer: Answer, happens: Happens | None) -> str:
-    """Return a sentence about a wrong answer; an empty text if it is right."""
+    """Return what is wrong with an answer, or an empty string if it is right."""
     wanted, got = exercise.answer, answer.kind
     if got is not wanted and not (wanted is AnswerKind.RULES and got in {AnswerKind.NUMBER, AnswerKind.TEXT}):
         is_value = wanted is AnswerKind.NUMBER or (wanted is AnswerKind.TEXT and got is AnswerKind.RULES)
@@ -163,9 +166,9 @@ def _what_is_wrong(exercise: Exercise, answer: Answer, happens: Happens | None) 
 
 
 def _plain(value: int | str) -> str:
-    """Return a value in the form in which it is compared.
+    """Return a value in the form in which answers are compared.
 
-    Text is in lower case, without outer blanks and the brackets of a call; an address is in its long form.
+    Text is lowercase, without surrounding whitespace or a trailing ``()``; a leading address has all its digits.
     """
     text = str(value).strip().casefold().removesuffix("()")
     first, mark, rest = text.partition("::")

@@ -1,4 +1,4 @@
-"""``%%contract``: a cell whose contract class is published when the cell runs, and upgraded when it runs again."""
+"""The cell magic ``%%contract``, which publishes the contract classes in a cell, or upgrades them."""
 
 from __future__ import annotations
 import __future__
@@ -29,16 +29,16 @@ _MODULE = "contract_cell"
 
 
 def add_contract_cell(shell: Any) -> None:
-    """Add ``%%contract`` to an IPython shell; ``%load_ext toolkit`` does."""
+    """Register ``%%contract`` in an IPython shell, for ``%load_ext toolkit``."""
 
     def contract(line: str, cell: str) -> Contract:
-        """Publish the contract class of the cell on a ledger, and return the contract as an object.
+        """Publish the contract class in the cell on a ledger, and return the contract as an object.
 
-        ``%%contract NAME`` uses the ledger in the variable NAME, and ``%%contract`` alone the only one there is. The
-        contract becomes a variable with the name of its module. Running the cell again with other code upgrades the
-        contract to its next revision. Names of toolkit.embedded, such as Module, entry, view and u64, need no import,
-        and types of the class need no quotes. The published code sees the notebook's variables as they were when the
-        cell ran.
+        ``%%contract NAME`` uses the ledger in the variable NAME; without a name, it uses the notebook's only ledger, or
+        else the ledger of ``toolkit.connect()``. The contract is assigned to a variable with the name of its module.
+        Running the cell again with different code upgrades the contract to its next revision. Names from
+        toolkit.embedded, such as Module, entry, view and u64, need no import, and types defined in the class need no
+        quotes. The published code sees the notebook's variables as they were when the cell ran.
         """
         return _run(shell, f"%%contract {line}", cell, _ledger(shell.user_ns, line.strip()))
 
@@ -46,30 +46,31 @@ def add_contract_cell(shell: Any) -> None:
 
 
 def _ledger(variables: Mapping[str, Any], name: str) -> Ledger:
-    """Return the ledger of a variable; without a name, the only ledger, or the ledger of ``toolkit.connect()``."""
+    """Return the ledger in a variable; without a name, the only ledger, or else that of ``toolkit.connect()``."""
     own = {variable: value for variable, value in variables.items() if not variable.startswith("_")}
     ledgers = {variable: value for variable, value in own.items() if isinstance(value, embedded.Ledger)}
     if name:
         if name not in variables:
             hint = did_you_mean(name, list(ledgers)) or f"write {name} = Ledger()"
-            raise InputError(f"the notebook does not have a variable {name}; {hint}")
+            raise InputError(f"the notebook has no variable {name}; {hint}")
         if name not in ledgers:
             raise InputError(f"{name} must be a toolkit.embedded.Ledger, got {type(variables[name]).__name__}")
         return ledgers[name]
     if len({id(ledger) for ledger in ledgers.values()}) > 1:
-        raise InputError(f"there are several ledgers, {listed(list(ledgers), 6)}: write %%contract and one of them")
+        several = f"the notebook has {len(ledgers)} ledgers: {listed(list(ledgers), 6)}"
+        raise InputError(f"{several}; name the one to use, such as %%contract {next(iter(ledgers))}")
     return next(iter(ledgers.values()), None) or embedded_ledger()
 
 
 def contracts_in(source: str, file: str, ledger: Ledger) -> list[type[Module]]:
-    """Return the contract classes in a cell's source, as revisions of the ledger's contracts.
+    """Return the contract classes in a cell's source, numbered as revisions of the ledger's contracts.
 
     Parameters
     ----------
     source : str
-        Code that needs only names from toolkit.embedded.
+        Code that uses only its own names and those of toolkit.embedded.
     file : str
-        Name of the source in errors.
+        Name for the source in tracebacks.
     """
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     return _contracts(source, file, {}, ledger)[0]
@@ -78,9 +79,9 @@ def contracts_in(source: str, file: str, ledger: Ledger) -> list[type[Module]]:
 def _contracts(
     source: str, file: str, variables: Mapping[str, Any], ledger: Ledger
 ) -> tuple[list[type[Module]], dict[str, Any]]:
-    """Run the source of a cell in a separate module; return its contracts and all its new names.
+    """Run a cell's source in a separate module; return its contracts and all new names.
 
-    A class that is published with other code becomes its next revision.
+    A contract that is already published with different code becomes its next revision.
     """
     tree = ast.parse(source, file)
     module = ModuleType(_MODULE)
@@ -110,16 +111,16 @@ def _contracts(
 
 
 def _run(shell: Any, head: str, cell: str, ledger: Ledger) -> Contract:
-    """Run the body of a cell, publish its contract classes, and bind and return the contract of the last one."""
-    source = f"# {head}\n{shell.transform_cell(cell)}"  # so that errors have the lines of the whole cell
+    """Run a cell, publish its contract classes, assign the contracts to variables, and return the last one."""
+    source = f"# {head}\n{shell.transform_cell(cell)}"  # so that line numbers in errors count from the top of the cell
     number = len(shell.user_ns.get("In", ())) - 1
     file = shell.compile.cache(source, number, raw_code=f"{head}\n{cell}")
     found, new = _contracts(source, file, shell.user_ns, ledger)
     if not found:
-        raise InputError("the cell has no contract: write class Counter(Module, address='0xc0de') with its functions")
+        raise InputError("the cell defines no contract; expected a class such as Counter(Module, address='0xc0de')")
     names = [contract.definition.name for contract in found]
     if taken := [name for name in names if not isinstance(shell.user_ns.get(name), Contract | None)]:
-        raise InputError(f"{taken[0]} is already a variable: rename it or the contract's class")
+        raise InputError(f"the contract would replace the variable {taken[0]}; rename the variable or the class")
     lines = {one.name: one.lineno for one in ast.parse(source).body if isinstance(one, ast.ClassDef)}
     for address in dict.fromkeys(contract.definition.address for contract in found):
         _publish(ledger, [one for one in found if one.definition.address == address], lines)
@@ -130,20 +131,20 @@ def _run(shell: Any, head: str, cell: str, ledger: Ledger) -> Contract:
 
 
 def is_published(ledger: Ledger, contract: type[Module]) -> bool:
-    """Return whether a contract of a cell is published with the code of the cell."""
+    """Return whether a contract is published with the source of its cell."""
     definition = contract.definition
     before = ledger.chain.code_at(ledger.head).modules.get((definition.address, definition.name))
     return before is not None and same_code(before.contract, vars(contract)[CELL_SOURCE])
 
 
 def same_code(contract: type[Module], source: str) -> bool:
-    """Return whether a contract comes from a cell with this code, ignoring comments and blank lines."""
+    """Return whether a contract comes from a cell with this source, ignoring comments and formatting."""
     own = vars(contract).get(CELL_SOURCE)
     return own is not None and ast.dump(ast.parse(own)) == ast.dump(ast.parse(source))
 
 
 def _publish(ledger: Ledger, contracts: list[type[Module]], lines: Mapping[str, int]) -> None:
-    """Publish the contracts of one address that are not published with this code, and print what was done."""
+    """Publish those contracts at one address whose code is new, and print the outcome for each contract."""
     published = ledger.chain.code_at(ledger.head).modules
     changed = []
     for contract in contracts:
@@ -156,7 +157,7 @@ def _publish(ledger: Ledger, contracts: list[type[Module]], lines: Mapping[str, 
     try:
         done = ledger.publish(*changed)
     except InputError as error:
-        if isinstance(error, ContractError):  # it has the lines itself
+        if isinstance(error, ContractError):  # its message already includes line numbers
             raise
         raise InputError(f"{error} (line {lines[changed[0].__name__]})") from None
     for contract in changed:

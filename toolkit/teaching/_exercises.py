@@ -1,7 +1,7 @@
 """The exercises of the course as data: how each is judged, known mistakes, hints and a worked solution.
 
-``python notebooks/make_course.py`` computes them from the embedded ledger and stores them in ``exercises.json``. Copies
-for a class have their own exercises in a file next to the notebooks.
+``python notebooks/make_course.py`` generates the data from the embedded ledger and stores it in ``exercises.json``. A
+class can have its own variant of the exercises, in a file next to its notebooks.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import os
 
 CLASS_FILE = "exercises.json"
-"""Exercises of a class, in the folder of its notebooks."""
+"""Name of the file with a class's own exercises, next to its notebooks."""
 PACKAGED = Path(__file__).with_name(CLASS_FILE)
-"""Exercises that are used without such a file."""
+"""Path of the exercises in the package, used if a class has none of its own."""
 
 
 class AnswerKind(StrEnum):
-    """What an answer is."""
+    """The kind of an answer, such as a number or a contract."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -38,7 +38,7 @@ class AnswerKind(StrEnum):
 
 
 class Relation(StrEnum):
-    """How a value must compare with the expected one."""
+    """How a value must compare with the expected value."""
 
     EQUAL = "is"
     AT_LEAST = "is at least"
@@ -46,14 +46,14 @@ class Relation(StrEnum):
 
 
 class Publish(msgspec.Struct, frozen=True, tag="publish"):
-    """Publish the contract in `source`, or in the answer if `source` is empty."""
+    """Publish the contract in `source`, or the contract in the answer if `source` is empty."""
 
     source: str = ""
     says: str = ""
 
 
 class Call(msgspec.Struct, frozen=True, tag="call"):
-    """Commit a call, which must succeed, must abort, must abort with a code, or may do either (None)."""
+    """Commit a call. `aborts` is whether it must abort, the abort code it must report, or None for either outcome."""
 
     function: str
     arguments: tuple[Any, ...] = ()
@@ -63,13 +63,13 @@ class Call(msgspec.Struct, frozen=True, tag="call"):
 
 
 class Play(msgspec.Struct, frozen=True, tag="play"):
-    """Commit the calls of the answer, which only these senders may sign."""
+    """Commit the calls in the answer; only these senders may sign them."""
 
     senders: tuple[str, ...]
 
 
 class Value(msgspec.Struct, frozen=True, tag="value"):
-    """Compare the result of a view, or one item of the result."""
+    """Compare the result of a view function, or one item of the result, with the expected value."""
 
     function: str
     expected: int | str | bool
@@ -81,7 +81,7 @@ class Value(msgspec.Struct, frozen=True, tag="value"):
 
 
 class Gas(msgspec.Struct, frozen=True, tag="gas"):
-    """Compare the gas units of a view, or of a call if there is a sender."""
+    """Limit the gas units that a view function uses, or an entry function if there is a sender."""
 
     function: str
     at_most: int
@@ -91,11 +91,11 @@ class Gas(msgspec.Struct, frozen=True, tag="gas"):
 
 
 class Mark(msgspec.Struct, frozen=True, tag="mark"):
-    """Use the current ledger as the before side of gates."""
+    """Mark the current ledger version as the one that later gates compare with."""
 
 
 class Gate(msgspec.Struct, frozen=True, tag="gate"):
-    """Judge views at the mark and now by the rules of the answer, which must pass or fail them."""
+    """Compare view functions at the mark and at the head. By the answer's rules, the gate must pass, or must fail."""
 
     calls: dict[str, tuple[str, tuple[Any, ...]]]
     passes: bool
@@ -106,14 +106,14 @@ Step = Publish | Call | Play | Value | Gas | Mark | Gate
 
 
 class Exercise(msgspec.Struct, frozen=True):
-    """The right answer, the mistakes that have their own message, two hints and the worked solution.
+    """An exercise: the right answer, mistakes with their own feedback, two hints and a worked solution.
 
-    An answer that is a number or text is compared with the solution. Text is compared case-insensitively, and an
-    address in it may be written in any form. A mistake is a wrong answer with a likely reason, and a sentence about
-    that reason; `slips` names the likeliest reasons for all other wrong answers. The unit states what is counted or
-    named: "octas", "gas units", "the name of a function".
+    An answer that is a number or text is compared with `solution`. Text is compared case-insensitively, and a leading
+    address may have any form. Each of the `mistakes` is a wrong answer with feedback on its likely reason; `slips` is
+    the feedback on all other wrong answers. `unit` is what the answer counts or names, such as "octas" or "the name of
+    a function".
 
-    Other answers are used in the steps of a story on a fresh ledger, each of which must end as it says.
+    Other answers are tried in a story: a series of `steps` on a fresh ledger, each with an expected outcome.
     """
 
     answer: AnswerKind
@@ -128,36 +128,36 @@ class Exercise(msgspec.Struct, frozen=True):
 
     @property
     def expected(self) -> str:
-        """What an answer must be: its type and its unit."""
+        """Description of the expected answer: its type and its unit."""
         noted = f" ({self.unit})" if self.unit else ""
         return {
             AnswerKind.NUMBER: f"a whole number{noted}",
             AnswerKind.TEXT: f"text in quotes{noted}",
             AnswerKind.RULES: f"the rules of a gate, such as {self.unit}",
-            AnswerKind.CALLS: f"a list of requests of {self.unit}, as function.request(..., sender=...) returns them",
-            AnswerKind.CONTRACT: f"the class of a %%contract cell{noted}",
+            AnswerKind.CALLS: f"a list of requests from {self.unit}, each made with function.request(..., sender=...)",
+            AnswerKind.CONTRACT: f"the class defined in a %%contract cell{noted}",
         }[self.answer]
 
 
 def exercises() -> dict[str, Exercise]:
-    """Return the exercises of the class, or else of the package, by number, in course order."""
+    """Return the exercises of the class, or else those of the package, by number in course order."""
     path = Path(CLASS_FILE)
     return read_exercises(path) if path.is_file() else _packaged(PACKAGED)
 
 
 def read_exercises(path: str | os.PathLike[str]) -> dict[str, Exercise]:
-    """Return the exercises of a file.
+    """Return the exercises in a file.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or does not have exercises.
+        If the file cannot be read or does not contain exercises.
     """
     try:
         return msgspec.json.decode(read_file(path), type=dict[str, Exercise])
     except (OSError, msgspec.DecodeError) as error:
         raise InputError(
-            f"{path}: expected the exercises of a class, written by notebooks/make_course.py; {error}"
+            f"cannot read exercises from {path} ({error}); expected a file written by notebooks/make_course.py"
         ) from None
 
 

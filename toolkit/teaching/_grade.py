@@ -1,4 +1,4 @@
-"""Grading a class: runs each notebook separately, judges its answers here, writes a table and a page per student."""
+"""Grade a class: run each notebook in its own process, judge its answers, write a table and a page per student."""
 
 from __future__ import annotations
 
@@ -43,25 +43,26 @@ def grade(
 ) -> pd.DataFrame:
     """Grade the notebooks of a class.
 
-    Each notebook runs in its own process, with limits and without a network. If a cell fails or never ends, the other
-    cells still count. Answers are judged outside that process, so a notebook gains nothing by modifying `check` or the
-    exercises in memory. The limits guard against mistakes and block whatever no lesson needs, but they are not a
-    sandbox: use a container to grade notebooks from people you do not trust.
+    Each notebook runs in its own process, with resource limits and without network access. If a cell fails or never
+    ends, the other cells still count. Answers are judged outside that process, so a notebook gains nothing by modifying
+    `check` or the exercises in memory. The limits guard against mistakes and block what no lesson needs, but they are
+    not a sandbox: use a container to grade notebooks from people you do not trust.
 
     Parameters
     ----------
     folder : path
-        Folder with one subfolder per student. Notebooks may be at any depth below it; other files are ignored.
+        Folder with one subfolder per student. Notebooks may be at any depth in a subfolder; other files are ignored.
     out : path, optional
         Folder for ``grades.csv``, ``grades.html`` and a page per student, ``feedback/NAME.html``.
     exercises : path, optional
-        Exercises of the class, as written by ``make class SEED=...``; by default, the exercises in the package.
+        File with the exercises of the class, as written by ``make class SEED=...``; by default, the exercises in the
+        package.
     jobs : int, optional
-        Number of notebooks to run at the same time; by default, the number of processors.
+        Maximum number of notebooks to run at the same time; by default, the number of processors.
     seconds : float, default 120
-        Time limit per notebook; a single cell may take a quarter of it.
+        Time limit per notebook; a single cell may take up to a quarter of it.
     memory_mb : int, default 1024
-        Memory in MB that a notebook may use in addition to what the toolkit needs; not limited on macOS.
+        Memory in MB that a notebook may use in addition to what the toolkit needs; not enforced on macOS.
     progress : bool, default True
         Whether to show a progress bar.
 
@@ -69,12 +70,12 @@ def grade(
     -------
     DataFrame, shape (n_students, 2 + n_exercises)
         ``student``, ``score`` (int64, points), then a verdict column for each exercise in the lessons that were handed
-        in: ``right``, ``not yet``, ``not answered yet``, ``not handed in``, or ``failed:`` and what went wrong.
+        in: ``right``, ``not yet``, ``not answered yet``, ``not handed in``, or ``failed:`` followed by the reason.
 
     Raises
     ------
     InputError
-        If the folder contains no students, a file cannot be read or written, or the system lacks `os.fork` (Windows).
+        If `folder` has no subfolders, a file cannot be read or written, or the system lacks `os.fork` (Windows).
 
     Examples
     --------
@@ -85,15 +86,17 @@ def grade(
     1     ben      1  right  not yet  failed: cell 14: NameError: name 'regisrty' is not defined
     """
     if not hasattr(os, "fork"):
-        raise InputError("grading needs a system with fork: Linux, macOS, or the Windows Subsystem for Linux")
+        raise InputError("grade requires os.fork; use Linux, macOS, or the Windows Subsystem for Linux")
     place = Path(folder)
     known = read_exercises(PACKAGED if exercises is None else exercises)
     try:
         students = sorted(one.name for one in place.iterdir() if one.is_dir() and not one.name.startswith("."))
     except OSError as error:
-        raise InputError(f"{folder}: expected a folder that has a folder per student; {error.strerror}") from None
+        raise InputError(
+            f"cannot read {folder} ({error.strerror}); expected a folder with one subfolder per student"
+        ) from None
     if not students:
-        raise InputError(f"{folder}: expected a folder per student, got none")
+        raise InputError(f"{folder} has no subfolders; expected one per student")
     count = min(jobs or os.cpu_count() or 1, len(students))
     runners: SimpleQueue[Runner] = SimpleQueue()
     for _ in range(count):
@@ -110,10 +113,12 @@ def grade(
 
 
 def _grade_copy(folder: Path, known: Mapping[str, Exercise], runners: SimpleQueue[Runner]) -> Copy:
-    """Grade the notebooks of a student, one after another."""
+    """Grade a student's notebooks, one after another."""
     copy = Copy(folder.name)
     for path in sorted(folder.rglob("*.ipynb")):
-        if ".ipynb_checkpoints" not in path.parts and not path.is_symlink():  # which may lead to the copy of another
+        if (
+            ".ipynb_checkpoints" not in path.parts and not path.is_symlink()
+        ):  # a link may lead to another student's copy
             runner = runners.get()
             try:
                 _grade_notebook(copy, path, known, runner)
@@ -123,7 +128,7 @@ def _grade_copy(folder: Path, known: Mapping[str, Exercise], runners: SimpleQueu
 
 
 def _grade_notebook(copy: Copy, path: Path, known: Mapping[str, Exercise], runner: Runner) -> None:
-    """Run a notebook, and judge its answers."""
+    """Run a notebook and judge its answers."""
     named = re.match(r"\d\d(?=[_ -])", path.name)
     try:
         content = read_file(path, limit=_MAX_NOTEBOOK)
@@ -132,7 +137,7 @@ def _grade_notebook(copy: Copy, path: Path, known: Mapping[str, Exercise], runne
         found, problem = runner.run(content)
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         numbers = [number for number in known if named and number.startswith(named[0])]
-        found, problem = [], f"it is not a notebook: {error}"
+        found, problem = [], f"the notebook cannot be read: {error}"
     if problem:
         copy.problems.append(f"{visible(path.name)}: {problem}")
     for one in found:
@@ -141,7 +146,7 @@ def _grade_notebook(copy: Copy, path: Path, known: Mapping[str, Exercise], runne
             copy.add(_judged(one, known[one.exercise], runner), answer)
     for number in numbers:
         if number in known and number not in copy.checked:
-            copy.add(CheckedAnswer(number, Verdict.FAILED, problem or "its cell did not run"))
+            copy.add(CheckedAnswer(number, Verdict.FAILED, problem or "the cell with its answer did not run"))
 
 
 def _judged(found: Found, exercise: Exercise, runner: Runner) -> CheckedAnswer:
@@ -153,7 +158,7 @@ def _judged(found: Found, exercise: Exercise, runner: Runner) -> CheckedAnswer:
 
 
 def _written(copies: Sequence[Copy], known: Mapping[str, Exercise], out: str | os.PathLike[str] | None) -> pd.DataFrame:
-    """Return the table of a class, and write it with a page per student."""
+    """Return the table of a class; given `out`, also write the table and a page per student."""
     lessons = {number[:2] for copy in copies for number in copy.checked}
     numbers = [number for number in known if number[:2] in lessons]
     for copy in copies:
@@ -170,6 +175,6 @@ def _written(copies: Sequence[Copy], known: Mapping[str, Exercise], out: str | o
 
 
 def _cell(checked: CheckedAnswer) -> str:
-    """Return a verdict as the table has it: with what went wrong, if no answer was judged."""
+    """Return the text of a verdict for the table, with the reason if no answer was judged."""
     named = checked.verdict in {Verdict.FAILED, Verdict.MISSING} and checked.message
     return f"{checked.verdict}: {checked.message}" if named else str(checked.verdict)

@@ -1,4 +1,4 @@
-"""What `grade` and the process that runs notebooks send to each other."""
+"""Messages between `grade` and the process that runs notebooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolkit.teaching._answers import Answer
 from toolkit.teaching._exercises import Step
 
 FOUND = "found.jsonl"
-"""File of what a fork found, in the folder of its job."""
+"""Name of the file to which a fork writes its findings, in the folder of its job."""
 _GRADE_ID = re.compile(r"exercise-(\d\d)-(\d+)")
 _CHECKED = re.compile(r"""\bcheck\(\s*["'](\d\d\.\d+)["']""")
 
@@ -25,12 +25,12 @@ class Cell(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Its source."""
+        """Source of the cell."""
         return self.source if isinstance(self.source, str) else "".join(self.source)
 
     @property
     def exercises(self) -> list[str]:
-        """Numbers of the exercises that it answers: from its calls to `check`, or else from its nbgrader id."""
+        """Numbers of the exercises that the cell answers: from its calls to `check`, or else from its nbgrader id."""
         if self.cell_type != "code":
             return []
         grader = self.metadata.get("nbgrader")
@@ -45,10 +45,10 @@ class Notebook(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A notebook to run, or an answer to use in the steps of a story."""
+    """A notebook to run, or an answer to try in a story."""
 
     folder: str
-    """A folder of its own, in which the file of `Found` is written."""
+    """A folder for this job only, in which the fork writes its `Found` records."""
     seconds: float
     memory_mb: int
     hidden: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What a fork found: an answer, why a cell has none, or what is wrong in a story."""
+    """A finding of a fork: an answer, the reason why a cell has no answer, or what goes wrong in a story."""
 
     exercise: str = ""
     answer: Answer | None = None

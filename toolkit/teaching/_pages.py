@@ -1,4 +1,4 @@
-"""The table of a class and a page per student, as files; the templates escape students' text."""
+"""Write the table of a class and a page per student. The templates escape text from students."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _RANK = list(reversed(_MARKS))
 
 @dataclass
 class Copy:
-    """What a student handed in, as it was judged."""
+    """What a student handed in, with the verdicts on it."""
 
     student: str
     checked: dict[str, CheckedAnswer] = field(default_factory=dict)
@@ -44,18 +44,18 @@ class Copy:
     problems: list[str] = field(default_factory=list)
 
     def score(self, known: Mapping[str, Exercise]) -> int:
-        """Return the points of the exercises that are right."""
+        """Return the sum of the points for right answers."""
         return sum(known[number].points for number, one in self.checked.items() if one.verdict is Verdict.RIGHT)
 
     def add(self, checked: CheckedAnswer, answer: str = "") -> None:
-        """Add a verdict; if an exercise occurs several times, the best verdict counts."""
+        """Add a verdict. If an exercise has several verdicts, the best one counts."""
         before = self.checked.get(checked.exercise)
         if before is None or _RANK.index(checked.verdict) > _RANK.index(before.verdict):
             self.checked[checked.exercise], self.answers[checked.exercise] = checked, answer
 
 
 def write_pages(out: Path, frame: pd.DataFrame, copies: Sequence[Copy], known: Mapping[str, Exercise]) -> None:
-    """Write the table as CSV and HTML, and a page per student.
+    """Write the table of a class as CSV and HTML, and a page per student.
 
     Raises
     ------
@@ -85,4 +85,6 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Sequence[Copy], known: M
             with replacing(out / name, parents=True) as file:
                 file.write(text.encode())
         except OSError as error:
-            raise InputError(f"{out / name}: cannot be written; {error.strerror or error}") from None
+            raise InputError(
+                f"{out / name} cannot be written ({error.strerror or error}); choose a folder that can be written to"
+            ) from None

@@ -1,4 +1,4 @@
-"""The processes that run students' code, as seen from the judging process."""
+"""Start and stop the processes that run students' code, from the judging process."""
 
 from __future__ import annotations
 
@@ -26,27 +26,31 @@ _MAX_FOUND = 5_000_000  # bytes of what a notebook found, which a student can wr
 
 
 class Runner:
-    """A process that runs notebooks and stories, and is restarted if one of them ends it."""
+    """A process that runs notebooks and stories. It is restarted if one of them kills it."""
 
     def __init__(self, seconds: float, memory_mb: int, hidden: tuple[str, ...]) -> None:
         self._limits: dict[str, Any] = {"seconds": seconds, "memory_mb": memory_mb, "hidden": hidden}
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, notebook: bytes) -> tuple[list[Found], str]:
-        """Return the findings in a notebook and, if it was stopped, the reason."""
+        """Run a notebook; return its findings and, if it was stopped, the reason."""
         with tempfile.TemporaryDirectory(prefix="ledger-toolkit-grade-") as folder:
             path = Path(folder, "notebook.ipynb")
             path.write_bytes(notebook)
             return self._do(Job(folder, **self._limits, notebook=str(path)))
 
     def story(self, steps: Sequence[Step], answer: Answer) -> str:
-        """Return what goes wrong in a story with an answer."""
+        """Run a story with an answer; return what goes wrong."""
         with tempfile.TemporaryDirectory(prefix="ledger-toolkit-grade-") as folder:
             found, problem = self._do(Job(folder, **self._limits, steps=tuple(steps), answer=answer))
-        return found[0].problem if found else f"The answer could not be used: {problem or 'Python ended'}"
+        return (
+            found[0].problem
+            if found
+            else f"The answer could not be judged: {problem or 'its process ended unexpectedly'}"
+        )
 
     def close(self) -> None:
-        """End the process."""
+        """Kill the process if it is running."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
@@ -61,12 +65,12 @@ class Runner:
             problem = msgspec.json.decode(process.stdout.readline(), type=str)
         except (OSError, msgspec.DecodeError):
             self.close()
-            problem = "it ended the process that runs it"
+            problem = "its process ended unexpectedly"
         return _found_in(Path(job.folder, FOUND)), problem
 
 
 def _started() -> subprocess.Popen[bytes]:
-    """Start a process that runs what students wrote; it gets nothing of the environment that may be a secret."""
+    """Start a process that runs students' code, without environment variables that may hold secrets."""
     kept = ("HOME", "LANG", "LC_ALL", "LEDGER_TOOLKIT_CACHE", "PATH", "TMPDIR", "XDG_CACHE_HOME")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
     environment["PYTHONPATH"] = str(Path(__file__).parents[2])
@@ -76,7 +80,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def _found_in(path: Path) -> list[Found]:
-    """Return what a fork wrote. An incomplete line, or a line of another kind, is not from the fork's code."""
+    """Return the findings that a fork wrote, without incomplete or malformed lines."""
     found = []
     try:
         lines = read_file(path, limit=_MAX_FOUND).splitlines()

@@ -1,11 +1,11 @@
-"""The process in which `grade` runs what students wrote: it forks for each notebook, and for each answer that is used.
+"""The process in which `grade` runs students' code. It forks for each notebook, and for each answer tried in a story.
 
-A fork can send no more than an answer that the student could have given, so a student gains nothing by changing this
-code in memory. The limits stop mistakes and block what no cell of the course does, but they are not a sandbox. If the
-kernel allows it, a fork has its own network, which is isolated.
+All that a fork can send is an answer that the student could have given anyway, so students gain nothing by changing
+this code in memory. The limits guard against mistakes and block what no lesson needs, but they are not a sandbox. If
+the kernel allows it, each fork has its own isolated network.
 
-The parent writes a `Job` per line. When it is done, this process writes why the fork was ended (an empty text if it
-finished); what the fork found is in a file.
+The parent writes one `Job` per line. After each job, this process writes the reason if the fork was stopped, or an
+empty string if it finished. The fork writes its findings to a file.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def main() -> None:
-    """Run the jobs from stdin, one after another."""
+    """Run the jobs on stdin, one after another."""
     os.environ |= {"MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1"}
-    # Loaded once, for all forks, so that a notebook begins at once.
+    # Imported before forking, so that notebooks start without delay.
     for name in ("IPython.core.interactiveshell", "matplotlib.pyplot", "toolkit.plots", "toolkit.teaching._story"):
         import_module(name)
     embedded_ledger()
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _forked(job: Job) -> str:
-    """Do a job in a fork; return why it was ended, or an empty text."""
+    """Run a job in a fork; return the reason if it was stopped, or else an empty string."""
     child = os.fork()
     if not child:
         try:
@@ -74,7 +74,7 @@ def _forked(job: Job) -> str:
             if done:
                 return _ending(status, job)
             time.sleep(0.02)
-        return f"ended after {job.seconds:g} s, the time limit"
+        return f"stopped at the time limit of {job.seconds:g} s"
     finally:
         with suppress(OSError):
             os.killpg(child, signal.SIGKILL)
@@ -87,12 +87,12 @@ def _ending(status: int, job: Job) -> str:
         return ""
     number = os.WTERMSIG(status)
     if number == signal.SIGXCPU:
-        return f"ended after {job.seconds:g} s, the time limit"
-    return f"ended by {signal.Signals(number).name}; the memory limit is {job.memory_mb} MB"
+        return f"stopped at the time limit of {job.seconds:g} s"
+    return f"stopped by {signal.Signals(number).name}; the memory limit is {job.memory_mb:,} MB"
 
 
 def _confine(job: Job) -> None:
-    """Limit this process: resource limits, only its own files, and no network."""
+    """Limit the resources of this process and its access to files and the network."""
     os.setsid()
     os.chdir(job.folder)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -101,7 +101,7 @@ def _confine(job: Job) -> None:
     os.closerange(3, 1 << 10)
     os.environ |= {"HOME": job.folder, "TMPDIR": job.folder, "IPYTHONDIR": job.folder}
     pages = Path("/proc/self/statm").read_text("ascii").split()[0] if sys.platform == "linux" else 0
-    size = int(pages) * resource.getpagesize()  # what the toolkit and its ledger need already
+    size = int(pages) * resource.getpagesize()  # what the toolkit and its ledger already use
     limits = {
         resource.RLIMIT_AS: size + (job.memory_mb << 20),
         resource.RLIMIT_CPU: int(job.seconds) + 1,
@@ -109,7 +109,7 @@ def _confine(job: Job) -> None:
         resource.RLIMIT_CORE: 0,
     }
     for limit, value in limits.items():
-        with suppress(ValueError, OSError):  # macOS has no limit of the address space
+        with suppress(ValueError, OSError):  # macOS cannot limit the address space
             resource.setrlimit(limit, (value, value))
     _leave_network()
     own, hidden = f"{os.path.realpath(job.folder)}/", tuple(f"{os.path.realpath(one)}/" for one in job.hidden)
@@ -117,7 +117,7 @@ def _confine(job: Job) -> None:
 
 
 def _leave_network() -> None:
-    """Move into a network that has only loopback, on which the embedded node answers, if the kernel allows it."""
+    """If the kernel allows it, move to a network with only a loopback interface, which the embedded node needs."""
     with suppress(AttributeError, OSError):
         if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWUSER | _CLONE_NEWNET) == 0:
             import fcntl
@@ -128,29 +128,29 @@ def _leave_network() -> None:
 
 
 def _audit(event: str, arguments: tuple[Any, ...], own: str, hidden: tuple[str, ...]) -> None:
-    """Refuse what no lesson does."""
+    """Raise PermissionError for operations that no lesson needs."""
     if event == "open" and not isinstance(arguments[0], int):
         path, mode, flags = arguments
         place = os.path.realpath(os.fsdecode(path))
         writes = flags & (os.O_WRONLY | os.O_RDWR) or set(mode or "") & set("wax+")
         if place != os.devnull and not place.startswith(own) and (writes or f"{place}/".startswith(hidden)):
-            raise PermissionError(f"a graded notebook has no access to {place}")
+            raise PermissionError(f"graded notebooks cannot access {place}")
     elif event.startswith(_REFUSED) or (event in _CHANGES and not _is_in(own, arguments)):
-        raise PermissionError(f"a graded notebook cannot use {event}")
+        raise PermissionError(f"graded notebooks cannot use {event}")
     elif event == "socket.connect" and isinstance(arguments[1], tuple) and arguments[1][0] not in _LOOPBACK:
-        raise PermissionError("a graded notebook has no network")
+        raise PermissionError("graded notebooks cannot access the network")
 
 
 def _is_in(own: str, arguments: tuple[Any, ...]) -> bool:
-    """Return whether the file that an audit event names first is in a folder."""
-    if isinstance(arguments[0], int):  # a file that is open already
+    """Return whether the first file that an audit event names is in a folder."""
+    if isinstance(arguments[0], int):  # a file that is already open
         return True
     base = f"/proc/self/fd/{arguments[-1]}" if isinstance(arguments[-1], int) and arguments[-1] >= 0 else "."
     return os.path.realpath(os.path.join(base, os.fsdecode(arguments[0]))).startswith(own)  # noqa: PTH118 - a path of bytes
 
 
 def _work(job: Job) -> None:
-    """Do a job; each thing that is found is written as a line at once, because the next cell may never end."""
+    """Run a job. Each finding is written immediately, because the next cell may never end."""
     with (Path(job.folder) / FOUND).open("wb", buffering=0) as file:
 
         def found(one: Found) -> None:
@@ -165,11 +165,11 @@ def _work(job: Job) -> None:
 
 
 class _CellTimeoutError(BaseException):
-    """A cell takes too long; not an Exception, which the cell may catch."""
+    """A cell exceeded its time limit. Not a subclass of Exception, which the cell may catch."""
 
 
 def _run_notebook(job: Job, found: Callable[[Found], None]) -> None:
-    """Run the cells of a notebook in order, continuing after failures, and find the answers that they check."""
+    """Run the cells of a notebook in order, even after failures, and record the answers that they check."""
     from IPython.core.interactiveshell import InteractiveShell
     from matplotlib import pyplot as plt
     from traitlets.config import Config
@@ -197,7 +197,7 @@ def _run_notebook(job: Job, found: Callable[[Found], None]) -> None:
                 found(Found(exercise, problem=f"cell {number}: {_said(error)}{first}"))
         signal.setitimer(signal.ITIMER_REAL, 0)
         if error is not None and not first:
-            first = f"; the first cell that failed is cell {number}: {_said(error)}"
+            first = f"; the first cell to fail was cell {number}: {_said(error)}"
         plt.close("all")
 
 
@@ -206,7 +206,7 @@ def _stop(*_: object) -> None:
 
 
 def _answer(shell: Any, source: str, exercise: str) -> tuple[Answer | None, BaseException | None]:
-    """Return the answer that a cell checks, None for dots; or the error of computing it."""
+    """Return the answer that a cell checks (None for dots), and the error if evaluating it fails."""
     names = shell.user_ns
     expressions = [
         node.args[1]
@@ -223,5 +223,5 @@ def _answer(shell: Any, source: str, exercise: str) -> tuple[Answer | None, Base
 
 def _said(error: BaseException) -> str:
     if isinstance(error, _CellTimeoutError):
-        return "it did not end in time"
+        return "timed out; a cell may take a quarter of the notebook's time limit"
     return f"{type(error).__name__}: {error}"[:500]

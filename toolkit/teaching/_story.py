@@ -1,4 +1,4 @@
-"""Answers that are judged by state: a contract, calls or rules, used in the steps of a story on a fresh ledger."""
+"""Judge a contract, calls or rules by what happens when a story on a fresh ledger uses them."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
 
 _MAX_CALLS = 40
 _HOLDS = {Relation.EQUAL: operator.eq, Relation.AT_LEAST: operator.ge, Relation.AT_MOST: operator.le}
-_ALONE = "a cell of an exercise may contain only classes and constants, with everything that they need"
+_ALONE = "the cell may contain only classes and constants, and must define everything that they use"
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AnnAssign, ast.Assign, ast.Expr, ast.Pass)
-# Attributes by which Python leads from a value to the frames and globals of the code that judges.
+# Prefixes of attributes through which a value leads to the frames and globals of the judging code.
 _INNER = ("_", "ag_", "co_", "cr_", "f_", "gi_", "tb_")
 
 
 def what_happens(steps: Iterable[Step], answer: Answer) -> str:
-    """Return what goes wrong in a story with this answer; an empty string if every step ends as it should.
+    """Return what goes wrong in a story with this answer, or an empty string if every step ends as expected.
 
-    All students have the same ledger, so the steps can state exact numbers.
+    The fresh ledger is the same for all students, so the steps can expect exact numbers.
     """
     story = _Story(answer)
     for step in steps:
         try:
             found = story.tell(step)
         except ContractError as error:
-            return str(error)
+            return f"The contract is not valid: {error}"
         except ToolkitError as error:
             found = str(error)
         except (LookupError, TypeError, ValueError) as error:  # a view that returns something else
-            found = f"Something else was returned: {error}"
+            found = f"The call returned an unexpected value: {error}"
         if found:
             return f"{found}. {getattr(step, 'says', '')}".replace("..", ".").rstrip()
     return ""
 
 
 class _Story:
-    """A fresh ledger, and the answer that is tried on it."""
+    """A fresh ledger and the answer that is tried on it."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -63,7 +63,7 @@ class _Story:
         self._mark = self._ledger.head
 
     def tell(self, step: Step) -> str:  # noqa: PLR0911 - one per kind
-        """Take a step; return any deviations from what is expected."""
+        """Perform a step; return what differs from the expected outcome, or an empty string."""
         match step:
             case Publish(source):
                 return self._publish(source)
@@ -97,7 +97,7 @@ class _Story:
             profile = self._ledger.profile(ViewFunction(step.function, step.arguments))
         if profile.gas_used <= step.at_most:
             return ""
-        what = f"{_written(step.function, step.arguments)} takes {profile.gas_used:,} gas units"
+        what = f"{_written(step.function, step.arguments)} uses {profile.gas_used:,} gas units"
         return f"{what}, expected at most {step.at_most:,}"
 
     def _publish(self, source: str) -> str:
@@ -107,7 +107,7 @@ class _Story:
         found = contracts_in(source, "your contract", self._ledger)
         if new := [one for one in found if not is_published(self._ledger, one)]:
             self._ledger.publish(*new)
-        return "" if found else "The cell has no contract"
+        return "" if found else "The cell defines no contract"
 
     def _call(self, call: EntryFunction, sender: str, *, aborts: bool | str | None) -> str:
         done = self._ledger.execute(call, sender=sender)
@@ -116,8 +116,8 @@ class _Story:
             return ""
         outcome = "succeeded" if done.success else f"failed: {done.vm_status}"
         if aborts:
-            outcome += f", expected it to abort{'' if aborts is True else f' with {aborts}'}"
-        return f"{_written(call.function, call.arguments)} of {sender} {outcome}"
+            outcome += f", but was expected to abort{'' if aborts is True else f' with {aborts}'}"
+        return f"{_written(call.function, call.arguments)} signed by {sender} {outcome}"
 
     def _play(self, senders: tuple[str, ...]) -> str:
         planned = calls_of(self._answer)
@@ -125,14 +125,14 @@ class _Story:
             return f"The answer has {len(planned)} calls, expected at most {_MAX_CALLS}"
         for one in planned:
             if _short(one.sender) not in senders:
-                return f"{_short(one.sender)} signs a call, but you can sign for {' and '.join(senders)} only"
+                return f"{_short(one.sender)} signs a call, but only {' and '.join(senders)} may sign"
             call = EntryFunction(one.function, one.arguments, type_arguments=one.type_arguments)
             if said := self._call(call, _short(one.sender), aborts=False):
                 return said
         return ""
 
     def _gate(self, watched: dict[str, tuple[str, tuple[Any, ...]]], *, passes: bool) -> str:
-        """Judge by the limits of the answer; it also says which calls the gate watches if the step does not."""
+        """Judge a gate by the answer's rules, which also name the calls to watch if the step names none."""
         is_text = self._answer.kind is AnswerKind.TEXT
         rules: Any = self._answer.value if is_text else msgspec.json.decode(self._answer.value)
         if not watched:
@@ -140,7 +140,8 @@ class _Story:
                 watched = msgspec.convert(rules["calls"], dict[str, tuple[str, tuple[Any, ...]]])
                 rules = rules["thresholds"]
             except (KeyError, TypeError, msgspec.ValidationError) as error:
-                return f'Expected {{"calls": {{label: [function, arguments]}}, "thresholds": limit}}; {error}'
+                wanted = '{"calls": {label: [function, arguments]}, "thresholds": limit}'
+                return f"Expected {wanted}; {type(error).__name__}: {error}"
         calls = {label: ViewFunction(*call) for label, call in watched.items()}
         versions = [self._mark, self._ledger.head]
         study = Study(title="Exercise", node=connect(self._ledger), calls=calls, versions=versions, thresholds=rules)
@@ -151,25 +152,25 @@ class _Story:
             return ""
         rows = zip(*(comparison.calls[name] for name in ("label", "gas_before", "gas_after")), strict=True)
         costs = ", ".join(f"{label} from {before} to {after} gas units" for label, before, after in rows)
-        outcome = "passes, expected it not to" if gate.passed else "does not pass, expected it to"
+        outcome = "passes, but was expected to fail" if gate.passed else "fails, but was expected to pass"
         return f"The gate {outcome}: {costs}"
 
 
 def _check_cell(source: str) -> None:
-    """Check that a cell has nothing but contracts.
+    """Check that a cell contains nothing but contracts.
 
-    The functions of a contract are checked when it is published. What is around them runs here, in the process that
-    judges, so it may use nothing but what contracts are written with.
+    The functions of a contract are checked when it is published. All other code runs here, in the judging process, and
+    may therefore use only names that contracts need.
 
     Raises
     ------
     ContractError
-        With the first line that is not part of a contract.
+        If the cell contains anything else. The message includes the line number.
     """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ContractError(f"the cell is not Python: {error}") from None
+        raise ContractError(f"the cell is not valid Python: {error}") from None
     nodes = list(ast.walk(tree))
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     inside = {id(one) for function in functions for one in ast.walk(function)}
@@ -186,20 +187,20 @@ def _check_cell(source: str) -> None:
         line = getattr(node, "lineno", 1)
         is_outside = isinstance(node, ast.stmt) and id(node) not in inside
         if isinstance(node, ast.Import | ast.ImportFrom) or (is_outside and not isinstance(node, _DEFINITIONS)):
-            raise ContractError(f"{_ALONE}; names of toolkit.embedded need no import (line {line})")
+            raise ContractError(f"{_ALONE}; names from toolkit.embedded need no import (line {line})")
         if id(node) in texts:
-            raise ContractError(f"write types without quotes (line {line})")
+            raise ContractError(f"types must be written without quotes (line {line})")
         names = [getattr(node, key, None) for key in ("attr", "id", "arg", "name")]
         for name in (one for one in names if isinstance(one, str)):  # the name of a type alias is a node
             if name.startswith("__") or (name.startswith(_INNER) and name not in {*defined, "_"}):
-                raise ContractError(f"{name} is not part of a contract (line {line})")
+                raise ContractError(f"a contract cannot use the name {name} (line {line})")
         if isinstance(node, ast.Name) and node.id not in defined | _names():
             raise ContractError(f"{node.id} is not defined in the cell; {_ALONE} (line {line})")
 
 
 @cache
 def _names() -> frozenset[str]:
-    """Return the names that contracts are written with: no ledger, no node, no module."""
+    """Return the names that contracts may use, which exclude ledgers, nodes and Python modules."""
     homes = tuple(f"toolkit.embedded.{home}" for home in ("_contract", "_vm_status", "framework"))
     values = {name: getattr(embedded, name) for name in embedded.__all__}
     return ALLOWED_BUILTINS | {
@@ -211,7 +212,7 @@ def _names() -> frozenset[str]:
 
 
 def _written(function: str, arguments: tuple[Any, ...]) -> str:
-    """Return a call as a student writes it."""
+    """Return a call in the form in which students write it."""
     return f"{function.rpartition('::')[2]}({', '.join(json.dumps(one) for one in arguments)})"
 
 

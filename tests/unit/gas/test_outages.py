@@ -105,7 +105,7 @@ def test_what_got_no_answer_is_read_again(tmp_path, capsys):
     assert first.complete
     assert first.manifest["counts"] == {"observations": 21, "failures": 2, "unanswered": 2}
     _print_run(first, {}, as_json=False)
-    assert "2 calls got no response; run the same command again" in capsys.readouterr().out
+    assert "2 calls got no response; repeat the command" in capsys.readouterr().out
     node, fake = made_node()
     again = run(tmp_path / "run", node=node)
     assert planned(fake) == [0, 5_000]

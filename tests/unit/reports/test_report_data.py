@@ -99,10 +99,10 @@ def test_headline_of_a_quiet_run_says_nothing_changed() -> None:
     quiet = run()
     none = dataclasses.replace(quiet, steps=quiet.steps.iloc[:0])
     assert headline(build(none), visible) == [
-        "No change of gas was found: 7 calls read at ledger versions 0 to 4999; 3 not judged."
+        "No gas change was found: 7 calls read at ledger versions 0 to 4999; 3 not judged."
     ]
     once = dataclasses.replace(none, observations=quiet.observations.query("ledger_version == 0"))
-    assert "cannot show a change of gas" in headline(build(once), visible)[0]
+    assert "cannot show a gas change" in headline(build(once), visible)[0]
 
 
 def test_calls_are_summed_up_exactly() -> None:

@@ -165,7 +165,7 @@ def test_the_page_opens_with_the_answer(page: str) -> None:
     assert text.startswith(
         "Gas report · model gas of the embedded node Demo 5 of 10 calls: x10 since version 2503, when"
     )
-    assert text.index("Since version") < text.index("Every change, the largest first") < text.index("Model gas.")
+    assert text.index("Since version") < text.index("All changes, largest first") < text.index("Model gas.")
     assert page.index("</h1>") < page.index("<svg") < page.index('<table class="top">') < page.index("<main>")
 
 
@@ -234,7 +234,7 @@ def test_an_empty_run_is_written_in_every_format(tmp_path: Path) -> None:
     run = made_up()
     empty = dataclasses.replace(run, observations=run.observations.iloc[:0], steps=run.steps.iloc[:0])
     for ending in ("html", "md", "json"):
-        assert "cannot show a change of gas" in write(empty, tmp_path / f"r.{ending}").read_text(encoding="utf-8")
+        assert "cannot show a gas change" in write(empty, tmp_path / f"r.{ending}").read_text(encoding="utf-8")
 
 
 def test_hostile_text_is_text_in_the_page(page: str, hostile_page: str) -> None:
@@ -305,7 +305,7 @@ def test_a_frame_too_large_for_a_page_is_only_spoken_of(monkeypatch: pytest.Monk
     """The page names the option that writes it beside the page instead."""
     monkeypatch.setattr("toolkit.reports._to_html.MAX_CSV_ROWS", 100)
     text = to_html.render(build(made_up()))
-    assert "observations.csv is too large for a page" in text
+    assert "observations.csv is too large for this page" in text
     assert "the Parquet files of the run have its rows" in text
     assert 'download="steps.csv.gz"' in text
 

@@ -150,26 +150,26 @@ def test_hints_come_with_the_second_and_the_third_failure():
             5,
             5.0,
             Verdict.NOT_YET,
-            "got a value of type float (compute it with whole numbers, or write int(...) of it).",
+            "got a value of type float (compute it with whole numbers, or convert it with int(...)).",
         ),
         (
             5,
             np.float64(5),
             Verdict.NOT_YET,
-            "got a value of type float64 (compute it with whole numbers, or write int(...) of it).",
+            "got a value of type float64 (compute it with whole numbers, or convert it with int(...)).",
         ),
         (
             5,
             Decimal(5),
             Verdict.NOT_YET,
-            "got a value of type Decimal (compute it with whole numbers, or write int(...) of it).",
+            "got a value of type Decimal (compute it with whole numbers, or convert it with int(...)).",
         ),
         (5, 5.5, Verdict.NOT_YET, "got a value of type float, which is not a whole number."),
         (5, Decimal("Infinity"), Verdict.NOT_YET, "got a value of type Decimal, which is not a whole number."),
-        (5, [5], Verdict.NOT_YET, "got a value of type list (take the one value out: [0])."),
-        (5, pd.Series([5]), Verdict.NOT_YET, "got a value of type Series (take the one value out with .item())."),
+        (5, [5], Verdict.NOT_YET, "got a value of type list (take its only element with [0])."),
+        (5, pd.Series([5]), Verdict.NOT_YET, "got a value of type Series (take its only element with .item())."),
         (5, np.bool_(True), Verdict.NOT_YET, "got a value of type bool."),
-        (5, "5", Verdict.NOT_YET, "type str (write a number without quotes)."),
+        (5, "5", Verdict.NOT_YET, "type str (write numbers without quotes)."),
         ("E_X", 1.5, Verdict.NOT_YET, "got a value of type float."),
         (5, None, Verdict.NOT_YET, "got nothing (None)."),
         (5, 6, Verdict.NOT_YET, "This is not the right number (octas)."),
@@ -178,17 +178,22 @@ def test_hints_come_with_the_second_and_the_third_failure():
         ("code", "CODE", Verdict.RIGHT, ""),
         ("E_X", np.str_("E_X"), Verdict.RIGHT, ""),
         ("E_X", "E_Y", Verdict.NOT_YET, "This is not the right text (octas)."),
-        ("E_X", ("E_X",), Verdict.NOT_YET, "got a value of type tuple (take the one value out: [0])."),
+        ("E_X", ("E_X",), Verdict.NOT_YET, "got a value of type tuple (take its only element with [0])."),
         ("0xfeed::x", "0x" + "0" * 60 + "FEED::x", Verdict.RIGHT, ""),
         ("E_X", 5, Verdict.NOT_YET, "Expected text in quotes (octas), got a value of type int."),
         ("0x" + "0" * 61 + "b0b", "0xb0b", Verdict.RIGHT, ""),
         ("0x" + "0" * 61 + "b0b", "0xzz", Verdict.NOT_YET, "not the right text"),
         ("depth", "depth()", Verdict.RIGHT, ""),
-        (5, ("book depth",), Verdict.NOT_YET, "got a value of type tuple (take the one value out: [0])."),
-        (5, value(5), Verdict.NOT_YET, "got a value of type Exercise (the answer is one value; take it out)."),
-        (5, [5, 6], Verdict.NOT_YET, "got a value of type list (the answer is one value; take it out)."),
-        (5, pd.Series([5, 6]), Verdict.NOT_YET, "got a value of type Series (the answer is one value; take it out)."),
-        (5, {"a": 5}, Verdict.NOT_YET, "got a value of type dict (the answer is one value; take it out)."),
+        (5, ("book depth",), Verdict.NOT_YET, "got a value of type tuple (take its only element with [0])."),
+        (5, value(5), Verdict.NOT_YET, "got a value of type Exercise (pass only the value that answers the question)."),
+        (5, [5, 6], Verdict.NOT_YET, "got a value of type list (pass only the value that answers the question)."),
+        (
+            5,
+            pd.Series([5, 6]),
+            Verdict.NOT_YET,
+            "got a value of type Series (pass only the value that answers the question).",
+        ),
+        (5, {"a": 5}, Verdict.NOT_YET, "got a value of type dict (pass only the value that answers the question)."),
     ],
 )
 def test_types_are_exact_and_units_are_named(solution, answer, verdict, said):
@@ -237,5 +242,5 @@ def test_exercises_of_a_class_are_those_beside_the_notebook(tmp_path, monkeypatc
     assert "apples" in check("01.1", ...).message
     assert check("01.1", 5).verdict is Verdict.RIGHT
     Path("exercises.json").write_text('{"01.1": 5}')
-    with pytest.raises(InputError, match="exercises of a class"):
+    with pytest.raises(InputError, match="cannot read exercises from"):
         check("01.1", 5)

@@ -136,10 +136,10 @@ def test_a_revision_of_the_class_line_counts(notebook):
     [
         (CELL.replace("by: u64", "by: u46"), r"u46 is not defined; did you mean `u64` or `u16`\? \(line 14\)"),
         (CELL.replace("value: u64", "value: int"), r"Counter\.Count, field value: int is not a Move type; .*\(line"),
-        (CELL.replace("ledger", "legder", 1), "the notebook does not have a variable legder; did you mean `ledger`"),
+        (CELL.replace("ledger", "legder", 1), "the notebook has no variable legder; did you mean `ledger`"),
         (CELL.replace("ledger", "FACTOR", 1), r"FACTOR must be a toolkit\.embedded\.Ledger, got int"),
-        ("%%contract\nx = 3", "the cell has no contract"),
-        ("%%contract\nclass Factor(Module, address='0x1a', name='FACTOR'): ...", "FACTOR is already a variable"),
+        ("%%contract\nx = 3", "the cell defines no contract"),
+        ("%%contract\nclass Factor(Module, address='0x1a', name='FACTOR'): ...", "would replace the variable FACTOR"),
     ],
 )
 def test_a_wrong_cell_is_an_error_and_publishes_nothing(notebook, cell, message, capsys):
@@ -178,6 +178,6 @@ def test_several_contracts_and_ledgers(notebook, capsys):
     assert notebook["a"].id == "0x1a::a"
     assert notebook.run("%%contract ledger\nclass C(Module, address='0x1c'): ...") is notebook["c"]
     notebook.shell.user_ns["second"] = Ledger()
-    with pytest.raises(InputError, match="there are several ledgers, ledger, second"):
+    with pytest.raises(InputError, match="the notebook has 2 ledgers: ledger, second"):
         notebook.run(cell)
     capsys.readouterr()
