@@ -147,7 +147,7 @@ def comparison_annotations(
     Returns
     -------
     str
-        One command per line, then a line with the verdict, or with the counts if there is no gate.
+        One command per line, then a line with the verdict, or with the counts if no gate is given.
     """
     where = "" if file is None else f"file={_escaped(file).replace(':', '%3A').replace(',', '%2C')},"
 
