@@ -147,7 +147,9 @@ def test_state_is_served_as_far_as_it_is_known(archive, node, url, tmp_path):
     with pytest.raises(toolkit.NodeError, match="an archive serves only transactions"):
         archive.node.view("0x1::chain_id::get")
     later = toolkit.sync(node, tmp_path, "1000:1200", progress=False)
-    with pytest.raises(toolkit.VersionPruned, match="between version 1000, where the archive begins, and 1100; pass node="):
+    with pytest.raises(
+        toolkit.VersionPruned, match="between version 1000, where the archive begins, and 1100; pass node="
+    ):
         toolkit.Archive(tmp_path).node.at(1_100).resource("0x1", "0x1::chain_id::ChainId")
     assert later.node.at(1_100).resource("0x1", "0x1::chain_id::ChainId") == {"id": 4}
     assert later.node.at(1_100).view("0x1::chain_id::get").value == 4
