@@ -1,1 +1,1 @@
-"""How everything is shown or written: text, messages, HTML in notebooks, files. Imports nothing else of the package."""
+"""How results are shown and written: text, messages, HTML and files. Imports no other part of the toolkit."""

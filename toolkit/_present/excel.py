@@ -1,4 +1,4 @@
-"""Arrow tables as Excel workbooks, in which no digit is lost and no text is run as a formula."""
+"""Arrow tables as Excel workbooks. No digit is lost, and no text is run as a formula."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MAX_CELL = 32_767
 def write_workbook(table: pa.Table, file: BinaryIO) -> None:
     """Write a table as a workbook with one sheet.
 
-    Times are in UTC. A column of integers beyond 15 digits is text, as are lists and structs, which are JSON.
+    Times are in UTC. A column with integers of more than 15 digits becomes text. Lists and structs become JSON text.
 
     Parameters
     ----------
     table : pyarrow.Table
-        With at most `MAX_ROWS` rows.
+        A table of at most `MAX_ROWS` rows.
     file : binary file
 
     Raises

@@ -1,7 +1,7 @@
 """Opening and writing files by name: only regular files, each written atomically.
 
-A name that someone else chose may lead to a named pipe, whose opening waits forever, or to a device, whose reading
-never ends. Every file that the package reads or writes by name is opened here, so such a name is an `OSError` at once.
+A name chosen by someone else may refer to a named pipe, which waits forever when it is opened, or to a device, which
+never ends. Every file that the package reads or writes by name is opened here. Such a name raises `OSError` at once.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def cache_folder() -> Path:
     Returns
     -------
     Path
-        The folder of the environment variable ``LEDGER_TOOLKIT_CACHE``, else the folder ``ledger-toolkit`` below
-        ``XDG_CACHE_HOME`` or the platform's folder for caches.
+        The folder in the environment variable ``LEDGER_TOOLKIT_CACHE``, or else the folder ``ledger-toolkit`` in
+        ``XDG_CACHE_HOME`` or in the platform's cache folder.
 
     Raises
     ------
     RuntimeError
-        If the user has no home folder.
+        If the user does not have a home folder.
     """
     if own := os.environ.get("LEDGER_TOOLKIT_CACHE"):
         return Path(own).expanduser()
@@ -54,25 +54,25 @@ def cache_folder() -> Path:
 
 
 def check_regular(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_result | None:
-    """Raise an error if there is something other than a regular file at a path.
+    """Raise an error if a path exists but is not a regular file.
 
     Parameters
     ----------
     path : path-like
     follow : bool, default True
-        Check the target of a symbolic link. If False, links are rejected.
+        Whether to check the target of a symbolic link. If False, links are rejected.
 
     Returns
     -------
     os.stat_result or None
-        None if there is nothing at the path.
+        None if the path does not exist.
 
     Raises
     ------
     IsADirectoryError
-        If it is a folder.
+        If the path is a folder.
     OSError
-        If it is a named pipe, a socket, a device or, without `follow`, a symbolic link; or if the path cannot be
+        If the path is a named pipe, a socket, a device or, without `follow`, a symbolic link; or if it cannot be
         looked up.
     """
     try:
@@ -84,19 +84,19 @@ def check_regular(path: str | os.PathLike[str], *, follow: bool = True) -> os.st
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
-    """Return a path that a user named.
+    """Return a path given by a user, after checking that it can exist.
 
     Raises
     ------
     OSError
-        If no file can have it, because it is too long, has a NUL character or a lone surrogate. Python raises a
-        `ValueError` without the path for the latter two, and `Path.exists` an `OSError` for the first only.
+        If a file cannot have this path, because the path is too long, or contains a NUL character or a lone surrogate.
+        For the latter two, Python raises a `ValueError` that does not state the path, and `Path.exists` does not raise.
     """
     place = Path(path)
     try:
         place.lstat()
     except ValueError:
-        raise OSError(errno.EINVAL, "not a path: it has a NUL character or a lone surrogate", str(place)) from None
+        raise OSError(errno.EINVAL, "not a path: it contains a NUL character or a lone surrogate", str(place)) from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise
@@ -104,7 +104,7 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
 
 
 def open_descriptor(path: str | os.PathLike[str], flags: int, *, mode: int = 0o666, follow: bool = True) -> int:
-    """Open a regular file and return its descriptor; never waits for a pipe.
+    """Open a regular file and return its descriptor, without ever waiting for a pipe.
 
     Parameters
     ----------
@@ -112,9 +112,9 @@ def open_descriptor(path: str | os.PathLike[str], flags: int, *, mode: int = 0o6
     flags : int
         As for `os.open`.
     mode : int, default 0o666
-        Permissions of a file that is created.
+        Permissions of the file, if it is created.
     follow : bool, default True
-        Follow a symbolic link. If False, links are rejected.
+        Whether to follow a symbolic link. If False, links are rejected.
 
     Returns
     -------
@@ -147,18 +147,18 @@ def open_to_read(path: str | os.PathLike[str]) -> BinaryIO:
     Raises
     ------
     OSError
-        If it cannot be opened, or is not a regular file.
+        If the file cannot be opened, or is not a regular file.
     """
     return os.fdopen(open_descriptor(path, os.O_RDONLY), "rb")
 
 
 def read_file(path: str | os.PathLike[str], *, limit: int = -1) -> bytes:
-    """Return the bytes of a regular file, at most `limit` of them if it is not negative.
+    """Return the bytes of a regular file: at most `limit` bytes, or all if `limit` is negative.
 
     Raises
     ------
     OSError
-        If it cannot be read, or is not a regular file.
+        If the file cannot be read, or is not a regular file.
     """
     with open_to_read(path) as file:
         return file.read(limit)
@@ -166,29 +166,29 @@ def read_file(path: str | os.PathLike[str], *, limit: int = -1) -> bytes:
 
 @contextmanager
 def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> Iterator[BinaryIO]:
-    """Write a file atomically: next to its final place, then moved there when the block ends without an error.
+    """Write a file atomically: it is written next to `path` and moved there when the block ends without an error.
 
-    A symbolic link at `path` is replaced; its target is unchanged. Unfinished files that killed writers left in the
-    folder are removed after a day.
+    A symbolic link at `path` is replaced; its target is unchanged. Unfinished files left in the folder by killed
+    writers are removed after a day.
 
     Parameters
     ----------
     path : Path
         File to write. Its folder must exist, unless `parents` is set.
     durable : bool, default False
-        Wait until the file is on disk, so that it survives a power failure.
+        Whether to wait until the file is on disk, so that it survives a power failure.
     parents : bool, default False
-        Create the folder and its parents.
+        Whether to create the folder and its parents.
 
     Yields
     ------
     file object
-        Takes bytes.
+        The file, opened for writing bytes.
 
     Raises
     ------
     OSError
-        If the file cannot be written, or `path` is not a regular file: a folder, a named pipe, a device.
+        If the file cannot be written, or `path` is a folder, a named pipe or a device.
     """
     check_regular(path)
     if parents:
@@ -210,7 +210,7 @@ def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> It
 
 
 def move(part: Path, path: Path, *, durable: bool) -> None:
-    """Move a completely written file to its place; with `durable`, the move survives a power failure."""
+    """Move a completely written file to its destination; with `durable`, the move survives a power failure."""
     part.replace(path)
     if durable and os.name == "posix":  # Windows needs no wait for a rename, and offers none
         descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -221,14 +221,14 @@ def move(part: Path, path: Path, *, durable: bool) -> None:
 
 
 def part_of(path: Path) -> Path:
-    """Return a new name for an unfinished file next to its place, in the form that `remove_left_overs` recognises."""
+    """Return a name for an unfinished file next to its destination, in the form that `remove_left_overs` recognises."""
     return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
 
 
 def remove_left_overs(folder: Path, *, age_s: float = 86_400.0) -> None:
-    """Remove unfinished files that are older than `age_s` from a folder; their writers have ended.
+    """Remove unfinished files that are older than `age_s` seconds from a folder.
 
-    No file of the package takes a day to write.
+    Their writers must have ended, because the package does not take a day to write a file.
     """
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in [entry for entry in entries if _PART.fullmatch(entry.name)]:
@@ -243,4 +243,4 @@ def _refuse_special(mode: int, path: str | os.PathLike[str]) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     if not stat.S_ISREG(mode):
         what = "a symbolic link" if stat.S_ISLNK(mode) else "a pipe, a socket or a device"
-        raise OSError(errno.EINVAL, f"it is {what}, expected a regular file", os.fspath(path))
+        raise OSError(errno.EINVAL, f"expected a regular file, got {what}", os.fspath(path))

@@ -26,7 +26,7 @@ _JSON_KINDS |= dict.fromkeys((int, float), "number") | dict.fromkeys((list, tupl
 
 
 def not_installed(what: str, package: str, extra: str) -> str:
-    """Return what to install for a part of the toolkit whose package is missing."""
+    """Return a message that says what to install for a part of the toolkit whose package is missing."""
     return f"{what} needs {package}, which is not installed: pip install 'ledger-toolkit[{extra}]'"
 
 
@@ -38,7 +38,7 @@ def shorten(value: Any, limit: int = 80) -> str:
     value : object
         Any value, of any size. Objects other than the JSON types and bytes are shown by the name of their type.
     limit : int, default 80
-        Number of characters shown; the size of the omitted rest is stated after them.
+        Maximum number of characters shown. The size of a longer value is stated after them.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def shorten(value: Any, limit: int = 80) -> str:
 
 
 def describe(value: Any) -> str:
-    """Return the JSON kind of a value followed by the value, shortened.
+    """Return the JSON kind of a value followed by the value, truncated.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def describe(value: Any) -> str:
 
 
 def escape(text: object, limit: int = 200) -> str:
-    r"""Return the text of a foreign exception as ASCII, truncated to `limit` characters; it may quote hostile input.
+    r"""Return the text of a foreign exception, which may quote hostile input, as ASCII of at most `limit` characters.
 
     Examples
     --------
@@ -101,14 +101,14 @@ def escape(text: object, limit: int = 200) -> str:
 
 
 def cut_text(text: str, limit: int = MAX_TEXT) -> str:
-    """Return a text from a node, truncated to a length that fits every row of a frame.
+    """Truncate a text from a node to a length that is reasonable in every row of a frame.
 
     Parameters
     ----------
     text : str
         Any text.
     limit : int, default 2,000
-        Maximum number of characters kept.
+        Maximum number of characters returned.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def cut_text(text: str, limit: int = MAX_TEXT) -> str:
 
 
 def debugging() -> bool:
-    """Return whether `DEBUG` is set, to something other than 0."""
+    """Return whether the environment variable named by `DEBUG` is set, and not to 0."""
     return os.environ.get(DEBUG, "0") not in {"", "0"}
 
 
@@ -140,7 +140,7 @@ def whole_traceback(error: BaseException) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a question with the known names that are closest to a misspelt one; empty if none is close.
+    """Return a question that suggests the known names closest to a misspelt one, or an empty string.
 
     Parameters
     ----------
@@ -172,20 +172,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def declared_at(*path: str, uses: str = "") -> str:
-    """Return where the class statement that runs now declares something, such as ``" (shop.py, line 7)"``.
+    """Return where the class statement that is being run declares something, such as ``" (shop.py, line 7)"``.
 
     Parameters
     ----------
     *path : str
-        Names from the class on: class, method or struct, parameter or field. Names that do not occur in the class
+        Names from the outside in: class, method or struct, parameter or field. Names that do not occur in the class
         statement, such as those of a base class, are ignored.
     uses : str, optional
-        A name in the annotations; the line is that of its first use in the object that `path` names.
+        A name in the annotations. The line returned is that of its first use in the object that `path` names.
 
     Returns
     -------
     str
-        Empty if the source is not known. A notebook cell has a line but no file.
+        The place, or an empty string if the source is not known. For a notebook cell, there is a line but no file.
     """
     import ast
     import linecache
@@ -209,7 +209,7 @@ def declared_at(*path: str, uses: str = "") -> str:
 
 
 def running_at() -> str:
-    """Return the line of the contract that runs now, in the form of `declared_at`."""
+    """Return the line of the contract that is being run, in the form of `declared_at`."""
     frame = _users_frame()
     return "" if frame is None else place(frame.f_code.co_filename, frame.f_lineno)
 
@@ -236,7 +236,7 @@ def _users_frame() -> FrameType | None:
 
 
 def place(file: str, line: int) -> str:
-    """Return a line of a file, or of a cell, in the form of `declared_at`."""
+    """Describe a line of a file or of a notebook cell, in the form of `declared_at`."""
     from pathlib import Path
 
     source = Path(file)

@@ -18,7 +18,7 @@ def imported_on_use(
     Parameters
     ----------
     package : str
-        Its ``__name__``.
+        ``__name__`` of the package.
     homes : mapping of str to str
         Public names by the module of the package that defines them, separated by spaces. Public modules are listed
         among their own names, or under an empty key.

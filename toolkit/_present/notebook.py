@@ -1,9 +1,10 @@
-r"""How things are shown in notebooks: HTML for frames and facts, and errors.
+r"""Display in notebooks: HTML for frames and facts, and errors.
 
 Text from the chain that contains dollar signs is not typeset as mathematics.
 
-JupyterLab gives HTML outputs to MathJax, which reads ``$...$``, ``\(...\)`` and ``\begin{...}``, character references
-included. It skips elements of the class ``mathjax_ignore``; MathJax 2, of exported notebooks, knows ``tex2jax_ignore``.
+JupyterLab passes HTML outputs to MathJax, which typesets ``$...$``, ``\(...\)`` and ``\begin{...}``, even if they are
+written as character references. MathJax skips elements of the class ``mathjax_ignore``; MathJax 2, which exported
+notebooks use, skips elements of the class ``tex2jax_ignore``.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ def literal(html: str) -> str:
 
 
 def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
-    """Return a titled table of facts, without its own colours.
+    """Return a titled table of facts as HTML that does not set colours.
 
     Parameters
     ----------
     title : str
     facts : sequence of (str, object)
-        Names and values. A value is shown by ``str``, truncated to 300 characters; None is left out.
+        Names and values. A value is shown by ``str``, truncated to 300 characters; None is omitted.
 
     Returns
     -------
     str
-        HTML. Text is escaped, its invisible characters are shown as escapes, and MathJax leaves it unchanged.
+        Text is escaped, invisible characters are shown as escapes, and MathJax leaves the text unchanged.
     """
     # Imported on use: `import toolkit` imports this module, and these take a third of its time.
     from html import escape
@@ -59,7 +60,7 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
 
 
 def show_frames_as_tables(table: Callable[[Any, int], str]) -> None:
-    """Let IPython show the toolkit's frames with the HTML of `table`; has no effect outside IPython.
+    """Make IPython show the toolkit's frames with the HTML of `table`. This has no effect outside IPython.
 
     Only frames with ``attrs["toolkit"]``, which every function of the toolkit sets, or with wide integers are affected.
     A formatter that the user registered for DataFrame takes precedence.
@@ -81,13 +82,13 @@ def set_display(enabled: bool) -> None:  # noqa: FBT001 - set_display(False) is 
     """Choose whether notebooks format the toolkit's frames like `toolkit.show` or like pandas.
 
     By default, frames are formatted for reading: shortened addresses that stay distinct, thousands separators, units
-    below the column names, the meaning of a column on hover, and no empty columns. The data stays exact either way, and
-    other frames always look as in pandas.
+    below the column names, the meaning of a column on hover, and no empty columns. The data is exact either way. Other
+    frames always look as in pandas.
 
     Parameters
     ----------
     enabled : bool
-        False uses pandas' own tables.
+        Whether to format frames like `toolkit.show`. If False, they are formatted by pandas.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def short_traceback(error: BaseException) -> list[str]:
 
 
 def _own_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without the entries in the toolkit or in a library that it calls; None if none is left."""
+    """Return a traceback without entries from the toolkit and the libraries that it calls, or None if it is empty."""
     import sysconfig
     from types import TracebackType
 

@@ -1,4 +1,4 @@
-"""Whether another distribution also installs a package named `toolkit`, which overwrites files of this one."""
+"""A check for another distribution that installs a package named `toolkit` and overwrites files of this one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def same_name_problem() -> str | None:
-    """Return what is wrong and what to do if a distribution named `toolkit` is also installed, or None."""
+    """Return a message that says what to do if a distribution named `toolkit` is also installed, or None."""
     # A distribution of this name exists on PyPI. Looking through the files of every installed distribution would find
     # others too, and would take longer than `connect` itself.
     other = next(_PACKAGE.parent.glob("toolkit-*.dist-info"), None)

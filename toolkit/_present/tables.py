@@ -1,7 +1,7 @@
 """Tables as text, Markdown and HTML, and values and Arrow tables as JSON and CSV.
 
-Cells of text, Markdown and HTML are text that the caller has already made safe for the output. JSON and CSV are written
-so that readers round no integer and spreadsheets run no text.
+The caller must make the cells of text, Markdown and HTML tables safe for the output. JSON and CSV are written so that
+readers do not round integers and spreadsheets do not run text as formulas.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Listing(tuple[_Entry, ...]):
     __slots__ = ()
 
     def _cells(self) -> tuple[list[str], list[list[str]], set[int]]:
-        """Return the head, the rows and the positions of numbers."""
+        """Return the column names, the rows and the positions of the columns of numbers."""
         entry: Any = self[0]
         names = [one.name for one in fields(entry)]
         values = [[getattr(entry, name) for name in names] for entry in self]
@@ -186,13 +186,13 @@ _REPEATING = frozenset({"string", "bool", "uint8", "uint16", "uint32", "uint64",
 
 
 def json_value(value: Any) -> Any:
-    """Return a value as a JSON value, containers included.
+    """Convert a value, including the items of containers, to a JSON value.
 
     Parameters
     ----------
     value : object
-        Integers beyond 2^53 and decimals become text, bytes hex, dates and times ISO 8601, tuples lists, keys text.
-        NaN and infinity, which JSON does not have, become None, as in JavaScript and pandas.
+        Integers beyond 2^53, decimals and keys become text, bytes become hex, dates and times become ISO 8601 text, and
+        tuples become lists. NaN and infinity, which JSON does not have, become None, as in JavaScript and pandas.
 
     Returns
     -------
@@ -228,14 +228,15 @@ def json_rows(table: pa.Table) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        A column has one type in all rows: text if an integer in it is beyond 2^53 or its type is wider than 64 bits.
+        A column has the same type in all rows. It is text if it contains an integer beyond 2^53, or if its type is
+        wider than 64 bits.
     """
     columns = [_json_column(table[name]) for name in table.column_names]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def csv_table(table: pa.Table) -> str:
-    r"""Return a table as CSV with one line of column names.
+    r"""Return a table as CSV with a header line.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ def csv_table(table: pa.Table) -> str:
     Returns
     -------
     str
-        Lines end in ``\r\n`` (RFC 4180). Integers have all digits, times are ISO 8601, lists and structs are JSON,
+        Lines end in ``\r\n`` (RFC 4180). Integers have all digits, times are ISO 8601, lists and structs are JSON, and
         missing values are empty. Text that a spreadsheet would run as a formula starts with an apostrophe.
     """
     out = io.StringIO(newline="")

@@ -1,7 +1,7 @@
-"""Text for people: escaping of text from users and the chain, shortened addresses, numbers.
+"""Text for display: escaped text from users and the chain, shortened addresses, and numbers.
 
-Quantities have thousands separators. Ledger versions are identifiers and have none, so that they can be copied into
-a call.
+Quantities have thousands separators. Ledger versions are identifiers without separators, so that they can be copied
+into a call.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def visible(text: object, limit: int = 200) -> str:
     r"""Return `text` on one line, with invisible characters escaped.
 
     Control, bidirectional-override, zero-width, private-use and surrogate characters become
-    ``\n``, ``\u202e`` and the like, so text cannot hide or reorder the text around it.
+    ``\n``, ``\u202e`` and the like, so that text cannot hide or reorder the text around it.
 
     Parameters
     ----------
     text : object
-        Shown by ``str``.
+        Any object, converted by ``str``.
     limit : int, default 200
         Maximum number of characters returned; longer text is truncated and ends with an ellipsis.
 
@@ -91,7 +91,7 @@ def csv_text(text: str) -> str:
     -------
     str
         The text, with a leading apostrophe if it starts with a tab, a line break or one of ``= + - @ | %``. Full-width
-        and small forms count too, as do these characters after white space or invisible ones.
+        and small forms count too, as do these characters after white space or invisible characters.
     """
     first = next((char for char in text if not (char.isspace() or _hidden(char))), "")
     formula = text.startswith(("\t", "\r", "\n")) or unicodedata.normalize("NFKC", first) in _FORMULA
@@ -203,7 +203,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def times(factor: float) -> str:
-    """Return a factor as text.
+    """Format a factor.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def times(factor: float) -> str:
 def relative_change(before: int | None, after: int | None) -> str:
     """Return a change as a factor if it is at least a doubling, else as a percentage of `before`.
 
-    A difference if `before` is 0; an empty string if a side is None.
+    The result is a difference if `before` is 0, and an empty string if either value is None.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def relative_change(before: int | None, after: int | None) -> str:
 
 
 def version_range(first: int, last: int) -> str:
-    """Return ledger versions, both ends included.
+    """Format a range of ledger versions, both ends included.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Arithmetic of wide columns: exact operators, sums, minima and maxima, statistics and groups, and scaling to floats.
 
-The result of an operator has the wider dtype of the two sides. A result out of range raises SchemaError; it never
+The result of an operator has the wider dtype of the two operands. A result out of range raises SchemaError; it never
 wraps. Sums, minima and maxima are exact Python ints. Means, medians, quantiles and variances are computed exactly and
 rounded once, to the nearest float64: the mean of ``[1, -2**255 + 1, 2**255 - 1]`` is 1/3, but 0.0 in float arithmetic.
-`std` takes a square root after that. Other statistics raise TypeError, since pandas would compute them with floats.
+`std` then takes a square root. Other statistics raise TypeError, since pandas would compute them with floats.
 """
 
 # ruff: noqa: SLF001  # pandas' protocol for arrays is underscored
@@ -45,19 +45,19 @@ _COMPARE |= {"le": pc.less_equal, "gt": pc.greater, "ge": pc.greater_equal}
 
 
 def _mapped(array: WideIntArray, name: str, function: Callable[[int], int]) -> WideIntArray:
-    """Return an array of the results of a function of each number."""
+    """Return an array of the results of applying a function to each number."""
     kind = array.dtype.wide
     results = [None if number is None else function(number) for number in to_ints(array.storage, kind)]
     return _stored(array, kind, name, results)
 
 
 def _kind(other: Any) -> WideKind | None:
-    """Return the kind of a wide array, None for other values."""
+    """Return the kind of a wide array, or None for other values."""
     return getattr(getattr(other, "dtype", None), "wide", None)
 
 
 def _objects(other: Any, rows: int) -> list[Any]:
-    """Return the other side as Python values, None if missing."""
+    """Return the other operand as Python values, with None for missing values."""
     if not is_list_like(other):
         other = [other] * rows
     if len(other) != rows:
@@ -67,7 +67,7 @@ def _objects(other: Any, rows: int) -> list[Any]:
 
 
 def plain_number(value: Any) -> Any:
-    """Return a numpy scalar as a Python scalar: numpy compares an int with a float as floats."""
+    """Convert a numpy scalar to a Python scalar, because numpy compares an int with a float as floats."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -75,7 +75,7 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
     """Apply an arithmetic operator."""
     name = op.__name__
     if name in {"pow", "rpow", "divmod", "rdivmod"}:  # powers hardly ever fit
-        raise TypeError(f"unsupported operand for {name}: {left.dtype}; series.astype(object) has Python ints")
+        raise TypeError(f"unsupported operand for {name}: {left.dtype}; use series.astype(object) for Python ints")
     theirs = _kind(other)
     kind = left.dtype.wide if theirs is None else common_kind(left.dtype.wide, theirs)
     pairs = zip(to_ints(left.storage, left.dtype.wide), _objects(other, len(left)), strict=True)
@@ -88,19 +88,19 @@ def _integer(value: Any, name: str, kind: WideKind) -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
     raise TypeError(
-        f"unsupported operand for {name}: {kind.name} and {type(value).__name__}; the other side must be integers, "
-        "toolkit.scaled(series) gives floats"
+        f"unsupported operand for {name}: {kind.name} and {type(value).__name__}; the other operand must be an integer "
+        "(use toolkit.scaled(series) for floats)"
     )
 
 
 def _stored(like: WideIntArray, kind: WideKind, name: str, results: list[int | None]) -> WideIntArray:
-    """Return an array of results; the error for a number out of range gets a hint."""
+    """Return an array of results, or raise an error with a hint if a number is out of range."""
     try:
         return _wide(like, results, kind)
     except SchemaError as error:
         raise SchemaError(
-            f"result of {name}: {error}; convert one side first: series.astype('i256'), or series.astype(object) for "
-            "Python ints of any size (before diff() as well)",
+            f"result of {name}: {error}; convert an operand first, with series.astype('i256'), or with "
+            "series.astype(object) for Python ints of any size (do the same before diff())",
             rows=error.rows,
         ) from None
 
@@ -118,7 +118,7 @@ def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
 
 
 def _created(calculate: Callable[[WideIntArray, Any, Callable[..., Any]], Any]) -> Any:
-    """Return the class method that makes operators of pandas' extension arrays."""
+    """Return the class method that creates the operators of pandas' extension arrays."""
 
     def create(cls: type, op: Callable[..., Any]) -> Callable[..., Any]:
         del cls
@@ -224,13 +224,13 @@ def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = Non
     periods : int or Series, default 1
         Distance to the row to subtract, negative for later rows; or a column of integers to subtract.
     by : Series, array or list of them, optional
-        Groups, as for ``Series.groupby``: rows are compared within their group.
+        Groups, as for ``Series.groupby``. Rows are compared only within their group.
 
     Returns
     -------
     Series, length n
-        Has the index and the name of `series`. The dtype is i128 for columns of up to 64 bits, and i256 for wider
-        columns. A row is missing if either operand is missing.
+        The differences, with the index and the name of `series`. The dtype is i128 for columns of up to 64 bits, and
+        i256 for wider columns. A row is missing if either operand is missing.
 
     Raises
     ------
@@ -256,7 +256,7 @@ def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = Non
 
 
 def _signed(series: pd.Series) -> pd.Series:
-    """Return a column of integers as i128, which holds every difference of 64 bits, or as i256."""
+    """Return a column of integers as i128, which holds every difference of 64-bit integers, or as i256."""
     series = pd.Series(series)
     _check_integers(series, "exact_diff")
     narrow = series.dtype != object and _kind(series.array) is None
@@ -319,7 +319,7 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
 
 
 def _places(decimals: int | pd.Series, values: pd.Series) -> list[int | None]:
-    """Return the checked decimal places: one number, or one per row, None where a row has none."""
+    """Return the checked decimal places: one number, or one per row, which is None if missing."""
     given: Any = decimals
     if not isinstance(given, pd.Series):
         if isinstance(given, bool) or not isinstance(given, int) or given < 0:
@@ -335,7 +335,7 @@ def _places(decimals: int | pd.Series, values: pd.Series) -> list[int | None]:
 
 
 def _floats(series: pd.Series, places: list[int | None]) -> tuple[Any, str]:
-    """Return the nearest floats of a column of integers divided by powers of ten; Python rounds a quotient once."""
+    """Divide a column of integers by powers of ten; return the nearest floats. Python rounds each quotient once."""
     quotients = np.full(len(series), np.nan)
     for row, (value, place) in enumerate(zip(series.tolist(), cycle(places))):
         if place is not None and not is_missing(value):
@@ -348,7 +348,7 @@ def _floats(series: pd.Series, places: list[int | None]) -> tuple[Any, str]:
 
 
 def _decimals(series: pd.Series, places: list[int | None], largest: int) -> tuple[Any, str]:
-    """Return a column of integers divided by powers of ten as decimals, and their type."""
+    """Divide a column of integers by powers of ten; return decimals and their type."""
     long = series.dtype == object or _kind(series.array) is not None
     precision = _MAX_DIGITS if long else _MAX_DECIMALS
     kind = pa.decimal256(precision, largest) if long else pa.decimal128(precision, largest)
@@ -371,7 +371,7 @@ def _decimals(series: pd.Series, places: list[int | None], largest: int) -> tupl
 
 
 def _check_integers(series: pd.Series, caller: str) -> None:
-    """Raise SchemaError for a column that does not have integers."""
+    """Raise SchemaError if a column does not contain integers."""
     if series.dtype == object:
         _integers(series)
     elif _kind(series.array) is None and series.dtype.kind not in {"i", "u"}:
@@ -434,7 +434,7 @@ def is_missing(value: object) -> bool:
 
 
 def _sum_kind(kind: WideKind) -> WideKind:
-    """Return the 256-bit kind for sums, as pandas widens small integers."""
+    """Return the 256-bit kind for sums, just as pandas widens small integers."""
     return KINDS[f"{kind.name[0]}256"]
 
 
@@ -485,7 +485,7 @@ _STEPS: dict[str, Callable[[int, int], int]] = {"cumsum": lambda a, b: a + b, "c
 
 
 def accumulate(array: WideIntArray, name: str, *, skipna: bool, ids: Iterable[int] = repeat(0)) -> WideIntArray:
-    """Return the exact cumsum, cummin or cummax within each group; rows with a negative id are in no group.
+    """Return the exact cumsum, cummin or cummax within each group. Rows with a negative id do not belong to a group.
 
     Raises
     ------
@@ -536,7 +536,7 @@ def groupby(
 def _group_sums(
     array: WideIntArray, ids: NDArray[np.intp], ngroups: int, min_count: int, *, skipna: bool
 ) -> list[int | None]:
-    """Return the exact sum of each group, None if it has fewer than `min_count` numbers."""
+    """Return the exact sum of each group, or None for a group with fewer than `min_count` numbers."""
     missing = array.isna()
     empty = np.bincount(ids[(ids >= 0) & ~missing], minlength=ngroups) < min_count
     if not skipna:
@@ -554,9 +554,9 @@ def statistic(name: str, values: Sequence[int], *, ddof: int = 1) -> float | Non
     Parameters
     ----------
     name : {'mean', 'median', 'var', 'std'}
-        As pandas names and defines them.
+        Name of the statistic, as named and defined by pandas.
     values : sequence of int
-        Any length, any order, nothing missing.
+        Integers in any order, without missing values.
     ddof : int, default 1
         Delta degrees of freedom of ``var`` and ``std``; the others ignore it.
 
@@ -578,7 +578,7 @@ def statistic(name: str, values: Sequence[int], *, ddof: int = 1) -> float | Non
 
 
 def quantile(ordered: Sequence[int], place: float) -> float | None:
-    """Return the float nearest to a quantile of sorted integers; None if there are none."""
+    """Return the float nearest to a quantile of sorted integers, or None for an empty sequence."""
     if not ordered:
         return None
     position = place * (len(ordered) - 1)  # a float, so that 0.1 of eleven values is the second, as in numpy

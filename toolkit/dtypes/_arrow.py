@@ -1,4 +1,4 @@
-"""Arrow extension types of wide integers (``toolkit.u128 u256 i128 i256``), and columns of ints and of number text.
+"""Arrow extension types of wide integers (``toolkit.u128 u256 i128 i256``), and columns from ints and decimal text.
 
 Digits and range are checked before any cast. Arrow's own casts from text to decimal wrap silently (the largest u256
 becomes -1, https://github.com/apache/arrow/issues/49817), and those to uint64 accept "0x10" and "007".
@@ -39,11 +39,11 @@ class WideKind:
     Parameters
     ----------
     name : {'u128', 'u256', 'i128', 'i256'}
-        Its name in Move, in pandas, and (after ``toolkit.``) in Arrow.
+        Name of the type in Move, in pandas, and (after ``toolkit.``) in Arrow.
     bits : int
         128 or 256.
     signed : bool
-        Whether it can hold negative numbers.
+        Whether the type can hold negative numbers.
 
     Examples
     --------
@@ -76,7 +76,7 @@ KINDS = {name: WideKind(name, int(name[1:]), name[0] == "i") for name in ("u128"
 
 
 def common_kind(first: WideKind, second: WideKind) -> WideKind:
-    """Return the kind that holds the values of both; i256 for u256 and a signed kind, although no kind holds both."""
+    """Return the kind that holds the values of both kinds; i256 for u256 and a signed kind, which no kind holds."""
     if first.signed == second.signed:
         return max(first, second, key=lambda kind: kind.bits)
     return KINDS["i256"]
@@ -110,7 +110,7 @@ def to_int(data: bytes, kind: WideKind) -> int:
 
 
 def to_ints(storage: pa.FixedSizeBinaryArray, kind: WideKind) -> list[int | None]:
-    """Return Python ints, None for null."""
+    """Return Python ints, with None for null."""
     low, read = kind.low, int.from_bytes
     if not storage.null_count:
         return [read(data) + low for data in storage.to_pylist()]
@@ -118,7 +118,7 @@ def to_ints(storage: pa.FixedSizeBinaryArray, kind: WideKind) -> list[int | None
 
 
 def from_ints(values: Iterable[Any], kind: WideKind, *, column: str | None = None) -> pa.FixedSizeBinaryArray:
-    """Store integers of Python or numpy, None as null; raise SchemaError for other values and numbers out of range."""
+    """Store Python or numpy integers, with None as null; raise SchemaError if a value does not fit."""
     values = values if isinstance(values, list) else list(values)
     low, high, width = kind.low, kind.high, kind.width
     rows: list[bytes | None] = []
@@ -141,7 +141,7 @@ def from_ints(values: Iterable[Any], kind: WideKind, *, column: str | None = Non
 def misfit(value: object, kind: WideKind, *, row: int | None = None, column: str | None = None) -> SchemaError:
     """Return the error for a value that is not a number of this kind."""
     where = _where(column) + (f"row {row}: " if row is not None else "")
-    text = f"{where}{shown(value)} does not fit {kind.name}: expected an integer {kind.low}..{kind.high}"
+    text = f"{where}{shown(value)} does not fit {kind.name}: expected an integer in {kind.low}..{kind.high}"
     rows: Sequence[int] = () if row is None else (row,)
     return SchemaError(text, column=column, rows=rows)
 
@@ -168,11 +168,12 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
     Parameters
     ----------
     name : {'u128', 'u256', 'i128', 'i256'}
+        Name of the type.
 
     Raises
     ------
     InputError
-        If `name` is not one of these.
+        If `name` is not one of these names.
 
     Examples
     --------
@@ -199,8 +200,8 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
         name = serialized.decode("ascii", "replace")
         if name not in KINDS or storage_type != pa.binary(KINDS[name].width):
             raise SchemaError(
-                f"column of extension type toolkit.{shown(name)} over {storage_type}: expected one of "
-                f"{', '.join(KINDS)} over 16 or 32 bytes; the file was not written by this toolkit"
+                f"extension type toolkit.{shown(name)}, stored as {storage_type}: expected one of {', '.join(KINDS)}, "
+                "stored as 16 or 32 bytes; the file was not written by this toolkit"
             )
         return cls(name)
 
@@ -216,7 +217,7 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
 
 @cache
 def wide_type(name: str) -> WideIntType:
-    """Return the Arrow type with a name such as ``"u128"``, always the same object.
+    """Return the Arrow type with a name such as ``"u128"``, which is always the same object.
 
     Examples
     --------
@@ -319,12 +320,12 @@ def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None
     Returns
     -------
     pyarrow.ExtensionArray, length n
-        Null where the text is null.
+        The numbers, null where the text is null.
 
     Raises
     ------
     SchemaError
-        If a string is not a canonical number, or is out of range; the error names the first such row.
+        If a string is not a canonical number or is out of range. The error states the first such row.
 
     Examples
     --------
@@ -349,7 +350,9 @@ def _strings(texts: Texts, name: str, column: str | None) -> pa.StringArray:
             array = array.cast(pa.string())
         if pa.types.is_string(array.type):
             return array
-        raise SchemaError(f"{_where(column)}expected {name} values as text, got Arrow {array.type}", column=column)
+        raise SchemaError(
+            f"{_where(column)}expected {name} values as text, got the Arrow type {array.type}", column=column
+        )
     try:
         return whole(pa.array(texts, pa.string()))
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
@@ -367,8 +370,8 @@ def _where(column: str | None) -> str:
 def _refused(text: object, name: str, row: int, column: str | None) -> SchemaError:
     """Return the error for a text that is not a canonical number."""
     sign = "an optional '-', " if name.startswith("i") else ""
-    expected = f"expected {sign}decimal digits without leading zeros, in a string"
-    text = f"{_where(column)}row {row}: {shown(text)} is not {name} text: {expected}"
+    expected = f"expected {sign}decimal digits without leading zeros, as text"
+    text = f"{_where(column)}row {row}: {shown(text)} is not a valid {name}: {expected}"
     return SchemaError(text, column=column, rows=(row,))
 
 
@@ -383,7 +386,7 @@ def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:
     Returns
     -------
     pyarrow.StringArray, length n
-        Null for null numbers.
+        The text of each number, null for null.
 
     Raises
     ------

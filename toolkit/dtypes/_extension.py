@@ -1,8 +1,8 @@
 """The pandas extension dtype, array and index of wide integers. Importing this module registers the dtype with pandas.
 
-Operators, sums, statistics and groupby are in `arithmetic`. pandas does not let extension dtypes support these
-operations, which raise: ``nlargest`` and ``nsmallest`` (sort instead), ``merge_asof``, some merges on keys of two
-different integer dtypes (cast one side first), ``DataFrame.eval`` of u256 with plain integers (use operators),
+Operators, sums, statistics and groupby are in `arithmetic`. pandas does not let extension dtypes support the following
+operations, which raise errors: ``nlargest`` and ``nsmallest`` (sort instead), ``merge_asof``, some merges on keys of
+two different integer dtypes (cast one side first), ``DataFrame.eval`` of u256 with plain integers (use operators),
 ``DataFrame.plot`` with missing rows (plot ``toolkit.scaled(series)``), ``interpolate``, and operations that pandas
 computes only with floats: windows (``rolling``, ``expanding``, ``ewm``), ``corr``, ``cov``, ``cut`` and ``qcut``.
 ``Series.describe`` returns the nearest floats.
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 
 class WideIntIndex(pd.Index):
-    """Index of u128, u256, i128 or i256; pandas builds it for those dtypes.
+    """Index of u128, u256, i128 or i256. pandas creates it for these dtypes.
 
     Raises
     ------
     InexactError
-        If a label is a float of at least 2**53, to which several integers would be rounded.
+        If a label is a float of at least 2**53, because several integers round to such a float.
     """
 
     # pandas decides both by `type(self) is Index`; an index of another extension dtype has the same values.
@@ -93,7 +93,7 @@ class WideIntDtype(ExtensionDtype):
     Raises
     ------
     TypeError
-        If `name` is not one of these; pandas expects this exception.
+        If `name` is not one of these names; pandas expects this exception.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class WideIntDtype(ExtensionDtype):
         return WideIntArray(_storage_from(limbs.whole(array), self.wide), self)
 
     def _get_common_dtype(self, dtypes: list[Any]) -> WideIntDtype | None:
-        """Return the dtype that holds the integers of all dtypes, or None, for which pandas uses Python objects."""
+        """Return the dtype that holds the integers of all dtypes, or None to let pandas use Python objects."""
         kinds = [dtype.wide for dtype in dtypes if isinstance(dtype, WideIntDtype)]
         rest = {getattr(dtype, "kind", "") for dtype in dtypes if not isinstance(dtype, WideIntDtype)}
         if "i" in rest:
@@ -182,8 +182,9 @@ class WideIntArray(WideOperators, ExtensionArray):
     Parameters
     ----------
     storage : pyarrow.FixedSizeBinaryArray, length n
-        Values in the layout of `toolkit.dtypes._arrow`.
+        Values as stored by `toolkit.dtypes._arrow`.
     dtype : WideIntDtype
+        Dtype of the array.
 
     Examples
     --------
@@ -221,7 +222,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         return cls(pa.concat_arrays([array.storage for array in to_concat]), to_concat[0].dtype)
 
     def _cast_pointwise_result(self, values: Any) -> Any:
-        """Return results of element-wise functions as an array: of this dtype, or as `inferred`."""
+        """Return the results of an element-wise function as an array of this dtype, or of an inferred dtype."""
         return arithmetic.inferred(list(values), self._dtype)
 
     _from_sequence_of_strings = _from_sequence  # text, for ``read_csv``
@@ -329,13 +330,13 @@ class WideIntArray(WideOperators, ExtensionArray):
         return type(self)(storage, self._dtype)
 
     def copy(self) -> WideIntArray:
-        """Return an array that shares the immutable bytes."""
+        """Return a new array that shares the immutable bytes."""
         return self.like(self.storage)
 
     # Conversion
 
     def extension_array(self) -> pa.ExtensionArray:
-        """Return the numbers in the Arrow extension type of this dtype."""
+        """Return the numbers as an Arrow array of this dtype's extension type."""
         return pa.ExtensionArray.from_storage(self._dtype.arrow_type, self.storage)
 
     def __arrow_array__(self, type: pa.DataType | None = None) -> pa.Array:  # noqa: A002  # Arrow's protocol
@@ -348,7 +349,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         try:
             return pa.array(limbs.to_ints(self.storage, self._dtype.wide), type)
         except OverflowError as error:
-            raise SchemaError(f"a number of a {self._dtype} column does not fit {type}: {error}") from None
+            raise SchemaError(f"a number in a {self._dtype} column does not fit {type}: {error}") from None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
@@ -386,15 +387,15 @@ class WideIntArray(WideOperators, ExtensionArray):
         if implicit and dtype is not None and np.dtype(dtype).kind == "f":
             raise InexactError(
                 f"{self._dtype} is not converted to floats implicitly (pandas does so in rolling, expanding, ewm, "
-                "corr, cov, cut and qcut). Exact: sum, mean, median, var and std of columns and groups, and quantile "
-                "of columns; for a rolling sum of n rows totals = series.cumsum(), then totals - totals.shift(n, "
-                "fill_value=0); for bins edges.searchsorted(series). As floats: series.astype('float64') or "
-                "toolkit.scaled(series)"
+                "corr, cov, cut and qcut). Exact alternatives: sum, mean, median, var and std of columns and groups, "
+                "and quantile of columns; for a rolling sum of n rows, totals = series.cumsum(), then totals - "
+                "totals.shift(n, fill_value=0); for bins, edges.searchsorted(series). To compute with floats, use "
+                "series.astype('float64') or toolkit.scaled(series)."
             )
         return self._numpy(dtype, None if na_value is no_default else na_value)
 
     def _numpy(self, dtype: Any, na_value: Any) -> NDArray[Any]:
-        """Return numpy data of any dtype that the caller named, floats included."""
+        """Return numpy data of any dtype that the caller requests, including floats."""
         target = np.dtype(object if dtype is None else dtype)
         if target.kind == "f":
             floats = self.floats().astype(target, copy=False)
@@ -414,7 +415,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         return np.array([np.nan if number is None else float(number) for number in numbers], np.float64)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """Convert to another dtype. Wide dtypes, integers and text are exact; floats are the nearest.
+        """Convert to another dtype. Wide integers, other integers and text are exact; floats are the nearest ones.
 
         Parameters
         ----------
@@ -502,7 +503,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         return pd.Series(counts, index=pd.Index(self.like(counted.field("values"))), name="count")
 
     def _values_for_json(self) -> NDArray[Any]:
-        """Return text, since JSON readers convert long numbers to floats."""
+        """Return text, because JSON readers convert long numbers to floats."""
         return np.array([None if value is pd.NA else str(value) for value in self], object)
 
     def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **options: Any) -> Any:
@@ -519,15 +520,15 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     def _quantile(self, qs: NDArray[np.float64], interpolation: str) -> Any:
         if interpolation != "linear":
-            raise TypeError(f"quantile of {self._dtype} has interpolation='linear' only, got {interpolation!r}")
+            raise TypeError(f"quantile of {self._dtype} supports only interpolation='linear', got {interpolation!r}")
         ordered = sorted(self.dropna().tolist())
         return arithmetic.floats([arithmetic.quantile(ordered, place) for place in qs.tolist()])
 
     def _groupby_quantile(self, **options: Any) -> Any:
         del options
         raise InexactError(
-            f"quantiles of groups of {self._dtype} are not computed at once; for the nearest floats of the exact "
-            "quantiles groupby(...).apply(lambda s: s.quantile(q)). As floats: series.astype('float64')"
+            f"groupby(...).quantile is not supported for {self._dtype}; use groupby(...).apply(lambda s: "
+            "s.quantile(q)) for the floats nearest to the exact quantiles, or convert with series.astype('float64')"
         )
 
     def map(self, mapper: Any, na_action: Literal["ignore"] | None = None) -> Any:
@@ -558,14 +559,14 @@ class WideIntArray(WideOperators, ExtensionArray):
 
 
 def _exact(labels: Any) -> Any:
-    """Return lists of labels as an object index, which numpy cannot round; other values unchanged."""
+    """Return lists of labels as an object index, which numpy cannot round; return other values unchanged."""
     if hasattr(labels, "dtype") or not is_list_like(labels):
         return labels
     return pd.Index(list(labels), dtype=object)
 
 
 def _plain(item: Any) -> Any:
-    """Return the item of one-tuples and ellipses that pandas passes."""
+    """Return the item without the one-tuple or the ellipses that pandas adds."""
     if isinstance(item, tuple):
         parts = [part for part in item if part is not Ellipsis]
         if len(parts) > 1:
@@ -595,7 +596,7 @@ def _storage_from(values: Any, kind: limbs.WideKind) -> pa.FixedSizeBinaryArray:
     Raises
     ------
     SchemaError
-        If a value is not an integer (floats and bools are not), or out of range.
+        If a value is not an integer (floats and bools are rejected) or is out of range.
     """
     if isinstance(values, (pd.Series, pd.Index)):
         values = values.array

@@ -1,4 +1,4 @@
-"""Frames in Arrow tables and Parquet files, with metadata of each column.
+"""Conversion of frames to Arrow tables and Parquet files, with metadata for each column.
 
 Every column of a frame is Arrow-backed. ``pandas.read_parquet`` without this package restores dtypes by their names, so
 text has the dtype ``string`` (the name ``string[pyarrow]`` of an ArrowDtype would be read as that dtype, too), and
@@ -49,8 +49,8 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     Parameters
     ----------
     table : pyarrow.Table
-        Field metadata (``unit``, ``source``, ``typing``...) goes to ``frame.attrs["toolkit"]``. Wide integers that
-        `to_arrow` wrote as text or decimals become wide integers again.
+        The table. Field metadata (``unit``, ``source``, ``typing``...) is stored in ``frame.attrs["toolkit"]``. Wide
+        integers that `to_arrow` wrote as text or decimals become wide integers again.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def to_arrow(frame: pd.DataFrame, *, wide: Wide = "native") -> pa.Table:
 
 
 def _with_extension_arrays(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose wide columns are in their Arrow extension types, not in text as Arrow asks for them."""
+    """Return a frame whose wide columns have Arrow extension types, because Arrow would otherwise request text."""
     frame = frame.copy(deep=False)
     for place, dtype in enumerate(frame.dtypes):
         if isinstance(dtype, WideIntDtype):
@@ -173,10 +173,10 @@ def _with_extension_arrays(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class _ColumnFacts(dict[str, Any]):
-    """The metadata of columns: a plain dict whose copies cost little.
+    """The metadata of columns: a plain dict that is cheap to copy.
 
-    pandas copies ``attrs`` deeply each time that it returns a column or selects rows. The general copy of a hundred
-    columns takes longer than most selections. This copy is as independent, because the metadata of a column is text.
+    pandas makes a deep copy of ``attrs`` whenever it returns a column or selects rows. A general deep copy for a
+    hundred columns takes longer than most selections. This copy is just as independent, because all metadata is text.
     """
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _ColumnFacts:
@@ -201,7 +201,7 @@ def without_extensions(table: pa.Table, wide: Wide) -> pa.Table:
 
 
 def _decimals(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Convert text of integers to decimals of 38 digits."""
+    """Convert integers in text form to decimals of 38 digits."""
     digits = pc.utf8_length(pc.utf8_ltrim(column, "-"))
     long = pc.index(pc.greater(digits, _DECIMAL.precision), value=True).as_py()
     if long >= 0:
@@ -215,7 +215,7 @@ def _decimals(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 
 
 def _widened(table: pa.Table) -> pa.Table:
-    """Convert columns that are marked as wide integers, which are text or decimals, to wide integers."""
+    """Convert text and decimal columns that are marked as wide integers to wide integers."""
     for place, field in enumerate(table.schema):
         if _WIDE not in (field.metadata or {}):
             continue
@@ -397,7 +397,7 @@ def write_table(table: pa.Table, file: BinaryIO) -> None:
     try:
         pq.write_table(table, file, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
     except pa.ArrowNotImplementedError as error:  # a struct without fields
-        raise SchemaError(f"Parquet: {error} Drop the column, or write CSV or JSON lines.") from None
+        raise SchemaError(f"Parquet cannot store this frame: {error} Drop the column, or write CSV or JSON.") from None
 
 
 def write_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -416,7 +416,7 @@ def write_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        If openpyxl is not installed, the frame has more rows than a sheet, or the file cannot be written.
+        If openpyxl is not installed, the frame has more rows than a sheet can hold, or the file cannot be written.
 
     Examples
     --------
@@ -439,7 +439,7 @@ def write_excel_file(frame: pd.DataFrame, file: BinaryIO) -> None:
     try:
         write_workbook(to_arrow(frame), file)
     except ImportError:
-        raise InputError("workbooks need openpyxl: install it with  pip install 'ledger-toolkit[excel]'") from None
+        raise InputError("Excel workbooks require openpyxl: pip install 'ledger-toolkit[excel]'") from None
 
 
 def _encodings(schema: pa.Schema) -> dict[str, object]:
@@ -490,7 +490,8 @@ def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None 
         try:
             with pq.ParquetFile(source, page_checksum_verification=True) as file:
                 if absent := sorted(set(columns or ()) - set(file.schema_arrow.names)):
-                    raise InputError(f"{path} has no column {absent}; it has {file.schema_arrow.names}")
+                    names, known = (", ".join(map(repr, some)) for some in (absent, file.schema_arrow.names))
+                    raise InputError(f"{path} does not have all requested columns: missing {names}; it has {known}")
                 table = file.read(columns=None if columns is None else list(columns), use_pandas_metadata=True)
             return to_pandas(table)
         # Arrow also raises OSError for invalid bytes, and pandas raises many kinds of errors for damaged metadata.

@@ -11,7 +11,7 @@ from typing import Any, overload
 import pandas as pd
 import pyarrow.compute as pc
 
-from toolkit._present.text import visible
+from toolkit._present.text import plural, visible
 from toolkit.errors import InputError
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId
@@ -31,13 +31,13 @@ def address(value: str | pd.Series) -> str | pd.Series:
     Parameters
     ----------
     value : str or Series of str
-        Addresses in any form: short or long, with or without ``0x``. Addresses inside modules, functions and types are
-        converted.
+        Addresses in any form: short or long, with or without ``0x``. Addresses inside module ids, function ids and
+        types are converted too.
 
     Returns
     -------
     str or Series of str
-        Same type as `value`; missing rows stay missing.
+        The converted addresses, as the same type as `value`. Missing rows remain missing.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame, shape (matching rows, columns)
-        Same index labels and columns as `frame`.
+        The matching rows, with the index labels and columns of `frame`.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def _warn(text: str) -> None:
 
 
 def _warn_of_short_form(array: Any, given: str) -> None:
-    """Warn if a text that equals no value of a column is a short form of one, or the beginning of one."""
+    """Warn if a text that equals no value of a column is the short form or the beginning of a value."""
     try:
         wanted = _long_form(given)
     except InputError:
@@ -134,10 +134,11 @@ def _warn_of_short_form(array: Any, given: str) -> None:
     values = array.__arrow_array__()
     shown = visible(repr(given), _MAX_SHOWN)
     if same := pc.sum(pc.equal(values, wanted)).as_py():
-        hint = f"the long form of this address does {same:,} times; compare with toolkit.address({shown})"
+        hint = f"the long form of this address occurs {plural(same, 'time')}; compare with toolkit.address({shown})"
         _warn(f"no value equals {shown}, but {hint}")
     elif longer := pc.sum(pc.starts_with(values, pattern=f"{wanted}::")).as_py():
-        hint = f"{longer:,} values begin with it; toolkit.involving(frame, {shown}) returns their rows"
+        verb = "begins" if longer == 1 else "begin"
+        hint = f"{plural(longer, 'value')} {verb} with it; toolkit.involving(frame, {shown}) returns their rows"
         _warn(f"no value equals {shown}, but {hint}")
 
 
@@ -170,7 +171,7 @@ _texts.__eq__, _texts.isin = _equals, _is_in
 
 
 def warn_of_short_literals(query: str) -> None:
-    """Warn of addresses in an SQL query that are in a form in which frames never contain them."""
+    """Warn about addresses in an SQL query in a form that never occurs in frames."""
     for given, rest in _LITERAL.findall(query):
         if (long := parse_address(given)) != given:
             more = f" || '{visible(rest, _MAX_SHOWN)}'" if rest else ""

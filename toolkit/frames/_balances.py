@@ -63,7 +63,7 @@ class _Event(NamedTuple):
 
 @dataclass(slots=True)
 class _Movement:
-    """Sums of one owner and asset."""
+    """The sums of the movements of one owner and asset."""
 
     standard: str
     deposited: int = 0
@@ -113,7 +113,7 @@ class Stores:
                 self.assets[store] = asset, balance + amount
 
     def take(self, before: Stores, events: Sequence[_Event]) -> None:
-        """Add what is known about deleted stores: from the state before, and from events."""
+        """Add what the state before the transaction and the events contain about deleted stores."""
         self.handles = before.handles | self.handles
         removed = self.gone | (self.owners.keys() - self.assets.keys())
         for store in removed & before.assets.keys():
@@ -162,20 +162,20 @@ def balance_frame(
     Parameters
     ----------
     transactions, changes, events : DataFrame
-        As `transaction_frames` returns them, of simulated or committed transactions.
+        Frames returned by `transaction_frames`, of simulated or committed transactions.
     by : {"request", "ledger_version"}
         Column that identifies a transaction in the three frames.
     identity : sequence of str
         Columns of `transactions` that precede the others.
     read : callable, optional
-        Returns resources before transactions as JSON text, None for resources that do not exist or are not known.
-        Called at most once, for amounts that are not in the transactions: amounts of deleted stores, and of fees paid
-        from two stores.
+        Returns resources as JSON text, as they were before the transactions; None for resources that do not exist or
+        are not known. It is called at most once, for amounts that the transactions do not contain: the balances of
+        deleted stores, and fees paid from two stores.
 
     Returns
     -------
     DataFrame
-        Columns of `identity`, then of `BALANCES`; by transaction, then owner, then asset.
+        Columns of `identity`, then those of `BALANCES`. Rows are sorted by transaction, owner and asset.
 
     Notes
     -----
@@ -185,8 +185,8 @@ def balance_frame(
 
     Some movements have no event. A coin store that is converted to the paired fungible asset is deleted: its row ends
     with a balance of 0, and the row of the asset begins with the same amount. A store that changes hands moves its
-    balance from one owner to the other. The content of a deleted store is read from the state before; ``change`` is
-    null if that cannot be read.
+    balance from one owner to the other. The content of a deleted store is read from the state before the
+    transaction; ``change`` is null if that state cannot be read.
 
     Each movement counts once, even on nodes that report it twice: a coin event of an account whose coin store was not
     written is ignored if a fungible asset event has the same owner and amount, and a last movement that exactly equals
@@ -222,7 +222,7 @@ def balance_frame(
 
 
 def _grouped(table: pa.Table, by: str, names: Sequence[str]) -> dict[Any, _Columns]:
-    """Return the columns of each transaction, by its request or version."""
+    """Return the columns of each transaction, keyed by request or version."""
     columns = [table[name].to_pylist() for name in (by, *names)]
     groups: dict[Any, _Columns] = {}
     for key, *values in zip(*columns, strict=True):
@@ -233,7 +233,7 @@ def _grouped(table: pa.Table, by: str, names: Sequence[str]) -> dict[Any, _Colum
 
 
 def _parsed(events: _Columns) -> list[_Event]:
-    """Return the events of a transaction with their data; data that is not JSON is ignored."""
+    """Return the events of a transaction with parsed data. Data that is not JSON is ignored."""
     found = []
     for kind, account, number, text in zip(*(events.get(name, ()) for name in _EVENT_COLUMNS), strict=True):
         with suppress(*_SHAPE_ERRORS):
@@ -242,7 +242,7 @@ def _parsed(events: _Columns) -> list[_Event]:
 
 
 def _not_said(fee: _Fee | None, stores: Stores, events: Sequence[_Event]) -> Iterator[tuple[str, str]]:
-    """Yield the resources whose state before a transaction is needed, because the transaction does not say it."""
+    """Yield the resources whose state before a transaction is needed because the transaction does not contain it."""
     coins = list(stores.deleted)
     if fee is not None and _from_two_stores(fee, stores):
         coins.append((fee.payer, APT))
@@ -254,7 +254,7 @@ def _not_said(fee: _Fee | None, stores: Stores, events: Sequence[_Event]) -> Ite
 
 
 def _by_store(events: Sequence[_Event]) -> Iterator[tuple[str, int]]:
-    """Yield the fungible store and the signed amount of each event that moves one."""
+    """Yield the fungible store and the signed amount of each event that moves a fungible asset."""
     for kind, _, _, data in events:
         with suppress(*_SHAPE_ERRORS):
             if kind in _DIRECTION and "store" in data:
@@ -278,7 +278,7 @@ def _moved(
 
 
 def _add_conversions(stores: Stores, before: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
-    """Add what deleted coin stores held to the paired fungible assets; no event reports it."""
+    """Add the balances of deleted coin stores to the paired fungible assets, which no event reports."""
     for owner, coin in sorted(stores.deleted):
         ended = moved.setdefault((owner, coin), _Movement("coin"))
         held = before.coins.get((owner, coin))
@@ -322,7 +322,7 @@ def _add_transfers(events: Sequence[_Event], stores: Stores, moved: dict[tuple[s
 
 @dataclass(frozen=True, slots=True)
 class _Fee:
-    """Who pays the fee of a transaction, and how much; `split` is false without a fee statement."""
+    """The payer and the amount of a transaction's fee; `split` is false without a fee statement."""
 
     payer: str
     octas: int
@@ -330,7 +330,7 @@ class _Fee:
 
 
 def _fee_of(head: dict[str, Any]) -> _Fee | None:
-    """Return the fee of a transaction, None if nobody pays one."""
+    """Return the fee of a transaction, or None if nobody pays a fee."""
     payer = head["fee_payer"] or head["sender"]
     if head["type"] != "user_transaction" or payer is None or head["gas_used"] is None:
         return None
@@ -341,7 +341,7 @@ def _fee_of(head: dict[str, Any]) -> _Fee | None:
 
 
 def _counted_once(found: list[_Moved], fee: _Fee | None, stores: Stores) -> Iterator[_Moved]:
-    """Yield the movements without second reports of one of them, as some nodes emit."""
+    """Yield each movement once, because some nodes report a movement twice."""
     charge = (fee.payer, APT_METADATA, "fungible asset", -fee.octas) if fee is not None and fee.split else None
     if found and found[-1] == charge and found[-1][3]:
         found = found[:-1]
@@ -378,7 +378,7 @@ def _canonical(coin_type: str) -> str:
 
 
 def _from_two_stores(fee: _Fee, stores: Stores) -> bool:
-    """Return whether both the coins and the fungible store of the payer were written, so that either may have paid."""
+    """Return whether the payer's coin store and fungible store were both written, so that either may have paid."""
     stored = any(asset == APT_METADATA for asset, _ in _held(fee.payer, stores))
     return stored and (fee.payer, APT) in stores.coins
 
@@ -417,7 +417,7 @@ def _held(owner: str, stores: Stores) -> list[tuple[str, int]]:
 
 
 def _rows(moved: dict[tuple[str, str], _Movement]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a transaction, by owner and asset."""
+    """Yield the rows of a transaction, sorted by owner and asset."""
     for (owner, asset), movement in sorted(moved.items(), key=itemgetter(0)):
         yield {
             "owner": owner,

@@ -59,12 +59,12 @@ class Failure:
 
     @property
     def answered(self) -> bool:
-        """Whether the node responded: a rejection is an outcome of the call; an outage says nothing about it."""
+        """Whether the node responded. A rejection is an outcome of the call, but an outage says nothing about it."""
         return self.error_code not in NO_ANSWER
 
     @classmethod
     def of(cls, error: Exception) -> Failure:
-        """Return the failure for an error. Without an error code from the node, the code is the kind of the error."""
+        """Create the failure for an error. If the node did not send an error code, the code is the kind of error."""
         if isinstance(error, NodeError):
             code = error.error_code or f"http_{error.status}"
             return cls(error.status, code, error.message or str(error), error.vm_error_code)
@@ -111,7 +111,7 @@ class ViewRecord:
 
 @dataclass(frozen=True, slots=True)
 class TableItemRecord:
-    """One table item at one version; `value` is None if there is a `failure`, `layout` if its type is not known."""
+    """One table item at one version. `value` is None after a failure, and `layout` is None if the type is not known."""
 
     key: Any
     ledger_version: int | None
@@ -123,7 +123,7 @@ class TableItemRecord:
 
 
 def outcome_columns(failures: Sequence[Failure | None]) -> dict[str, list[Any]]:
-    """Return the ``OUTCOME`` columns of the data dictionary for one failure, or None, per row."""
+    """Return the ``OUTCOME`` columns of the data dictionary, given the failure of each row or None."""
     return {
         "status": [failure and failure.status for failure in failures],
         "error_code": [failure and failure.error_code for failure in failures],
@@ -152,15 +152,16 @@ def view_frame(
     named : bool, default False
         Put the ``call`` column first.
     layouts : mapping of call to tuple of Layout, optional
-        Layouts of the return values of calls without a response.
+        Layouts of the return values, for calls without a response.
 
     Returns
     -------
     DataFrame, shape (n, 8 + number of value columns), and ``call`` if `named`
         ``ledger_version``, ``ledger_timestamp``, ``head_version``, then ``value`` (or ``value_0``, ``value_1``, ...),
         then ``gas_used`` and the columns of failures. If the calls return different types, each has its own value
-        columns, ``value[call]``, which are null in the rows of the others. If an upgrade changes the type of a call, it
-        has a column per type, ``value[u64]`` and ``value[u128]``, or ``value[call][u64]`` and ``value[call][u128]``.
+        columns, ``value[call]``, which are null in the rows of other calls. If an upgrade changes the return type of a
+        call, the call has a column per type, ``value[u64]`` and ``value[u128]``, or ``value[call][u64]`` and
+        ``value[call][u128]``.
 
     Raises
     ------
@@ -199,11 +200,11 @@ def item_frame(
     ----------
     records : sequence of TableItemRecord
     key_layout, value_layout : Layout
-        A record's value may have a different layout.
+        Layouts of keys and values. A record's value may have a different layout.
     flatten : bool, default False
         Replace struct columns by one column per field.
     earlier : sequence of TableItemRecord, optional
-        Reads without a row of their own, which show whether a missing item existed before.
+        Reads that do not become rows, but show whether a missing item existed before.
 
     Returns
     -------
@@ -224,7 +225,7 @@ def item_frame(
 
 
 def _key_column(layout: Layout, keys: Sequence[Any]) -> NamedColumn:
-    """Return the column of keys, which may be written as a request takes them: a number of a struct as text, say."""
+    """Return the column of keys, which may have the form that requests accept, such as a struct's number as text."""
     try:
         if is_closed(layout):
             keys = [decode_argument(layout, encode_argument(layout, key)) for key in keys]
@@ -257,7 +258,7 @@ def _presence(records: Sequence[TableItemRecord]) -> list[Presence | None]:
 def _columns_by_call(
     records: Sequence[ViewRecord], declared: Mapping[str | None, tuple[Layout, ...]], *, flatten: bool
 ) -> list[NamedColumn]:
-    """Return one set of value columns if all calls return the same types, else one for each call."""
+    """Return one set of value columns if all calls return the same types, or else one set per call."""
     types: dict[str | None, set[tuple[Layout, ...]]] = {record.call: set() for record in records}
     widths: dict[str | None, set[int]] = {}
     for record in records:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 JSON_TEXT = "JSON text"
 # The ``meaning`` of each column of values whose type changes within a frame.
-OF_ONE_TYPE = "values of one of several types; null in the rows of the others"
+OF_ONE_TYPE = "values of one of several types; null in the rows of the other types"
 
 NamedColumn = tuple[pa.Field, pa.Array]
 
@@ -40,7 +40,7 @@ def typed_column(
     meaning: str = "",
     decoded: bool = False,
 ) -> NamedColumn:
-    """Return a column of values of one layout, which may have been decoded with it; None becomes null.
+    """Return a column of values of one layout. None becomes null; `decoded` values were decoded with the layout.
 
     The field's ``meaning`` names the parts whose structure is not known, such as enums without variants in the ABI.
     """
@@ -85,7 +85,7 @@ def typed_columns(
     layouts : sequence of Layout or None, shape (n,)
         Layout of each value; None for a row without a value.
     values : sequence, shape (n,)
-        None is null.
+        The values. None becomes null.
     versions : sequence of int or None, shape (n,)
         Ledger version of each row.
     default : Layout
@@ -93,16 +93,16 @@ def typed_columns(
     source, typing, meaning : str
         Metadata of the columns.
     widen : bool, default False
-        Whether a single column of the newest type is enough if every value fits it, such as a u64 in a u128. Structs
-        and enums with the same name always share a column if they can: an upgrade may add a variant.
+        Whether to return a single column of the newest type if every value fits it, such as a u64 in a u128. Structs
+        and enums with the same name always share a column if they can, because an upgrade may add a variant.
     flatten : bool, default False
-        Replace struct columns by one column per field.
+        Whether to replace struct columns by one column per field.
 
     Returns
     -------
     list of (Field, Array)
-        One column, or one per type, ``name[type]``, which is null in the rows of the others. A second struct of the
-        same name is ``name[type #2]``.
+        One column, or one column ``name[type]`` per type, which is null in the rows of other types. A second struct of
+        the same name is ``name[type #2]``.
     """
     kinds = kinds_of(layouts, versions) or [default]
     names = [kind.move_type for kind in kinds]

@@ -40,7 +40,7 @@ _LAST = (
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """A frame as a table for reading, in a notebook or as text; made by `show`.
+    """A frame that `show` formatted as a table for reading, in a notebook or as text.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class Table:
     note : str
         Number of rows, whether all of them failed, and the columns omitted because they are empty.
     numbers : frozenset of int
-        Positions of the columns of numbers, which are aligned to the right.
+        Positions of the columns of numbers, which are right-aligned.
     facts : tuple of dict
-        Unit and meaning of each column, if they are known; for notebooks.
+        Unit and meaning of each column, if they are known. Notebooks display them.
     """
 
     columns: tuple[str, ...]
@@ -72,7 +72,7 @@ class Table:
 
 
 def _head(name: str, facts: dict[str, str]) -> str:
-    """Return the HTML of a column's name, with its unit below, and its meaning when the pointer is over it."""
+    """Return the HTML of a column's name, with its unit below and its meaning on hover."""
     unit = f'<div style="font-weight:normal;opacity:.7">{escape(facts["unit"])}</div>' if "unit" in facts else ""
     text = escape(name)
     return (f'<span title="{escape(facts["meaning"])}">{text}</span>' if facts.get("meaning") else text) + unit
@@ -84,7 +84,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     Long addresses are shortened to as many leading and trailing digits as are needed to distinguish the addresses in
     the table. Quantities have thousands separators; ledger versions and other identifiers have none. The most important
     columns come first, and empty columns are omitted. Named index levels become columns. The frame itself is not
-    modified. Notebooks display the toolkit's frames like this; see `set_display`.
+    modified. Notebooks display the toolkit's frames in this way; see `set_display`.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
 
 
 def _all_failed(frame: pd.DataFrame) -> str:
-    """Return the part of a note about a frame in which every row has an error."""
+    """Return the part of the note that says that every row of a frame has an error; empty if not."""
     if "error_code" not in frame.columns or not len(frame) or frame["error_code"].isna().any():
         return ""
     counts = frame["error_code"].value_counts()

@@ -26,13 +26,13 @@ class Column:
     name : str
     type : pyarrow.DataType
     meaning : str
-        A phrase.
+        Meaning of the column, as a phrase.
     unit : str
         Empty for text, flags and counts without a unit.
     source : str
         Origin of the value: a header, a field of a response, or a parameter of the caller.
     required : bool
-        Whether the column cannot have nulls.
+        Whether nulls are not allowed in the column.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Schema:
         Parameters
         ----------
         values : mapping of str to sequence
-            Missing columns are null.
+            Values by column name. Missing columns are null.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class Schema:
         Raises
         ------
         SchemaError
-            If a value does not fit its column; the error has the column and row.
+            If a value does not fit its column. The error states the column and row.
         """
         rows = max((len(column) for column in values.values()), default=0)
         arrays = []
@@ -93,12 +93,12 @@ class Schema:
             arrays.append(pa.nulls(rows, column.type) if given is None else _built(column, given))
             if column.required and arrays[-1].null_count:
                 row = arrays[-1].is_null().index(pa.scalar(value=True)).as_py()
-                text = f"column {column.name!r} needs a value in row {row}, got none"
+                text = f"column {column.name!r}, row {row}: expected a value, got null"
                 raise SchemaError(text, column=column.name, rows=[row])
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 
     def completed(self, table: pa.Table) -> pa.Table:
-        """Return the columns of the schema in an Arrow table, null where it does not have them."""
+        """Return an Arrow table with the columns of the schema. Columns that `table` does not have are null."""
         names, fields = table.column_names, self.arrow
         arrays = [table[one.name] if one.name in names else pa.nulls(len(table), one.type) for one in fields]
         return pa.Table.from_arrays(arrays, schema=fields)
@@ -117,7 +117,7 @@ def _built(column: Column, values: Sequence[Any]) -> pa.Array:
     if pa.types.is_integer(column.type) and float in set(map(type, values)):
         # pyarrow truncates 2.5 to 2 silently, and large integers are not exact as floats.
         row = next(place for place, value in enumerate(values) if type(value) is float)
-        text = f"column {column.name!r} is {column.type}; row {row} holds {values[row]!r}, a float, which is not exact"
+        text = f"column {column.name!r}, row {row}: expected {column.type}, got {values[row]!r}, an inexact float"
         raise SchemaError(text, column=column.name, rows=[row])
     try:
         wide = isinstance(column.type, WideIntType)
@@ -129,14 +129,14 @@ def _built(column: Column, values: Sequence[Any]) -> pa.Array:
 
 
 def _misfit(column: Column, values: Sequence[Any], error: Exception) -> SchemaError:
-    """Return the error with the first value that does not fit."""
+    """Return the error for the first value that does not fit."""
     for row, value in enumerate(values):
         try:
             pa.array([value], type=column.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
-            text = f"column {column.name!r} is {column.type}; row {row} holds {str(value)[:80]!r}, which does not fit"
+            text = f"column {column.name!r}, row {row}: expected {column.type}, got {str(value)[:80]!r}"
             return SchemaError(text, column=column.name, rows=[row])
-    return SchemaError(f"column {column.name!r} is {column.type}: {error}", column=column.name)
+    return SchemaError(f"column {column.name!r}: expected {column.type}: {error}", column=column.name)
 
 
 _PLAIN = ("binary", "bool", "double", "int64", "string", "uint8", "uint16", "uint32", "uint64")

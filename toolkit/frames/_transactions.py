@@ -53,12 +53,12 @@ def transaction_tables(
     Parameters
     ----------
     transactions : sequence
-        As `toolkit.wire` decodes them, simulated or committed. A malformed one is a row with the error code
-        ``schema_error`` and no changes or events.
+        Simulated or committed transactions, as decoded by `toolkit.wire`. A malformed transaction becomes a row with
+        the error code ``schema_error``, without changes or events.
     requests : sequence of int, optional
         Position of each transaction's request in a batch; null by default.
     failures : sequence of (int, Failure), optional
-        Requests or versions without a transaction. They are separate rows, in the order of `by`.
+        Requests or versions without a transaction. They become separate rows, sorted by the column `by`.
     by : {"request", "ledger_version"}, default "request"
         Whether the numbers of `failures` are requests or versions.
 
@@ -88,7 +88,7 @@ def transaction_tables(
 
 @lru_cache(maxsize=4096)
 def _module(name: str | None) -> str | None:
-    """Return the module of a function or type, ``address::module``; None without one."""
+    """Return the module of a function or type, ``address::module``, or None if it does not have a module."""
     parts = (name or "").split("::", 2)
     return "::".join(parts[:2]) if len(parts) > 2 else None  # noqa: PLR2004 - address, module and name
 
@@ -99,7 +99,7 @@ def failure_frame(transactions: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     transactions : DataFrame
-        As `transaction_frames` returns it.
+        Transactions, as returned by `transaction_frames`.
 
     Returns
     -------
@@ -135,14 +135,14 @@ def _with_failures(
 
 
 def rows_of_type(frame: pd.DataFrame, type_column: str, tag: str) -> pa.Table:
-    """Return the rows whose payload has one type, as an Arrow table; a deletion has no payload.
+    """Return the rows whose payload has a given type, as an Arrow table. Deletions are omitted: they have no payload.
 
     Parameters
     ----------
     frame : DataFrame
         State changes or events.
     type_column : str
-        Column of the type; types are compared by value, not as text.
+        Column that contains the type. Types are compared by value, not as text.
     tag : str
         Type of the payloads.
     """
@@ -153,7 +153,7 @@ def rows_of_type(frame: pd.DataFrame, type_column: str, tag: str) -> pa.Table:
     return table.filter(pc.and_(found, pc.is_valid(table["data"])))
 
 
-UNKNOWN_KIND = "a transaction of a kind that is not known: its events are not read"
+UNKNOWN_KIND = "the kind of this transaction is unknown; its events were not read"
 
 
 class EventRows:
@@ -162,14 +162,14 @@ class EventRows:
     Parameters
     ----------
     tag : str
-        Type of the events; types are compared by value, not as text.
+        Type of the events. Types are compared by value, not as text.
 
     Attributes
     ----------
     found : int
         Number of events of the type.
     types : set of str
-        The types of all events.
+        Types of all events that were added, including other types.
     """
 
     def __init__(self, tag: str) -> None:
@@ -221,17 +221,17 @@ def payload_frame(
     default: Layout,
     failed: Callable[[SchemaError], Failure] | None = None,
 ) -> pd.DataFrame:
-    """Return the typed frame of rows whose payload has one type, whose layout may differ between versions.
+    """Return the typed frame of rows whose payloads have one type. Its layout may differ between versions.
 
-    A struct has one column per field of any of its layouts; a field that the layout of a row does not have is null
-    there. Each value is decoded with the layout of its row, and a column has the newest type of its field; if an older
-    value does not fit that type, there is a column per type. If the layout of a row is not known, all values are as in
-    the node's JSON.
+    A struct has one column per field of any of its layouts. A field is null in rows whose layout does not have it. Each
+    value is decoded with the layout of its row. A column has the newest type of its field; if an older value does not
+    fit that type, there is a column per type. If the layout of a row is not known, all values are JSON as in the node's
+    response.
 
     Parameters
     ----------
     rows : pyarrow.Table, shape (n, columns)
-        As `rows_of_type` returns them; also with rows of failed reads, whose ``data`` is null.
+        Rows returned by `rows_of_type`, and possibly rows of failed reads, whose ``data`` is null.
     tag : str
         Type of the payloads.
     layouts : sequence of Layout or SchemaError, shape (n,)
@@ -239,7 +239,7 @@ def payload_frame(
     identity : sequence of str
         Columns that precede the fields of the payload.
     default : Layout
-        Layout that types the columns without payloads.
+        Layout that determines the types of the columns if there are no payloads.
     failed : callable, optional
         Returns the failure that replaces a payload that does not fit its layout; the columns of failures then follow
         the fields. By default the error is raised.
@@ -247,12 +247,12 @@ def payload_frame(
     Returns
     -------
     DataFrame, shape (n, len(identity) + fields + columns of failures)
-        A field named like one of the other columns is called ``data.<field>``.
+        A field with the same name as another column is called ``data.<field>``.
 
     Raises
     ------
     SchemaError
-        If a payload does not fit its layout and `failed` is not given; the error has the column and row.
+        If a payload does not fit its layout and `failed` is not given. The error states the column and row.
     """
     after = [] if failed is None else schemas.OUTCOME.names
     outcomes = {name: rows[name].to_pylist() for name in after}
@@ -288,7 +288,7 @@ def payload_frame(
 
 
 def _places(rows: pa.Table) -> list[str]:
-    """Return where each row is, in words."""
+    """Describe in words where each row comes from."""
     kind = next((name for name in ("event_index", "change_index", "address") if name in rows.column_names), None)
     if kind is None or "ledger_version" not in rows.column_names:
         return [f"row {row}" for row in range(rows.num_rows)]
@@ -298,7 +298,7 @@ def _places(rows: pa.Table) -> list[str]:
 
 
 def parsed_payload(text: str, what: str) -> Any:
-    """Return a payload of JSON text, which is not null."""
+    """Parse the JSON text of a payload, which must not be null."""
     if (payload := parse_json(text, what)) is None:
         raise SchemaError(f"{what}: expected data, got null")
     return payload
@@ -324,7 +324,7 @@ def _field_columns(
     default: Layout,
     source: str,
 ) -> list[NamedColumn]:
-    """Return the columns of the fields of payloads; one column of payloads that are not structs."""
+    """Return the columns of the fields of payloads, or a single column if the payloads are not structs."""
     about: dict[str, Any] = {"source": source, "typing": "abi", "widen": True}
     kinds = kinds_of(layouts, versions) or [default]
     fields: dict[Layout | None, dict[str, Layout]] = {
@@ -341,7 +341,7 @@ def _field_columns(
 
 
 def item_rows(frame: pd.DataFrame, handle: str) -> pa.Table:
-    """Return the changes of the items of a table, as an Arrow table."""
+    """Return the state changes of a table's items, as an Arrow table."""
     table = to_arrow(frame)
     return table.filter(pc.and_(pc.equal(table["handle"], parse_table_handle(handle)), pc.is_valid(table["key"])))
 
@@ -349,18 +349,18 @@ def item_rows(frame: pd.DataFrame, handle: str) -> pa.Table:
 def written_items_frame(
     rows: pa.Table, layouts: Sequence[tuple[Layout, Layout]], *, identity: Sequence[str], default: tuple[Layout, Layout]
 ) -> pd.DataFrame:
-    """Return the typed frame of the changes of items of a table.
+    """Return the typed frame of the state changes of a table's items.
 
     Parameters
     ----------
     rows : pyarrow.Table, shape (n, columns)
-        As `item_rows` returns them.
+        Rows returned by `item_rows`.
     layouts : sequence of (Layout, Layout), shape (n,)
         Layouts of key and value at the version of each row.
     identity : sequence of str
         Columns that precede the others.
     default : tuple of (Layout, Layout)
-        Layouts that type the columns without rows.
+        Layouts that determine the types of the columns if there are no rows.
 
     Returns
     -------
@@ -370,7 +370,7 @@ def written_items_frame(
     Raises
     ------
     SchemaError
-        If a key or value does not fit its type; the error has the column and row.
+        If a key or value does not fit its type. The error states the column and row.
     """
     picked = rows.select([*identity, "change_index"])
     deleted = [kind == ChangeKind.DELETE_TABLE_ITEM for kind in rows["type"].to_pylist()]
@@ -390,7 +390,7 @@ def written_items_frame(
 def _item_columns(
     name: str, cells: Sequence[_Cell], places: Sequence[str], versions: Sequence[int | None], default: Layout
 ) -> list[NamedColumn]:
-    """Return the columns of keys or values: from BCS if their type is known entirely, else from the node's JSON."""
+    """Return the columns of keys or values, from BCS if their type is fully known, or else from the node's JSON."""
     values: list[Any] = []
     for row, (layout, data, decoded) in enumerate(cells):
         where = f"{name} of {places[row]}"
@@ -465,7 +465,7 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     changes = getattr(source, "changes", source)
     if not {"handle", "key", "ledger_version", "type"} <= set(getattr(changes, "columns", ())):
         got = type(source).__name__
-        raise InputError(f"source must be a frame of state changes or an object that has one, got {got}")
+        raise InputError(f"source must be a frame of state changes, or an object with such `changes`, got {got}")
     wanted = parse_table_handle(handle)
     columns = plain_columns(changes, ["handle", "key", "ledger_version", "type"])
     found: dict[bytes, dict[str, Any]] = {}

@@ -73,10 +73,10 @@ def test_a_name_without_rows_is_said():
 @pytest.mark.parametrize(
     ("compare", "message"),
     [
-        (lambda frame: frame["sender"] == "0xa11ce", r"no value equals '0xa11ce', but the long form .* does 1 times"),
+        (lambda frame: frame["sender"] == "0xa11ce", r"no value equals '0xa11ce', but the long form .* occurs 1 time;"),
         (lambda frame: frame["sender"].isin(["0xa11ce"]), r"compare with toolkit\.address\('0xa11ce'\)"),
         (lambda frame: frame.query("sender == '0xa11ce'")["gas"] < 0, "no value equals '0xa11ce'"),
-        (lambda frame: frame["function"] == "0xcafe::registry", r"1 values begin with it; toolkit\.involving\(frame"),
+        (lambda frame: frame["function"] == "0xcafe::registry", r"1 value begins with it; toolkit\.involving\(frame"),
     ],
 )
 def test_a_comparison_that_cannot_match_says_so(compare, message):

@@ -171,7 +171,7 @@ class TestViews:
             [None, None, None, 2**100],
             [True, None, None, None],
         ]
-        assert "null in the rows of the others" in frame.attrs["toolkit"]["value[u64]"]["meaning"]
+        assert "null in the rows of the other types" in frame.attrs["toolkit"]["value[u64]"]["meaning"]
         mixed = view_frame([*records, record("x", types=("0x1::string::String",), call="b")], named=True)
         assert [name for name in mixed if name.startswith("value")] == [
             "value[a][u64]",

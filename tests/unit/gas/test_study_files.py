@@ -107,7 +107,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 
 def test_a_name_that_is_no_path_is_refused():
     """A NUL in a name is no file."""
-    with pytest.raises(StudyError, match="not a path: it has a NUL character"):
+    with pytest.raises(StudyError, match="not a path: it contains a NUL character"):
         Study.load("a\0b.toml")
 
 
@@ -395,7 +395,7 @@ def test_a_saved_study_loads_as_an_equal_study(study, tmp_path):
     [
         ("study.json", "ends in .toml"),
         ("study", "ends in .toml"),
-        ("a\0.toml", "cannot be written: not a path: it has a NUL character"),
+        ("a\0.toml", "cannot be written: not a path: it contains a NUL character"),
         ("missing/study.toml", "cannot be written: No such file"),
         ("folder.toml", "cannot be written|already exists"),
     ],
