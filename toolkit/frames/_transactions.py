@@ -239,7 +239,7 @@ def payload_frame(
     identity : sequence of str
         Columns that precede the fields of the payload.
     default : Layout
-        Layout that determines the types of the columns if there are no payloads.
+        Layout that determines the types of the columns if no row has a payload.
     failed : callable, optional
         Returns the failure that replaces a payload that does not fit its layout; the columns of failures then follow
         the fields. By default the error is raised.
@@ -360,7 +360,7 @@ def written_items_frame(
     identity : sequence of str
         Columns that precede the others.
     default : tuple of (Layout, Layout)
-        Layouts that determine the types of the columns if there are no rows.
+        Layouts that determine the types of the columns if `rows` is empty.
 
     Returns
     -------
