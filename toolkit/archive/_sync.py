@@ -141,7 +141,7 @@ def sync(
         try:
             guard.check()
         except LedgerChanged as error:
-            raise InputError(f"{held.path} is an archive of another ledger: {error}. Use another folder") from None
+            raise InputError(f"the archive {held.path} does not match the node ({error}); use another folder") from None
         held.make_folders(manifest)
         syncing = _Sync(node, held, structs.replace(manifest, node=node.name, build=node.info().git_hash), guard)
         try:

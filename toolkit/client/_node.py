@@ -62,8 +62,9 @@ class Node(Reads):
         The name of a network, a URL or a ledger, as for `connect`. A user name and password in a URL are sent to that
         host if there is no API key. Neither `url` nor a pickle contains them.
     api_key : str, optional
-        Sent as a bearer token to this node's host only. By default the environment variable ``LEDGER_TOOLKIT_API_KEY``,
-        unless the URL has a user name and password; an empty string sends none.
+        Sent as a bearer token to this node's host (see `archive` for the archive node). By default, the value of the
+        environment variable ``LEDGER_TOOLKIT_API_KEY``, unless the URL has a user name and password; an empty string
+        sends none.
     encoding : {"json", "bcs"}, default "json"
         Encoding of views and table items whose types are known, and of simulation requests (their responses are always
         JSON). The values are the same either way. Calls that nodes accept only in BCS, such as calls with an argument
@@ -777,8 +778,9 @@ def connect(
         call of `connect` and stops at exit), ``mainnet``, ``testnet``, ``devnet``, ``local`` (127.0.0.1:8080), an
         http(s) URL with or without ``/v1``, or a `toolkit.embedded.Ledger`, which is served on this machine until exit.
     api_key : str, optional
-        Sent as a bearer token to that host only. By default the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless
-        the URL has a user name and password. Pass an empty string to send none.
+        Sent as a bearer token to the node's host, and to an archive node only if it is on the same site. By default,
+        the value of the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless the URL has a user name and password.
+        Pass an empty string to send none.
     encoding : {"json", "bcs"}, default "json"
         Encoding of views and table items whose types are known, and of simulation requests (their responses are always
         JSON). The values are the same either way. Calls that nodes accept only in BCS, such as calls with an argument

@@ -73,14 +73,14 @@ def plain_number(value: Any) -> Any:
 
 def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
     """Apply an arithmetic operator."""
-    name = op.__name__
-    if name in {"pow", "rpow", "divmod", "rdivmod"}:  # powers hardly ever fit
+    name = op.__name__.removeprefix("r")  # 1 + series calls radd
+    if name in {"pow", "divmod"}:  # powers hardly ever fit
         raise TypeError(f"unsupported operand for {name}: {left.dtype}; use series.astype(object) for Python ints")
     theirs = _kind(other)
     kind = left.dtype.wide if theirs is None else common_kind(left.dtype.wide, theirs)
     pairs = zip(to_ints(left.storage, left.dtype.wide), _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else op(a, _integer(b, name, kind)) for a, b in pairs]
-    return floats(results) if name in {"truediv", "rtruediv"} else _stored(left, kind, name, results)
+    return floats(results) if name == "truediv" else _stored(left, kind, name, results)
 
 
 def _integer(value: Any, name: str, kind: WideKind) -> int:

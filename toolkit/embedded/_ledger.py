@@ -880,8 +880,8 @@ class Ledger:
         ----------
         address : str
             Address that receives the coins.
-        octas : int, default 1_000 APT
-            Amount to mint, in octas.
+        octas : int, default 100_000_000_000
+            Amount to mint, in octas; 1,000 APT by default.
 
         Returns
         -------

@@ -529,10 +529,13 @@ class Vector(list[Any]):
     def __bool__(self) -> bool:
         return len(self) > 0
 
-    def _refuse(self, *_: Any) -> NoReturn:
-        raise ContractError("Move vectors support neither repetition nor deletion by index: write a loop")
+    def _refuse_repetition(self, _: Any) -> NoReturn:
+        raise ContractError("Move vectors cannot be repeated with *: write a loop")
 
-    __mul__ = __rmul__ = __imul__ = __delitem__ = _refuse
+    def __delitem__(self, _: Any) -> NoReturn:
+        raise ContractError("Move vectors do not support del: remove an element with pop(index)")
+
+    __mul__ = __rmul__ = __imul__ = _refuse_repetition
     __hash__ = None
 
     def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:

@@ -312,7 +312,9 @@ class Table(Generic[T0, T1]):
         """Add an item or replace it."""
         if "drop" not in self._bound().code.abilities(self._value.text):
             kind = self._value.text
-            raise InputError(f"{kind} must have the ability drop to be replaced by upsert: use add and remove")
+            raise InputError(
+                f"upsert can only replace values with the ability drop, which {kind} lacks; use remove and add"
+            )
         self._session.load_item(self._state_key("contains", key))
         self._write(self._state_key("add", key), value)
 

@@ -256,7 +256,9 @@ class Call(CallFields):
         if isinstance(call, Mapping):
             return cls.model_validate({**({"label": label} if label else {}), **call})
         got = type(call).__name__
-        raise InputError(f"expected a ViewFunction, a SimulationRequest or a mapping as in a study file, got {got}")
+        raise InputError(
+            f"expected a function id, a ViewFunction, a SimulationRequest or a mapping as in a study file, got {got}"
+        )
 
     @classmethod
     def _of_simulation(cls, request: SimulationRequest, label: str) -> Call:

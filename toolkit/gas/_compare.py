@@ -211,8 +211,8 @@ class Comparison:
             Supplies the thresholds, and the waivers if `waivers` is None. Without a study, there are no
             thresholds and no waivers; the calls that the study of the after run names must still be judged.
         waivers : sequence of Waiver or mapping, optional
-            Calls whose regressions are excused, and sources that need not be judged. Text that is not the label of a
-            call is a pattern.
+            Calls whose regressions are excused, and sources that need not be judged. Name a call by its label, or
+            several calls by a pattern that matches their labels, such as ``"balance of *"``.
         today : date, optional
             Date for checking whether waivers have expired; by default, today's date in UTC.
 

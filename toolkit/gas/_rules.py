@@ -116,8 +116,8 @@ class Waiver(FileModel):
     """
 
     call: Annotated[str, Field(min_length=1)] | None = None
-    """Label of the call. Text that is not the label of a call is a pattern, such as ``"balance of *"``. Give either
-    this or `source`.
+    """Label of the call, or else a pattern that matches the labels of several calls, such as ``"balance of *"``. Give
+    either this or `source`.
     """
     source: Source | None = None
     """Source whose calls need not be judged, such as ``committed``. Regressions of its calls still fail the gate."""

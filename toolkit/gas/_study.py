@@ -79,7 +79,8 @@ class Study(StudyFields):
     thresholds : Threshold, str or int, optional
         How much more gas a call may use before a comparison fails: ``"2%"``, ``50`` gas units, or both in a list.
     waivers : sequence of Waiver or mapping, optional
-        Calls whose regressions are excused, with a reason and an expiry date; text that is not a label is a pattern.
+        Calls whose regressions are excused, with a reason and an expiry date. Name a call by its label, or several by a
+        pattern that matches their labels.
     requests_per_second : float, optional
         Maximum number of requests started per second on each named node; a `Node` has its own limit.
     use_api_key : bool, default False
@@ -252,9 +253,10 @@ class Study(StudyFields):
         return {name: value for name, value in given.items() if value is not None and value != []}
 
     def to_toml(self) -> str:
-        """Return the study as the text of a study file for `load`; keys with default values are omitted.
+        """Return the study as the text of a study file for `load`.
 
-        TOML has no null, so None in an argument (an empty Option) becomes ``{ vec = [] }``.
+        The title, node and versions are always included; other keys with default values are omitted. TOML has no null,
+        so None in an argument (an empty Option) becomes ``{ vec = [] }``.
 
         Returns
         -------
@@ -733,7 +735,7 @@ class Run:
         )
 
     def explain(self) -> str:
-        """Describe each step (version, size and cause), then everything that is not a step or was not judged.
+        """Describe each step (version, size and cause), then other changes and the calls that were not judged.
 
         Views are judged between neighbouring observations. Committed transactions are judged within each stratum, at
         each change to the gas schedule, the code or the configuration. After the steps come growth, shifts in the mix

@@ -85,7 +85,8 @@ def timeline(
     later versions do not use it), ``features::Features``, ``version::Version``, ``execution_config::ExecutionConfig``
     and ``transaction_validation::TransactionValidation``. It omits ``storage_gas::StorageGasConfig``, which takes
     effect only through the next ``StorageGas``, and the configuration of consensus, staking, randomness, governance,
-    keys and fee collection, which determines who orders, signs or receives, not what is charged.
+    keys and fee collection, which determines who orders and signs transactions and who receives the fees, not what
+    is charged.
 
     Code is tracked by the upgrade number in ``0x1::code::PackageRegistry``, which only increases, so an upgrade that is
     later reverted is still found. Schedule and configuration have no such number: a change that is reverted between two

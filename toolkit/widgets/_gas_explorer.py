@@ -178,7 +178,7 @@ class _StoppedError(Exception):
 
 
 class GasExplorer(FunctionForm):
-    """Choose calls and ledger versions, and see how their gas changes, in which steps and why.
+    """Choose calls and ledger versions to see where and why the gas of the calls changes.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, the study runs in the background
     and can be stopped; the observations up to that point can be used. If a run needs more than 20,000 requests, the

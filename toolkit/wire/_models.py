@@ -190,7 +190,7 @@ def _argument(value: object, depth: int = 0) -> Any:
         return {_text(key, "a field name"): _argument(item, depth + 1) for key, item in value.items()}
     if (number := _whole(value)) is not None:
         if number.bit_length() > _MAX_BITS:
-            raise InputError(f"expected an integer of at most {_MAX_BITS} bits, got {number.bit_length()}")
+            raise InputError(f"expected an integer of at most {_MAX_BITS} bits, got one of {number.bit_length()} bits")
         return number
     if isinstance(value, float):
         raise InputError(f"Move does not have floating point numbers, got {value!r}; pass an int or a string of digits")

@@ -482,7 +482,8 @@ class MultiEd25519Signature(SignatureModel):
     Raises
     ------
     InputError
-        If a key or signature has the wrong length, or the numbers of keys and signatures do not fit the threshold.
+        If a key or signature has the wrong length, there are not 1 to 32 keys, `threshold` is not between 1 and the
+        number of keys, or there are more signatures than keys.
 
     Examples
     --------
@@ -697,7 +698,8 @@ class MultiKeySignature(SignatureModel):
     Raises
     ------
     InputError
-        If the numbers of keys and signatures do not match, or the indices are not in increasing order.
+        If there are not 1 to 32 keys, `signatures_required` is not between 1 and the number of keys, or the indices of
+        the signatures are not strictly increasing positions of keys.
 
     Examples
     --------

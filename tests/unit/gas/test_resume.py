@@ -111,7 +111,7 @@ def test_a_shard_of_an_earlier_version_is_read_and_not_continued(tmp_path):
     whole = run(tmp_path)
     change_manifest(tmp_path, shard="1/2", shards=[{"shard": "1/2"}], steps_between_shards=1)
     assert Run.open(tmp_path).digest == whole.digest
-    with pytest.raises(StudyError, match=r"has shard 1/2 of a study, .* cannot be continued"):
+    with pytest.raises(StudyError, match=r"contains shard 1/2 of a study that .* cannot be continued"):
         run(tmp_path)
 
 

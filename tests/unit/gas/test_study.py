@@ -274,10 +274,10 @@ class TestOtherMistakes:
 
     def test_a_call_is_one_of_three_things(self):
         """The place and the type are told."""
-        with pytest.raises(StudyError, match=r"call 2: expected a ViewFunction.*got bytes"):
+        with pytest.raises(StudyError, match=r"call 2: expected a function id, a ViewFunction.*got bytes"):
             Study(calls=[ViewFunction("0x1::m::f"), b"0x1::m::g"])
         assert Study(calls=["0x1::m::f"]).calls == Study(calls=[ViewFunction("0x1::m::f")]).calls
-        with pytest.raises(StudyError, match=r"call 'x': expected a ViewFunction.*got int"):
+        with pytest.raises(StudyError, match=r"call 'x': expected a function id, a ViewFunction.*got int"):
             Study(calls={"x": 5})
 
     def test_a_simulation_that_a_study_cannot_keep_is_refused(self):

@@ -92,7 +92,7 @@ class Fault:
     Raises
     ------
     InputError
-        If the kind is unknown, the rate is not from 0 to 1, or the path does not start with a slash.
+        If the kind is unknown, the rate is not between 0 and 1, or the path does not start with a slash.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def parse_fault(text: str) -> Fault:
     Raises
     ------
     InputError
-        If the kind is unknown, or the rate is not from 0 to 1.
+        If the kind is unknown, or the rate is not between 0 and 1.
 
     Examples
     --------

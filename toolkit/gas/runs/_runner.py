@@ -162,8 +162,8 @@ def _taken_up(job: Job, manifest: Manifest) -> Manifest:
         )
     if manifest.shard:
         raise StudyError(
-            f"{store.path} has shard {manifest.shard} of a study, which an earlier version divided; its observations "
-            "can be read, but the run cannot be continued. Choose another folder"
+            f"{store.path} contains shard {manifest.shard} of a study that an earlier release of the toolkit split; "
+            "its observations can be read, but the run cannot be continued. Choose another folder"
         )
     for node, plan in job.plans_of(manifest):
         try:
