@@ -324,7 +324,7 @@ def test_urls_of_stores_are_checked(node, tmp_path, files, message):
         (None, {"partition": 1_000}, r"differ: partition \(stored: 500\)"),
         (None, {"tables": ["blocks"]}, "tables: expected one or more of transactions, events, changes, balances"),
         (None, {"views": {"Fees": "0x1::chain_id::get"}, "events": EVENTS}, "'fees' is used twice"),
-        (None, {"views": {"a b": "0x1::chain_id::get"}}, "a table name must be a letter followed by .*, got 'a b'"),
+        (None, {"views": {"a b": "0x1::chain_id::get"}}, "a table name must be a letter, then .*, got 'a b'"),
     ],
 )
 def test_what_does_not_fit_the_archive_is_refused(folder, node, versions, options, message):

@@ -40,7 +40,7 @@ def check_name(name: Any) -> str:
     """Return the name of a table if it is valid, both as the name of a folder and in SQL; raise InputError if not."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(
-            f"a table name must be a letter followed by up to 62 letters, digits or underscores, got {name!r:.80}"
+            f"a table name must be a letter, then up to 62 letters, digits or underscores, got {name!r:.80}"
         )
     return name
 

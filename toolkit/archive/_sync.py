@@ -209,8 +209,7 @@ def _new(
         )
     if files is not None and any(StoredFiles(files).sizes(table.name) for table in tables):
         raise InputError(
-            f"files: {files} contains files of another archive; choose another location, or sync into that "
-            "archive's folder"
+            f"files: {files} contains files of another archive; choose another URL, or sync into that archive's folder"
         )
     plan, ledger = resolved_plan(node, "0:-1" if versions is None else versions, state=False)
     for note in plan.notes:

@@ -185,9 +185,7 @@ class ArchiveTransport:
         if version > manifest.last:
             return self._refused(404, "version_not_found", f"the archive ends at version {manifest.last}")
         if version < manifest.first or all(table.name != "changes" for table in manifest.tables):
-            return self._refused(
-                403, "api_disabled", f"the archive does not store the state changes of version {version}"
-            )
+            return self._refused(403, "api_disabled", f"the archive does not store the changes of version {version}")
         with self._lock:
             written = self._written(column, name, address)
         place = int(np.searchsorted(written.versions, version, side="right")) - 1

@@ -203,9 +203,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     key: Annotated[str, Argument(help="Key, as JSON or plain text. Write a String of digits as '\"5\"'.")],
     key_type: Annotated[str | None, Option(help="Move type of the keys.")] = None,
     value_type: Annotated[str | None, Option(help="Move type of the values.")] = None,
-    owner: Annotated[
-        str | None, Option(help="Account whose resource contains the table, to look up both types.")
-    ] = None,
+    owner: Annotated[str | None, Option(help="Account whose resource contains the table; replaces both types.")] = None,
     ledger_version: console.VersionOption = None,
     versions: console.VersionsOption = None,
     times: console.TimesOption = False,
@@ -446,20 +444,13 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
     where: Annotated[str, Argument(metavar="NODE", help="Name of a network, or an http(s) URL.")],
     out: Annotated[Path, Option(help="Folder of the archive to create or extend.")],
     versions: Annotated[str | None, Option(help="Range, such as 0:-1; by default, all new versions.")] = None,
-    table: Annotated[
-        Texts,
-        Option(help="Table to store: transactions, events, changes or balances (not by default); may be repeated."),
-    ] = None,
-    event: Annotated[Texts, Option(help="Additional table of one event type, " + _NAMED.format("TYPE"))] = None,
-    view: Annotated[
-        Texts, Option(help="Additional table of a view without arguments, " + _NAMED.format("FUNCTION"))
-    ] = None,
+    table: Annotated[Texts, Option(help="Table: transactions, events, changes or balances (not by default).")] = None,
+    event: Annotated[Texts, Option(help="Table of one event type, " + _NAMED.format("TYPE"))] = None,
+    view: Annotated[Texts, Option(help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))] = None,
     every: Annotated[
         int | None, Option(min=1, help="Read views at versions that are multiples of this number; by default, 100.")
     ] = None,
-    files: Annotated[
-        str | None, Option(metavar="URL", help="Where to store the files, such as s3://bucket/ledger.")
-    ] = None,
+    files: Annotated[str | None, Option(metavar="URL", help="URL for the files, such as s3://bucket/ledger.")] = None,
     executor: Annotated[str | None, Option(help="Workers: threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,

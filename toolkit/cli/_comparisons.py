@@ -47,9 +47,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     source: Annotated[
         str | None, Option(help="Source to compare: view@version, simulate@now or committed. A,B compares two sources.")
     ] = None,
-    form: Annotated[
-        Format | None, Option("--format", help="Output format; by default, from the extension of --out.")
-    ] = None,
+    form: Annotated[Format | None, Option("--format", help="Format; by default, from the extension of --out.")] = None,
     out: Annotated[
         Path | None, Option(help="File to write: .md, .json or .txt; rows of calls: .csv, .parquet, .jsonl or .xlsx.")
     ] = None,
@@ -158,18 +156,14 @@ def snapshot(
     if not (is_run := Path(study).is_dir()):
         run = console.loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
     elif nodes:
-        raise InputError(
-            f"--node cannot be used with a run, whose observations are stored: {study}. Give the study file instead"
-        )
+        raise InputError(f"--node requires a study, but {study} is a run, whose observations are stored")
     else:
         run = Run.load(study)
     if before is None:
         made = snapshots.taken(run)
         console.write_text(snapshots.snapshot_text(made), out)
-        count = len(made.lines)
-        console.print_done(
-            f"Snapshot: {out} ({plural(count, 'call')})", as_json=as_json, snapshot=str(out), calls=count
-        )
+        text = f"Snapshot: {out} ({plural(len(made.lines), 'call')})"
+        console.print_done(text, as_json=as_json, snapshot=str(out), calls=len(made.lines))
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))
     limit = timedelta(days=max_age) if is_run else None  # a study was read just now

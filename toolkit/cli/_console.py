@@ -41,9 +41,7 @@ StudyNodeOption = Annotated[
     typer.Option("--node", help="Node to read instead of the study's, using the API key; may be repeated."),
 ]
 StudyArgument = Annotated[str, typer.Argument(help="TOML file of a study, or demo for the built-in study.")]
-UseKeyOption = Annotated[
-    bool, typer.Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to the URLs in the study.")
-]
+UseKeyOption = Annotated[bool, typer.Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to the study's URLs.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, with integers beyond 2^53 as text.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show a progress bar.")]
 TypesOption = Annotated[Texts, typer.Option("--type", "-t", help="Type argument; may be repeated.")]

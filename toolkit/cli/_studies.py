@@ -81,9 +81,7 @@ def node(
 
 def study_run(
     study: console.StudyArgument,
-    out: Annotated[
-        Path, Option(help="Folder of the run. An incomplete run is continued, and a complete run is extended.")
-    ],
+    out: Annotated[Path, Option(help="Folder of the run. An incomplete run is continued, a complete run extended.")],
     *,
     fresh: Annotated[bool, Option("--fresh", help="Remove the run in the folder and start over.")] = False,
     executor: Annotated[str | None, Option(help="threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
@@ -229,9 +227,7 @@ def grade(  # noqa: PLR0917 - typer makes options of them
     folder: Annotated[Path, Argument(help="Folder with one folder of notebooks per student.")],
     out: Annotated[Path | None, Option(help="Folder for grades.csv, grades.html and feedback.")] = None,
     exercises: Annotated[Path | None, Option(help="File of exercises, as written by 'make class SEED=...'.")] = None,
-    jobs: Annotated[
-        int | None, Option(min=1, help="Maximum number of notebooks to run at once; by default, one per processor.")
-    ] = None,
+    jobs: Annotated[int | None, Option(min=1, help="Notebooks to run at once; by default, one per processor.")] = None,
     seconds: Annotated[float, Option(min=1, help="Time limit per notebook, in seconds.")] = 120.0,
     memory: Annotated[int, Option(min=64, help="Memory limit per notebook, in MB.")] = 1_024,
     as_json: console.JsonOption = False,

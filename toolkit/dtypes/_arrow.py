@@ -350,9 +350,7 @@ def _strings(texts: Texts, name: str, column: str | None) -> pa.StringArray:
             array = array.cast(pa.string())
         if pa.types.is_string(array.type):
             return array
-        raise SchemaError(
-            f"{_where(column)}expected {name} values as text, got the Arrow type {array.type}", column=column
-        )
+        raise SchemaError(f"{_where(column)}expected {name} values as text, got type {array.type}", column=column)
     try:
         return whole(pa.array(texts, pa.string()))
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):

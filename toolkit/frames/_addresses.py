@@ -137,8 +137,7 @@ def _warn_of_short_form(array: Any, given: str) -> None:
         hint = f"the long form of this address occurs {plural(same, 'time')}; compare with toolkit.address({shown})"
         _warn(f"no value equals {shown}, but {hint}")
     elif longer := pc.sum(pc.starts_with(values, pattern=f"{wanted}::")).as_py():
-        verb = "begins" if longer == 1 else "begin"
-        hint = f"{plural(longer, 'value')} {verb} with it; toolkit.involving(frame, {shown}) returns their rows"
+        hint = f"it is the beginning of {plural(longer, 'value')}; toolkit.involving(frame, {shown}) returns the rows"
         _warn(f"no value equals {shown}, but {hint}")
 
 

@@ -186,8 +186,7 @@ class Reader:
     def end(self) -> None:
         """Raise SchemaError if any bytes have not been read."""
         if self.remaining:
-            more = plural(self.remaining, "more byte")
-            raise SchemaError(f"byte {self.position}: expected the end of the data, got {more}")
+            raise SchemaError(f"byte {self.position}: expected the end of the data; trailing bytes: {self.remaining}")
 
 
 class Writer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import _codecs as codecs
 from toolkit.move._codecs import Mismatch
@@ -154,9 +153,8 @@ def decode_bcs(layout: Layout, data: bytes, *, where: str = "value") -> Any:
         value, position = codecs.bcs_decoder(layout)(data, 0)
     except Mismatch as mismatch:
         codecs.raise_schema_error(mismatch, where)
-    if position != len(data):
-        more = plural(len(data) - position, "more byte")
-        raise SchemaError(f"{where}: byte {position}: expected the end of the data, got {more}")
+    if trailing := len(data) - position:
+        raise SchemaError(f"{where}: byte {position}: expected the end of the data; trailing bytes: {trailing}")
     return value
 
 

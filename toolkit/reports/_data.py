@@ -375,7 +375,7 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
     swept, changed, span = data.swept, data.changed, data.span
     if not swept or span is None:
         if any(one.source == Source.COMMITTED for one in data.unjudged):
-            return ["No call was judged, so the report cannot show a gas change."]
+            return ["Nothing was judged, so the report cannot show a gas change."]
         return ["No view returned a result at two or more ledger versions, so the report cannot show a gas change."]
     until = data.dates.of(span[1])
     dates = data.dates.between(*span) or (until and f"until {until}")

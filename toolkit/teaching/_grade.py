@@ -92,9 +92,7 @@ def grade(
     try:
         students = sorted(one.name for one in place.iterdir() if one.is_dir() and not one.name.startswith("."))
     except OSError as error:
-        raise InputError(
-            f"cannot read {folder} ({error.strerror}); expected a folder with one subfolder per student"
-        ) from None
+        raise InputError(f"{folder}: {error.strerror}; expected a folder with one subfolder per student") from None
     if not students:
         raise InputError(f"{folder} has no subfolders; expected one per student")
     count = min(jobs or os.cpu_count() or 1, len(students))
@@ -116,9 +114,8 @@ def _grade_copy(folder: Path, known: Mapping[str, Exercise], runners: SimpleQueu
     """Grade a student's notebooks, one after another."""
     copy = Copy(folder.name)
     for path in sorted(folder.rglob("*.ipynb")):
-        if (
-            ".ipynb_checkpoints" not in path.parts and not path.is_symlink()
-        ):  # a link may lead to another student's copy
+        # A link may lead to another student's copy.
+        if ".ipynb_checkpoints" not in path.parts and not path.is_symlink():
             runner = runners.get()
             try:
                 _grade_notebook(copy, path, known, runner)

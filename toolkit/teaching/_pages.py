@@ -85,6 +85,4 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Sequence[Copy], known: M
             with replacing(out / name, parents=True) as file:
                 file.write(text.encode())
         except OSError as error:
-            raise InputError(
-                f"{out / name} cannot be written ({error.strerror or error}); choose a folder that can be written to"
-            ) from None
+            raise InputError(f"{out / name} cannot be written ({error.strerror or error})") from None

@@ -43,11 +43,7 @@ class Runner:
         """Run a story with an answer; return what goes wrong."""
         with tempfile.TemporaryDirectory(prefix="ledger-toolkit-grade-") as folder:
             found, problem = self._do(Job(folder, **self._limits, steps=tuple(steps), answer=answer))
-        return (
-            found[0].problem
-            if found
-            else f"The answer could not be judged: {problem or 'its process ended unexpectedly'}"
-        )
+        return found[0].problem if found else f"The answer could not be judged: {problem or 'its process ended'}"
 
     def close(self) -> None:
         """Kill the process if it is running."""

@@ -477,7 +477,7 @@ class SimulationRequest(WireModel):
         return self
 
     def signature_to_send(self) -> TransactionSignature:
-        """Return the signature to send: none, or an all-zero one of the kind that the keys and signers require."""
+        """Return the signature to send, absent or all zeros, of the kind that the keys and signers require."""
         if self.signature is not None:
             return self.signature
         absent = signatures.NoAccountSignature()

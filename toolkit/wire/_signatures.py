@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, field_validator, model_validator
 
 from toolkit._present.messages import shorten
-from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import Reader, Writer
 from toolkit.wire._bcs_forms import ADDRESS, U8, Form, encoded, read_index, sequence, variants
@@ -356,7 +355,7 @@ class SignatureModel(WireModel):
 
     @classmethod
     def read(cls, reader: Reader) -> SignatureModel:
-        """Read the signature from BCS, from after the variant index.
+        """Read the signature from BCS, starting after the variant index.
 
         Raises
         ------
@@ -510,7 +509,7 @@ class MultiEd25519Signature(SignatureModel):
         keys, signatures = len(self.public_keys), len(self.signatures)
         _check_counts(keys, self.threshold, "threshold")
         if signatures > keys:
-            raise InputError(f"expected at most {plural(keys, 'signature')}, one per key, got {signatures}")
+            raise InputError(f"expected at most one signature per key ({keys}), got {signatures}")
         return self
 
     @classmethod
@@ -667,7 +666,7 @@ class IndexedSignature(WireModel):
 
 
 def _zero_for(key: PublicKey | None) -> Signature:
-    """Return an all-zero signature for a key, which is None if it is invalid; that error is then reported instead."""
+    """Return an all-zero signature for a key, which is None if it was invalid (the error is reported separately)."""
     return Signature.zero("ed25519") if key is None else key.zero_signature()
 
 
@@ -743,8 +742,7 @@ class MultiKeySignature(SignatureModel):
         signatures, bitmap = _SIGNATURES.read(reader), reader.bytes()
         indices = [index for index in range(8 * len(bitmap)) if bitmap[index // 8] & 0x80 >> index % 8]
         if len(indices) != len(signatures):
-            expected = plural(len(indices), "signature")
-            raise InputError(f"expected {expected}, one per bit set in the bitmap, got {len(signatures)}")
+            raise InputError(f"expected one signature per set bit of `bitmap` ({len(indices)}), got {len(signatures)}")
         entries = tuple(IndexedSignature(index, signature=one) for index, one in zip(indices, signatures, strict=True))
         own = None if len(bitmap) == _bitmap_length(len(keys)) else "0x" + bitmap.hex()
         return cls(keys, signatures_required=required, signatures=entries, bitmap=own)
@@ -1101,8 +1099,7 @@ def _check_counts(keys: int, required: int, name: str) -> None:
 
 def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None:
     if (count := len(signers)) != len(addresses):
-        found = f"{count} for {len(addresses)} address{'' if len(addresses) == 1 else 'es'}"
-        raise InputError(f"expected one secondary signer per address, got {found}")
+        raise InputError(f"expected one secondary signer per address ({len(addresses)}), got {count}")
 
 
 def bitmap_of(indices: Sequence[int], *, length: int) -> bytes:
@@ -1120,7 +1117,7 @@ def _first_bits(count: int) -> str:
 def _chunks(data: bytes, size: int, rest: int, what: str) -> tuple[str, ...]:
     """Split `data`, except for its last `rest` bytes, into chunks of `size` bytes, as hex."""
     if len(data) < rest or (len(data) - rest) % size:
-        raise InputError(f"expected {what} of n * {size} + {rest} bytes, got {plural(len(data), 'byte')}")
+        raise InputError(f"expected {what} of n * {size} + {rest} bytes, got length {len(data)}")
     return tuple("0x" + data[start : start + size].hex() for start in range(0, len(data) - rest, size))
 
 

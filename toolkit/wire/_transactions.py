@@ -215,9 +215,8 @@ class _Transaction(Struct, tag_field="type", kw_only=True):
     def __repr__(self) -> str:
         sender = getattr(self, "sender", None)
         how = "succeeded" if self.success else f"failed ({self.vm_status})"
-        units = f"{self.gas_used_text} gas unit{'' if self.gas_used_text == '1' else 's'}"
-        counts = [plural(len(self.changes), "change"), plural(len(self.events), "event")]
-        parts = [*([] if sender is None else [f"from {sender}"]), how, units, *counts]
+        parts = [*([] if sender is None else [f"from {sender}"]), how, f"{self.gas_used_text} gas units"]
+        parts += [plural(len(self.changes), "change"), plural(len(self.events), "event")]
         return visible(short_addresses(f"<{type(self).__name__} version {self.version_text}: {', '.join(parts)}>"), 300)
 
     version = _number("version", "Ledger version; for a simulation, the head when it ran.")
@@ -531,7 +530,7 @@ def decode_page(body: bytes | Raw) -> list[Transaction]:
     with collector_paused():
         found = _all_known(body) if _is_array(body) else None
         if found is None:
-            found = [_decoded_or_marked(raw) for raw in _elements(body)]
+            found = [_decoded_or_marked(raw, place) for place, raw in enumerate(_elements(body))]
         return [one if is_u64(getattr(one, "version_text", None)) else _without_version(one) for one in found]
 
 
@@ -542,13 +541,14 @@ def _without_version(transaction: Transaction) -> Transaction:
     if isinstance(transaction, GenericTransaction) and transaction.type is not None:
         return transaction
     text = None if isinstance(transaction, PendingTransaction) else transaction.version_text
-    got = "no version" if text is None else shorten(text)
-    return malformed(transaction, f"expected a transaction with a `version` as a string of digits, got {got}")
+    return malformed(
+        transaction, f"expected `version` as a string of digits, got {shorten(text) if text else 'nothing'}"
+    )
 
 
-def _decoded_or_marked(raw: Raw) -> Transaction:
+def _decoded_or_marked(raw: Raw, place: int) -> Transaction:
     try:
-        return _decode_transaction(raw)
+        return _decode_transaction(raw, place)
     except SchemaError as error:
         return malformed(bytes(raw), str(error))
 

@@ -76,7 +76,10 @@ def test_a_name_without_rows_is_said():
         (lambda frame: frame["sender"] == "0xa11ce", r"no value equals '0xa11ce', but the long form .* occurs 1 time;"),
         (lambda frame: frame["sender"].isin(["0xa11ce"]), r"compare with toolkit\.address\('0xa11ce'\)"),
         (lambda frame: frame.query("sender == '0xa11ce'")["gas"] < 0, "no value equals '0xa11ce'"),
-        (lambda frame: frame["function"] == "0xcafe::registry", r"1 value begins with it; toolkit\.involving\(frame"),
+        (
+            lambda frame: frame["function"] == "0xcafe::registry",
+            r"it is the beginning of 1 value; toolkit\.involving\(frame",
+        ),
     ],
 )
 def test_a_comparison_that_cannot_match_says_so(compare, message):

@@ -102,7 +102,7 @@ def test_the_primitives_read_what_they_write():
     assert (reader.bytes(), reader.string()) == (b"ab", "\u00e9")
     assert reader.address() == f"0x{'cafe':0>64}"
     assert reader.remaining == 2
-    with pytest.raises(SchemaError, match=r"byte \d+: expected the end of the data, got 2 more bytes"):
+    with pytest.raises(SchemaError, match=r"byte \d+: expected the end of the data; trailing bytes: 2"):
         reader.end()
     assert reader.fixed(2) == b"zz"
 

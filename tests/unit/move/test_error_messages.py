@@ -246,7 +246,7 @@ COME_FROM_OUTSIDE = [
     ),
     (
         lambda: decode_bcs(UInt(8), bytes.fromhex("0000")),
-        "value: byte 1: expected the end of the data, got 1 more byte",
+        "value: byte 1: expected the end of the data; trailing bytes: 1",
     ),
     (
         lambda: decode_bcs(Address(), bytes.fromhex("01")),

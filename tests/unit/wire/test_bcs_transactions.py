@@ -168,10 +168,10 @@ def test_payloads_that_cannot_be_read_say_so(variant: bytes, text: str) -> None:
         (b"\x04\x06", "expected account authenticator index 0 to 5, got 6"),
         (b"\x04\x02\x06", "expected public key index 0 to 5, got 6"),
         (b"\x00\x01\x11\x40" + bytes(64), "expected 32 bytes of an ed25519 public key, got 1"),
-        (b"\x01\x02\x11\x11\x00", "a multi-ed25519 key of n * 32 + 1 bytes, got 2 bytes"),
+        (b"\x01\x02\x11\x11\x00", "a multi-ed25519 key of n * 32 + 1 bytes, got length 2"),
         (
             b"\x04\x03\x01\x00\x20" + bytes(32) + b"\x01\x00\x01\x80",
-            "expected 1 signature, one per bit set in the bitmap",
+            "expected one signature per set bit of `bitmap` (1)",
         ),
         (b"\x04\x05" + bytes(32) + b"\x01m\x01f\x02", "expected variant 0 or 1 of abstract authentication data, got 2"),
     ],

@@ -191,7 +191,7 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
         (lambda: PublicKey(b"\x01", type="keyless"), "expected the BCS of a keyless public key, got '0x01': byte"),
         (
             lambda: PublicKey(b"\x03iss\x20" + bytes(33), type="keyless"),
-            "expected the end of the data, got 1 more byte",
+            "expected the end of the data; trailing bytes: 1",
         ),
         (
             lambda: PublicKey(b"\x03iss\x20" + bytes(32), type="federated_keyless"),
@@ -205,7 +205,10 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
             "threshold: expected 1 to 1, the number of public keys, got 2",
         ),
         (lambda: MultiEd25519Signature([KEY], threshold=1, bitmap="0x80"), "expected 4 bytes of the bitmap of a"),
-        (lambda: MultiEd25519Signature([KEY], threshold=1, signatures=[SIGNED] * 2), "expected at most 1 signature"),
+        (
+            lambda: MultiEd25519Signature([KEY], threshold=1, signatures=[SIGNED] * 2),
+            "expected at most one signature per key (1), got 2",
+        ),
         (lambda: MultiKeySignature([], signatures_required=1), "expected 1 to 32 public keys, got 0"),
         (lambda: MultiKeySignature([KEY], signatures_required=0), "signatures_required: expected 1 to 1, the number"),
         (
@@ -220,7 +223,7 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
             lambda: FeePayerSignature(
                 NONE, fee_payer_address="0x1", fee_payer_signer=NONE, secondary_signer_addresses=["0x2"]
             ),
-            "expected one secondary signer per address, got 0 for 1 address",
+            "expected one secondary signer per address (1), got 0",
         ),
         (lambda: NoAccountSignature(x=1), "NoAccountSignature does not have this field"),
         (lambda: zero_padded(UnknownSignature({"type": "x"})), "the unknown type 'x' cannot be zero-padded"),
