@@ -279,7 +279,7 @@ def test_a_folder_without_students_is_an_error(tmp_path, capsys):
     with pytest.raises(InputError, match="expected a folder with one subfolder per student"):
         grade(tmp_path / "missing")
     (tmp_path / "exercises.json").write_text("{")
-    with pytest.raises(InputError, match="exercises of a class"):
+    with pytest.raises(InputError, match="cannot read exercises from"):
         grade(tmp_path, exercises=tmp_path / "exercises.json")
     assert main(["grade", str(tmp_path / "missing")]) == 2
     assert "ledger-toolkit: error: " in capsys.readouterr().err
