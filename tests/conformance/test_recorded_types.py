@@ -202,7 +202,7 @@ def test_recorded_calls_in_both_encodings(recorded):
             with toolkit.connect(node.url, cache=None, encoding=encoding) as client:
                 for one in calls:
                     if one["arguments"] == [{}]:
-                        with pytest.raises(InputError, match="field dummy_field not found"):
+                        with pytest.raises(InputError, match="with the field dummy_field"):
                             client.view(one["function"], one["arguments"], type_arguments=one["type_arguments"])
                         continue
                     known = node.known(one)

@@ -16,6 +16,7 @@ import pytest
 
 import toolkit
 from toolkit import embedded
+from toolkit._present.text import plural
 from toolkit.cli import main
 from toolkit.cli._console import write_frame
 
@@ -409,7 +410,7 @@ class TestSimulate:
         code, out, _ = command(*self.TRANSFER, *given)
         frame = toolkit.read_parquet(place)
         assert code == 0
-        assert out.splitlines()[-1] == f"{len(frame)} rows of {rows}: {place}"
+        assert out.splitlines()[-1] == f"{plural(len(frame), 'row')} of {rows}: {place}"
         assert "would succeed" in out
         facts = json_of(command(*self.TRANSFER, *given, "--json"))
         assert facts["out"] == str(place)

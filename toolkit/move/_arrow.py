@@ -149,7 +149,7 @@ def _check(layout: Layout, values: Sequence[Any]) -> None:
         raise SchemaError(next(iter(found.values())), rows=list(found))
 
 
-def _cell_of(layout: Layout, *, nested: bool = True) -> Callable[[Any], Any] | None:  # noqa: PLR0911 - one per kind
+def _cell_of(layout: Layout, *, nested: bool = True) -> Callable[[Any], Any] | None:  # noqa: C901, PLR0911 - one per kind
     """Return the function that converts a value (not None) to Arrow input, or None if no conversion is needed."""
     match layout:
         case UInt() | Int() if nested and layout.bits > _MAX_NATIVE_BITS:
@@ -172,7 +172,8 @@ def _cell_of(layout: Layout, *, nested: bool = True) -> Callable[[Any], Any] | N
                 for variant, name in owners.items():
                     cells_of[variant][name] = key, _cell_of(inner) or _same
             return partial(_enum_cells, cells_of=cells_of)
-    return None
+        case UInt() | Int() | Bool() | Bytes() | Address() | ObjectOf() | String():
+            return None
 
 
 def _json_text(value: Any, kind: pa.DataType) -> str:

@@ -10,7 +10,7 @@ from tests.unit.gas.observed import frame, row, table
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import AtTransaction, Explanation, Transaction
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._sentences import run_lines, step_lines
+from toolkit.gas._sentences import _BECAUSE, _UNJUDGED, run_lines, step_lines
 from toolkit.gas._steps import (
     ROUNDING_NOTE,
     coverage_of,
@@ -179,3 +179,9 @@ def test_what_was_not_judged_is_said():
         "Simulations are made at the head only, so they show no change: s (gas 41).",
         "Views with results at fewer than two ledger versions show no change: once (gas 10); silent (gas 10).",
     ]
+
+
+def test_every_cause_and_source_has_its_words():
+    """A sentence about a new member cannot fail in the one report that needs it."""
+    assert set(_BECAUSE) == set(Cause)
+    assert set(_UNJUDGED) == set(Source)

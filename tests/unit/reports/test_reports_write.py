@@ -306,7 +306,7 @@ def test_a_frame_too_large_for_a_page_is_only_spoken_of(monkeypatch: pytest.Monk
     monkeypatch.setattr("toolkit.reports._to_html.MAX_CSV_ROWS", 100)
     text = to_html.render(build(made_up()))
     assert "observations.csv is too large for this page" in text
-    assert "the Parquet files of the run have its rows" in text
+    assert "its rows are in the Parquet files of the run" in text
     assert 'download="steps.csv.gz"' in text
 
 
