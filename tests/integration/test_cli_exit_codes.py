@@ -261,7 +261,9 @@ def test_a_struct_without_fields_is_bad_input_for_parquet_only(command, monkeypa
     done = command(*VIEW, "--out", name, cwd=tmp_path)
     if name == "x.parquet":
         assert done.returncode == 2
-        assert line_of(done).startswith("error: Parquet: Cannot write struct type 'value' with no child field")
+        assert line_of(done).startswith(
+            "error: Parquet cannot store this frame: Cannot write struct type 'value' with no child field"
+        )
         assert not list(tmp_path.iterdir())
     else:
         assert done.returncode == 0, done.stderr

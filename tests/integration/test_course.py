@@ -190,6 +190,6 @@ def test_a_class_has_exercises_of_its_own(script, tmp_path):
 
 def test_the_script_refuses_an_exercise_without_a_check(script):
     """An exercise that does not end in `check` cannot be blanked, so the script stops."""
-    with pytest.raises(ValueError, match="must end in check"):
+    with pytest.raises(ValueError, match="must end with check"):
         script.number_of({"source": ["answer = 5"], "metadata": {}})
     assert "toolkit" in sys.modules

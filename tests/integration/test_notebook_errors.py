@@ -34,7 +34,7 @@ CELLS = {
     "node.view(supply, ledger_version=99)": ("NotFound", "version 99"),
     'toolkit.EntryFunction("0x1", 5)': ("InputError", "EntryFunction.arguments: expected a list"),
     'toolkit.fetch_views(node, supply, "9:1")': ("InputError", "runs from 9 down to 1"),
-    'pd.Series([1, 2], dtype="u128").rolling(2).sum()': ("InexactError", "As floats"),
+    'pd.Series([1, 2], dtype="u128").rolling(2).sum()': ("InexactError", "To compute with floats"),
 }
 
 
