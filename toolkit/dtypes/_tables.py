@@ -490,7 +490,8 @@ def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None 
         try:
             with pq.ParquetFile(source, page_checksum_verification=True) as file:
                 if absent := sorted(set(columns or ()) - set(file.schema_arrow.names)):
-                    raise InputError(f"{path} does not have the columns {absent}; it has {file.schema_arrow.names}")
+                    missing, known = (", ".join(map(repr, some)) for some in (absent, file.schema_arrow.names))
+                    raise InputError(f"{path}: expected columns among {known}, got {missing}")
                 table = file.read(columns=None if columns is None else list(columns), use_pandas_metadata=True)
             return to_pandas(table)
         # Arrow also raises OSError for invalid bytes, and pandas raises many kinds of errors for damaged metadata.

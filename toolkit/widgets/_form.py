@@ -129,7 +129,7 @@ export default made.default;
 
 
 class GivenUpError(Exception):
-    """The job that this thread runs has been abandoned and must not change anything any more."""
+    """The job that this thread runs has been abandoned, so it must not change anything."""
 
 
 class _Worker(threading.Thread):

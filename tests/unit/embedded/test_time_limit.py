@@ -180,3 +180,15 @@ def test_nothing_arrives_outside_of_an_execution():
             outcomes.add("ended")
     assert outcomes <= {"ended", sum(range(3_000))}
     assert not _time_limit._RUNNING
+
+
+def test_the_end_of_an_execution_can_be_repeated():
+    """The exception may arrive while the end waits for the watching thread; the next call ends the execution."""
+    execution = _time_limit._Execution(60)
+    execution.looking = True
+    raise_here = _time_limit._raising(threading.get_ident(), _time_limit._Expired)
+    threading.Timer(0.05, raise_here).start()
+    with pytest.raises(_time_limit._Expired):
+        execution.end()
+    execution.looking = False
+    execution.end()
