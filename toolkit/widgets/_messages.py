@@ -38,7 +38,9 @@ class Text(Part, frozen=True):
 
 
 class Switch(Part, frozen=True):
-    """A checkbox."""
+    """A checkbox; ``unset`` is its state while its value is None."""
+
+    unset: bool = False
 
 
 class Select(Part, frozen=True):

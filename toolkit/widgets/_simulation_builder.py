@@ -83,7 +83,7 @@ class SimulationDraft(FunctionDraft, frozen=True):
     payload: Payload = "entry"
     multisig_address: str = ""
     bytecode: str = ""
-    estimate_max_gas_amount: bool = True
+    estimate_max_gas_amount: bool | None = None  # None: not chosen by the user, see `estimates_max_gas`
     max_gas_amount: str = ""
     estimate_gas_unit_price: bool = True
     gas_unit_price: str = ""
@@ -106,6 +106,16 @@ class SimulationDraft(FunctionDraft, frozen=True):
         """Whether an entry function is called, directly or by a multisig account."""
         return self.payload in _ENTRIES
 
+    @property
+    def estimates_max_gas(self) -> bool:
+        """Whether the maximum gas amount is estimated: as chosen, else unless another account pays the fee.
+
+        The value is derived here instead of being written into the draft: the browser may send its next edit before it
+        has this draft, and would then send the old value back as if the user had chosen it.
+        """
+        pays = self.signature == "keys" and self.has_fee_payer
+        return not pays if self.estimate_max_gas_amount is None else self.estimate_max_gas_amount
+
 
 # fields --------------------------------------------------------------------------------------------------------------
 
@@ -116,8 +126,6 @@ _REPLAYS = {
     "nonce": "a replay protection nonce",
 }
 _GAS = parts.group(
-    ("estimate_max_gas_amount", parts.Switch("Estimate max gas amount")),
-    ("max_gas_amount", parts.mono("Max gas amount", "gas units", ("estimate_max_gas_amount", (False,)))),
     ("estimate_gas_unit_price", parts.Switch("Estimate gas unit price")),
     ("gas_unit_price", parts.mono("Gas unit price", "octas per gas unit", ("estimate_gas_unit_price", (False,)))),
     ("estimate_prioritized_gas_unit_price", parts.Switch("Use the prioritized gas unit price")),
@@ -131,6 +139,15 @@ _GAS = parts.group(
     label="Gas and expiration",
     fold=True,
 )
+
+
+def _gas_fields(draft: SimulationDraft) -> parts.Group:
+    """Return the fields of gas and expiration."""
+    estimated = replace(draft, estimate_max_gas_amount=None).estimates_max_gas  # unless the user chooses otherwise
+    switch = parts.Switch("Estimate max gas amount", unset=estimated)
+    when = ("estimate_max_gas_amount", (False,) if estimated else (False, None))
+    most = parts.mono("Max gas amount", "gas units", when)
+    return replace(_GAS, fields=(("estimate_max_gas_amount", switch), ("max_gas_amount", most), *_GAS.fields))
 
 
 def _key_fields(label: str, when: parts.When = None) -> parts.Group:
@@ -177,6 +194,8 @@ def write_request(request: SimulationRequest | None) -> SimulationDraft:
     typed: dict[str, Any] = {name: "" if number is None else str(number) for name, number in numbers.items()}
     asked = with_estimates(request)
     typed |= {name: getattr(asked, name) for name in ESTIMATES}
+    if request.max_gas_amount is None:
+        typed["estimate_max_gas_amount"] = request.estimate_max_gas_amount
     if request.replay_protection_nonce is not None or request.sequence_number is not None:
         typed["replay"] = "number" if request.replay_protection_nonce is None else "nonce"
     if request.signature is not None:
@@ -285,10 +304,11 @@ def _read_fields(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
 
     values: dict[str, Any] = {"sender": address(draft.sender, "sender")}
     values["estimate_prioritized_gas_unit_price"] = draft.estimate_prioritized_gas_unit_price
-    for name in ("max_gas_amount", "gas_unit_price"):
+    estimated = {"max_gas_amount": draft.estimates_max_gas, "gas_unit_price": draft.estimate_gas_unit_price}
+    for name, asked in estimated.items():
         option = f"estimate_{name}"
-        estimated = getattr(draft, option) or not getattr(draft, name).strip()
-        values |= {name: None, option: getattr(draft, option)} if estimated else {name: number(name), option: None}
+        given = not asked and getattr(draft, name).strip()
+        values |= {name: number(name), option: None} if given else {name: None, option: getattr(draft, option)}
     wanted = {"number": "sequence_number", "nonce": "replay_protection_nonce"}.get(draft.replay)
     values |= {name: number(name) if name == wanted else None for name in _ORDERS}
     expires = "expiration_timestamp_secs"
@@ -434,7 +454,7 @@ def failure_of(
     status = simulation.vm_status
     sentence, aborted = abort_parts(status)
     cause = next((paths for words, paths in _CAUSES.items() if words in status), ())
-    shown_when = {key: part.when for key, part in _GAS.fields} | {"function": ("payload", _ENTRIES)}
+    shown_when = {key: part.when for key, part in _gas_fields(draft).fields} | {"function": ("payload", _ENTRIES)}
     conditions = ((path, shown_when.get(path)) for path in cause)
     path = next((path for path, when in conditions if when is None or getattr(draft, when[0]) in when[1]), "")
     if any(words in status for words in _CANNOT_PAY):
@@ -658,11 +678,10 @@ class SimulationBuilder(FunctionForm):
         signers = tuple(one for one in draft.secondary if not other or one != SignerDraft())
         missing = self._further_signers(draft) - len(signers)
         draft = replace(draft, secondary=(*signers, *[SignerDraft()] * missing))
-        request = read_request(draft, self.request, self._leading(draft), found)
-        if request is not None:
-            asked = with_estimates(request)
-            draft = replace(draft, **{name: getattr(asked, name) for name in ESTIMATES})
-        return draft, request
+        return draft, read_request(draft, self.request, self._leading(draft), found)
+
+    def _trait_of(self, name: str, draft: SimulationDraft) -> Any:
+        return draft.estimates_max_gas if name == "estimate_max_gas_amount" else super()._trait_of(name, draft)
 
     def _write_draft(self, request: SimulationRequest | None) -> SimulationDraft:
         self._filled = write_request(request)
@@ -687,7 +706,10 @@ class SimulationBuilder(FunctionForm):
         further = _SIGNERS if signers else replace(_SIGNERS, fields=(*_SIGNERS.fields, ("secondary", _FURTHER)))
         filled, blank = self._filled, self._blank
         given = {key for key in blank.__struct_fields__ if getattr(filled, key) != getattr(blank, key)}
-        folds = [replace(part, filled=not given.isdisjoint(key for key, _ in part.fields)) for part in (_GAS, further)]
+        folds = [
+            replace(part, filled=not given.isdisjoint(key for key, _ in part.fields))
+            for part in (_gas_fields(draft), further)
+        ]
         return parts.Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
 
     def _further_signers(self, draft: SimulationDraft) -> int:

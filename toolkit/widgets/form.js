@@ -108,8 +108,8 @@ function render({ model, el }) {
     else if (node.search) wrap.append(label, combobox(input, path), hint || "");
     else wrap.append(label, input, hint || "");
     wrap.append(message);
-    controls.set(key(path), { input, message, wrap, name });
-    setValue(input, at(path));
+    controls.set(key(path), { input, message, wrap, name, unset: node.unset });
+    setValue(input, at(path) ?? node.unset);
     return wrap;
   }
 
@@ -630,7 +630,7 @@ function render({ model, el }) {
     if (has("_draft") && get("_draft").seq >= draft.seq) {
       draft = structuredClone(get("_draft"));
       if (has("_spec") || whole() !== drawn) redraw();
-      else for (const [path, { input }] of controls) setValue(input, at(path.split(".")));
+      else for (const [path, { input, unset }] of controls) setValue(input, at(path.split(".")) ?? unset);
       if (starter && starter.input !== document.activeElement) starter.input.value = draft[starter.name];
       lookSoon();
     } else if (has("_spec")) redraw();

@@ -869,3 +869,25 @@ def test_a_transaction_that_cannot_be_loaded_is_said_beside_the_buttons(filled, 
     assert list(filled.errors) == ["committed"]
     assert len(filled.errors["committed"]) < 300
     assert filled._status == Status("error", filled.errors["committed"])
+
+
+def test_an_edit_sent_before_the_last_answer_does_not_choose_an_estimate(filled):
+    """The browser may edit again before it has the draft that names a fee payer; the maximum stays the toolkit's choice.
+
+    A fee payer turns the estimate of the maximum off. The next edit must not turn it on as if the user had.
+    """
+    assert filled.estimate_max_gas_amount
+    old = msgspec.to_builtins(filled._draft)
+    for number, more in enumerate(
+        ({"has_fee_payer": True}, {"fee_payer": "0xfee"}, {"expiration_timestamp_secs": "9"})
+    ):
+        old |= {"seq": old["seq"] + 1} | more
+        filled._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": old}}}, "buffers": []})
+        assert not filled.estimate_max_gas_amount, number
+    assert filled.request.estimate_max_gas_amount is None
+    type_in(filled, estimate_max_gas_amount=True)
+    assert filled.request.estimate_max_gas_amount is True
+    type_in(filled, estimate_max_gas_amount=False, max_gas_amount="70")
+    assert (filled.request.estimate_max_gas_amount, filled.request.max_gas_amount) == (None, 70)
+    type_in(filled, has_fee_payer=False)
+    assert (filled.request.estimate_max_gas_amount, filled.request.max_gas_amount) == (None, 70)
