@@ -156,7 +156,7 @@ def snapshot(
     if not (is_run := Path(study).is_dir()):
         run = console.loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
     elif nodes:
-        raise InputError(f"--node requires a study, but {study} is a run, whose observations are stored")
+        raise InputError(f"--node applies only to studies, but {study} is a run, which has already been read")
     else:
         run = Run.load(study)
     if before is None:

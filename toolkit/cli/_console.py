@@ -56,8 +56,9 @@ VersionsOption = Annotated[str | None, typer.Option(help="Version plan, such as 
 def _with_known_ending(place: Path | None) -> Path | None:
     """Return the file of ``--out``. Raise InputError before any request if the file's extension is not supported."""
     if place is not None and place.suffix.lower() not in _ENDINGS:
-        got = place.suffix or "no ending"
-        raise InputError(f"--out {place}: the name must end in {', '.join(_ENDINGS)}, got {got!r}")
+        got = repr(place.suffix) if place.suffix else "no ending"
+        known = f"{', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
+        raise InputError(f"--out {place}: the file name must end in {known}; got {got}")
     if place is not None and place.suffix.lower() == ".xlsx" and find_spec("openpyxl") is None:
         raise InputError(not_installed("--out *.xlsx", "openpyxl", "excel"))
     return place

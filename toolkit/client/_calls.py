@@ -539,7 +539,7 @@ class ViewResult:
         Parameters
         ----------
         flatten : bool, default False
-            Replace struct columns by one column per field.
+            Replace struct columns with one column per field.
 
         Returns
         -------
@@ -615,7 +615,7 @@ class TableItem:
         Parameters
         ----------
         flatten : bool, default False
-            Replace struct columns by one column per field.
+            Replace struct columns with one column per field.
 
         Returns
         -------

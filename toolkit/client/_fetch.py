@@ -203,7 +203,7 @@ def fetch_views(
     typed : bool, default True
         If False, the frame has one ``value`` column of JSON text for all calls.
     flatten : bool, default False
-        Replace struct columns by one column per field.
+        Replace struct columns with one column per field.
     times : bool, default False
         Fill ``ledger_timestamp`` of every row, at the cost of one request per block other than the head's.
     progress : bool, default True
@@ -331,7 +331,7 @@ def fetch_table_items(
         Account or object whose resource holds the table. The resource is read only if a type is omitted, at the newest
         version of the plan.
     flatten : bool, default False
-        Replace struct columns by one column per field.
+        Replace struct columns with one column per field.
     times : bool, default False
         Fill ``ledger_timestamp`` of every row, at the cost of one request per block other than the head's.
     progress : bool, default True
@@ -743,7 +743,7 @@ def _searched(
 
 
 def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
-    """Return what a step search compares: gas, error code, and whether the call ran; None without a response."""
+    """Return what a step search compares: gas, error code, and whether the call ran; None if nothing was read."""
     if (failure := record.failure) is None:
         return record.gas_used, None, True
     return (record.gas_used, failure.error_code, failure.vm_error_code is not None) if failure.answered else None

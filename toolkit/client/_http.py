@@ -103,7 +103,7 @@ class Credentials:
 
     @cached_property
     def authorization(self) -> str | None:
-        """Value of the ``Authorization`` header, or None without credentials."""
+        """Value of the ``Authorization`` header, or None if no credentials are set."""
         if self.api_key is not None:
             return f"Bearer {self.api_key}"
         return None if self.login is None else f"Basic {_base64(unquote(self.login))}"
@@ -714,7 +714,7 @@ class RetryPolicy:
         Parameters
         ----------
         status : int or None
-            HTTP status; None without a response.
+            HTTP status; None if the node did not respond.
         repeat : int
             Number of the retry, counted from 1.
         text : str

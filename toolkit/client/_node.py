@@ -858,7 +858,7 @@ class Probe:
     gas_header : bool
         Whether responses to views report the gas used.
     gas_stable : bool or None
-        Whether repeated reads at one version report the same gas; None without the header.
+        Whether repeated reads at one version report the same gas; None if `gas_header` is False.
     offers : dict of str to bool
         For each read beyond the three core operations, by name, whether the node offers it.
     requests : int

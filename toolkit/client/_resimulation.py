@@ -205,7 +205,7 @@ def _what(request: wire.SimulationRequest) -> str:
 
 
 def _amounts(transaction: wire.UserTransaction, gas: GasBreakdown | None, part: str) -> tuple[float | None, int | None]:
-    """Return a part of the gas in gas units and in octas; None without a fee statement."""
+    """Return a part of the gas in gas units and in octas; None if the fee statement is missing."""
     if part == "total":
         return float(transaction.gas_used), transaction.gas_used * transaction.gas_unit_price
     if gas is None:

@@ -576,7 +576,7 @@ def warn_of_types(frame: pd.DataFrame, what: str) -> None:
         if about.get("meaning", "").startswith(OF_ONE_TYPE) and frame[name].notna().any()
     }
     if firsts:
-        columns = listed((f"{name} (first at version {at:,})" for name, at in firsts.items()), _MAX_COLUMNS)
+        columns = listed((f"{name} (first at version {at})" for name, at in firsts.items()), _MAX_COLUMNS)
         shown = visible(short_addresses(what), 120)
         warn_caller(f"{shown} changes type in this range; there is one column per type: {columns}")
 

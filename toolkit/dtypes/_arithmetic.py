@@ -264,14 +264,14 @@ def _signed(series: pd.Series) -> pd.Series:
 
 
 def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = False) -> pd.Series:
-    """Divide a column of integers by ``10**decimals``, such as octas to coins.
+    """Divide a column of integers by ``10**decimals``, for example to convert octas to APT.
 
     Parameters
     ----------
     series : Series, length n
         Integers of any width.
     decimals : int or Series of int, default 8
-        Decimal places of the unit (8 for octas in a coin), or one number per row, such as the decimals of each row's
+        Number of decimal places (8 converts octas to APT), or one number per row, such as the decimals of each row's
         asset. If it is missing for a row, so is the result.
     exact : bool, default False
         Return exact decimals. By default, the nearest floats are returned, correct to about 16 digits, which is enough

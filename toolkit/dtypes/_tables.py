@@ -313,7 +313,7 @@ def _pandas_metadata(schema: pa.Schema) -> dict[str, Any] | None:
 
 
 def _readable(stored: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
-    """Replace dtype names that plain pandas cannot parse by ``object``, so that it can read the table."""
+    """Replace dtype names that plain pandas cannot parse with ``object``, so that it can read the table."""
     kinds = {field.name: field.type for field in schema}
     for column in stored["columns"]:
         kind = kinds.get(column["field_name"])

@@ -70,7 +70,7 @@ UNSPECIFIED_ABORT_CODE = 0xCA26CBD9BE0B0000
 """Abort code of a Move ``assert!`` without a code: ``make_abort_code(0)`` in the compiler's ``well_known.rs``."""
 
 next_revision: ContextVar[Callable[[str, str], int] | None] = ContextVar("next_revision", default=None)
-"""Returns the revision for a module's address and name if the class line has none; set by ``%%contract``."""
+"""Returns the revision for a module's address and name if the class statement has none; set by ``%%contract``."""
 
 
 def _marked(function: _F, **changes: Any) -> _F:
@@ -271,7 +271,7 @@ class Module(Code):
     Parameters
     ----------
     address : str
-        Address at which the module is published. All parameters are keywords in the class line.
+        Address at which the module is published. Pass all parameters as keywords in the class statement.
     name : str, optional
         Name of the module; the class name in snake case by default.
     revision : int, default 1
@@ -403,7 +403,7 @@ class Module(Code):
         return self.session.new_event_handle(account if self.definition.is_system else check_signer(account))
 
     def own_signer(self) -> signer:
-        """Return the signer of the account that published the module, as a stored ``SignerCapability`` would."""
+        """Return the signer of the publishing account, which a Move module would obtain from a ``SignerCapability``."""
         return signer_of(self.definition.address)
 
     # -- everything else -----------------------------------------------------------------------------------
@@ -499,7 +499,7 @@ class _Used:
                 who = "a script" if caller is None else caller.wire_id
                 raise InputError(
                     f"{who} cannot call {definition.wire_id}::{name}, which is {mark.visibility}: "
-                    "mark it with @public, or with @friend and list the caller in friends=[...] in the class line"
+                    "mark it with @public, or with @friend and list the caller in friends=[...] in the class statement"
                 )
         return value
 
@@ -598,7 +598,7 @@ def find_script(bytecode: bytes) -> StandInScript | None:
     return _SCRIPTS.get(bytecode)
 
 
-def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
+def _define(  # noqa: PLR0917 - the keywords of the class statement, in their order
     cls: type[Module],
     address: str | None,
     name: str | None,

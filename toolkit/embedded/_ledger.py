@@ -190,7 +190,8 @@ class ContractPackage(NamedTuple):
                 if definition.contract is not before.contract and definition.bytecode == before.bytecode:
                     raise InputError(
                         f"{before.wire_id} is already published with this ABI and revision {before.revision}, and the "
-                        f"upgrade would have the same bytecode: pass revision={before.revision + 1} in the class line"
+                        f"upgrade would have the same bytecode: pass revision={before.revision + 1} in the class "
+                        "statement"
                     )
         owner = definitions[0].address
         registered = _packages(ledger, owner)
@@ -598,7 +599,8 @@ class Ledger:
                 encode_bcs(layout, value)
         except SchemaError as error:
             shown = execution.returned_text(bound, values)
-            raise InputError(f"view {function} did not return a value of its type: {error}; {shown}") from None
+            text = f"view {function} returned a value that does not fit its return type"
+            raise InputError(f"{text}: {error}; {shown}") from None
         return values, gas_used
 
     def digest(self) -> str:

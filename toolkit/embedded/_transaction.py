@@ -280,7 +280,7 @@ class CommittedTransaction:
 
     def _decoded(self, type_text: str, data: bytes) -> Any:
         if self.code is None:
-            raise InputError("a transaction without `code`, the modules of its version, cannot be decoded")
+            raise InputError("cannot decode a transaction without `code`, the modules published at its version")
         return decode_bcs(self.code.layout(type_text), data)
 
     def __repr__(self) -> str:

@@ -85,7 +85,7 @@ def _canonical(category: int, reason: Any, description: str) -> AbortCode:
     """
     if isinstance(reason, bool) or not isinstance(reason, int) or not 0 <= reason <= _MAX_REASON:
         raise InputError(
-            f"the reason of an abort code must be an int from 0 to {_MAX_REASON} (16 bits), got {reason!r:.80}; "
+            f"the reason of an abort code must be an int from 0 to {_MAX_REASON:,} (16 bits), got {reason!r:.80}; "
             "a larger reason would change the category"
         )
     return AbortCode((category << 16) + reason, description)

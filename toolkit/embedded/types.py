@@ -605,7 +605,7 @@ class Struct(Value):
     """A Move struct; its fields are annotated and passed by name.
 
     ``class Order(Struct)`` inside a module has the abilities copy, drop and store; ``abilities="key store"`` in the
-    class line replaces them, ``group="0x1::object::ObjectGroup"`` stores the struct in a resource group, and
+    class statement replaces them, ``group="0x1::object::ObjectGroup"`` stores the struct in a resource group, and
     ``constraints={"T0": "store"}`` requires abilities of the type arguments of a generic struct.
 
     Parameters

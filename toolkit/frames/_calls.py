@@ -148,7 +148,7 @@ def view_frame(
     typed : bool, default True
         If False, the return values are one ``value`` column of JSON text.
     flatten : bool, default False
-        Replace struct columns by one column per field, ``value.field``.
+        Replace struct columns with one column per field, ``value.field``.
     named : bool, default False
         Put the ``call`` column first.
     layouts : mapping of call to tuple of Layout, optional
@@ -202,7 +202,7 @@ def item_frame(
     key_layout, value_layout : Layout
         Layouts of keys and values. A record's value may have a different layout.
     flatten : bool, default False
-        Replace struct columns by one column per field.
+        Replace struct columns with one column per field.
     earlier : sequence of TableItemRecord, optional
         Reads that do not become rows, but show whether a missing item existed before.
 

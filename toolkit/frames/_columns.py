@@ -96,7 +96,7 @@ def typed_columns(
         Whether to return a single column of the newest type if every value fits it, such as a u64 in a u128. Structs
         and enums with the same name always share a column if they can, because an upgrade may add a variant.
     flatten : bool, default False
-        Whether to replace struct columns by one column per field.
+        Whether to replace struct columns with one column per field.
 
     Returns
     -------

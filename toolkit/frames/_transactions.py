@@ -465,7 +465,7 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     changes = getattr(source, "changes", source)
     if not {"handle", "key", "ledger_version", "type"} <= set(getattr(changes, "columns", ())):
         got = type(source).__name__
-        raise InputError(f"source must be a frame of state changes, or an object with such `changes`, got {got}")
+        raise InputError(f"source must be a frame of state changes or an object whose `changes` is one, got {got}")
     wanted = parse_table_handle(handle)
     columns = plain_columns(changes, ["handle", "key", "ledger_version", "type"])
     found: dict[bytes, dict[str, Any]] = {}

@@ -315,7 +315,7 @@ def _of_transaction(transaction: UserTransaction, simulation: Simulation | None)
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """Bounds of an amount, or of the ratio by which it changes; `high` is None without an upper bound."""
+    """Bounds of an amount, or of the ratio by which it changes; `high` is None if unbounded above."""
 
     low: Fraction
     high: Fraction | None
@@ -466,7 +466,7 @@ def _of_parts(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Int
     intrinsic, intrinsic_after = (_Interval.exactly(one.get(_INTRINSIC, 0)) for one in (model.before, model.after))
     if split.execution_gas_units * model.scale < intrinsic.low:
         raise InputError(
-            f"{visible(call.label, 80)} at version {call.version} used {split.execution_gas_units} gas units for "
+            f"{visible(call.label, 80)} at version {call.version} used {split.execution_gas_units:,} gas units for "
             f"execution, less than the intrinsic gas ({intrinsic.low} / {model.scale}); the schedule in force must "
             "have been a different one"
         )

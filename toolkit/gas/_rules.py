@@ -105,7 +105,7 @@ class Threshold(FileModel):
 
 
 class Waiver(FileModel):
-    """Calls whose regressions do not fail the gate, or a source that need not be judged, until an expiry date.
+    """An exemption from the gate until an expiry date: calls may regress, or a source need not be judged.
 
     Examples
     --------

@@ -459,7 +459,7 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], d
     if not isinstance(named, list | tuple) or not named:
         # The value is not shown: it may contain a password.
         got = "an empty list" if isinstance(named, list | tuple) else f"a {type(named).__name__}"
-        raise StudyError(f"`nodes`: expected a list of names or URLs with at least one, got {got}")
+        raise StudyError(f"`nodes`: expected a non-empty list of names or URLs, got {got}")
     names: list[str] = []
     logins: dict[str, SecretStr] = {}
     for name in named:
@@ -738,9 +738,9 @@ class Run:
         """Describe each step (version, size and cause), then other changes and the calls that were not judged.
 
         Views are judged between neighbouring observations. Committed transactions are judged within each stratum, at
-        each change to the gas schedule, the code or the configuration. After the steps come growth, shifts in the mix
-        of transactions, and what could not be compared. The last lines name the calls that were not judged, such as
-        simulations, with the reason.
+        each change to the gas schedule, the code or the configuration. The steps are followed by growth, shifts in the
+        mix of transactions, and what could not be compared. The last lines name the calls that were not judged, such
+        as simulations, with the reason.
 
         Returns
         -------

@@ -89,7 +89,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         return self.write
 
     def argument(self, value: Any) -> Any:
-        """Convert a caller's argument, in any of several forms, to JSON with the same value that a node accepts."""
+        """Convert a caller's argument, in any of several forms, to JSON that a node accepts for the same value."""
         return self.from_json(value)
 
     def argument_decoder(self) -> Codec:

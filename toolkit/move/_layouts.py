@@ -124,7 +124,7 @@ class _Resolver:
         layout, size = self._build(tag)
         self._open.pop()
         if size > MAX_NODES or len(self._done) > MAX_NODES:
-            raise SchemaError(f"type {shorten(str(tag))} has more than {MAX_NODES} parts")
+            raise SchemaError(f"type {shorten(str(tag))} has more than {MAX_NODES:,} parts")
         self._done[tag] = layout, size
         return layout, size
 

@@ -205,7 +205,7 @@ class GasExplorer(FunctionForm):
     error : str
         All error messages as one text; empty if there is none. Read only.
     python : str
-        A Python program that creates and runs the same study; empty without a study. Read only.
+        A Python program that creates and runs the same study; empty while `study` is None. Read only.
     result : Run or None
         The last run: ``result.steps``, ``result.observations``, ``result.explain()``. A run that was stopped is not
         ``complete``. Read only.

@@ -391,7 +391,7 @@ class ViewBuilder(FunctionForm, ReadForm):
     error : str
         All error messages as one text; empty if there is none. Read only.
     python : str
-        A Python program that performs the same read; empty without a request. Read only.
+        A Python program that performs the same read; empty while `request` is None. Read only.
     result : ViewResult, DataFrame or None
         The last result. For a version plan, it is a frame with one column per struct field. It is kept if a later read
         is cancelled or fails (see `errors`). Read only.

@@ -261,7 +261,7 @@ def check_length(hex_text: str, expected: int | None, what: str) -> str:
     """
     length = len(hex_text) // 2 - 1
     if expected is None and not 0 < length <= _MAX_BYTES:
-        raise InputError(f"expected 1 to {_MAX_BYTES} bytes of {what}, got {length}")
+        raise InputError(f"expected 1 to {_MAX_BYTES:,} bytes of {what}, got {length:,}")
     if expected is not None and length != expected:
         raise InputError(f"expected {expected} bytes of {what}, got {length}: {shorten(hex_text)}")
     return hex_text

@@ -51,7 +51,7 @@ def test_an_abort_code_is_a_u64():
 @pytest.mark.parametrize("category", [already_exists, embedded.invalid_argument, embedded.resource_exhausted])
 def test_a_reason_has_16_bits(category, reason):
     """A larger one would be added to the category: invalid_argument(0x10000) would be an out_of_range."""
-    with pytest.raises(InputError, match=r"reason of an abort code must be an int from 0 to 65535"):
+    with pytest.raises(InputError, match=r"reason of an abort code must be an int from 0 to 65,535"):
         category(reason, "")
 
 

@@ -64,7 +64,7 @@ def test_a_wrong_entry_function_is_an_error_with_its_line(member, message):
 
 
 def test_other_mistakes_in_a_class_are_errors_with_their_line():
-    """Fields, views, constructors, the first function, and the class line."""
+    """Fields, views, constructors, the first function, and the class statement."""
     for body, message in {
         "class Shop(Module, address='0x5407'):\n    class Till(Resource):\n        kept: float": (
             "Shop.Till, field kept: float is not a Move type; write u64 in a smaller unit, such as octas, because Move has no "
@@ -348,7 +348,9 @@ def test_an_upgrade_needs_a_new_revision():
     ]
     ledger.publish(first)
     ledger.publish(first)
-    with pytest.raises(InputError, match=r"0x5407::shop is already published .* pass revision=2 in the class line"):
+    with pytest.raises(
+        InputError, match=r"0x5407::shop is already published .* pass revision=2 in the class statement"
+    ):
         ledger.publish(again)
 
 

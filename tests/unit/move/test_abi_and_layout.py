@@ -146,7 +146,7 @@ def test_only_the_unknown_part_is_untyped():
         ("0xcafe::shapes::Self", "the type contains itself: .*::Self' -> .*::Self'"),
         ("0xcafe::shapes::Even", "the type contains itself: .*::Even' -> .*OddOne.* -> .*"),
         ("0xcafe::shapes::Grow<u8>", "nests deeper than 64 types"),
-        ("0xcafe::shapes::Wide11", "has more than 20000 parts"),
+        ("0xcafe::shapes::Wide11", "has more than 20,000 parts"),
     ],
 )
 def test_types_that_cannot_be_are_refused(text, message):

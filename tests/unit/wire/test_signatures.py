@@ -187,7 +187,7 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
         (lambda: Ed25519Signature(KEY, signature="0x22"), "expected 64 bytes of an ed25519 signature, got 1"),
         (lambda: PublicKey("0x11", type="secp256k1_ecdsa"), "expected 65 bytes of a public key of type"),
         (lambda: PublicKey(KEY, type="rsa"), "PublicKey.type: expected 'ed25519', 'secp256k1_ecdsa'"),
-        (lambda: PublicKey("0x", type="keyless"), "expected 1 to 16384 bytes of a public key of type keyless, got 0"),
+        (lambda: PublicKey("0x", type="keyless"), "expected 1 to 16,384 bytes of a public key of type keyless, got 0"),
         (lambda: PublicKey(b"\x01", type="keyless"), "expected the BCS of a keyless public key, got '0x01': byte"),
         (
             lambda: PublicKey(b"\x03iss\x20" + bytes(33), type="keyless"),
@@ -197,7 +197,10 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
             lambda: PublicKey(b"\x03iss\x20" + bytes(32), type="federated_keyless"),
             "expected the BCS of a federated_keyless public key, got",
         ),
-        (lambda: Signature(b"", type="web_authn"), "expected 1 to 16384 bytes of a signature of type web_authn, got 0"),
+        (
+            lambda: Signature(b"", type="web_authn"),
+            "expected 1 to 16,384 bytes of a signature of type web_authn, got 0",
+        ),
         (lambda: MultiEd25519Signature([], threshold=1), "expected 1 to 32 public keys, got 0"),
         (lambda: MultiEd25519Signature([KEY] * 33, threshold=1), "expected 1 to 32 public keys, got 33"),
         (

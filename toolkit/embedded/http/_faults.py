@@ -289,7 +289,7 @@ def parse_schedule(text: str) -> list[str | None]:
         match = _TURN.fullmatch(part.strip())
         if match is None or int(match["times"] or 1) > _MAX_TURNS:
             raise InputError(
-                f"first faults: expected KIND or KIND*N with N up to {_MAX_TURNS}, such as 503*3,ok,cut; "
+                f"first faults: expected KIND or KIND*N with N up to {_MAX_TURNS:,}, such as 503*3,ok,cut; "
                 f"got {shorten(part.strip(), 40)}"
             )
         kind = None if match["kind"] == "ok" else Fault(match["kind"]).kind

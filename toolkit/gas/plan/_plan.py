@@ -242,7 +242,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.committed.get(call.fingerprint, (self.first, self.last))
 
     def span_of(self, calls: Sequence[Call]) -> Range | None:
-        """Return the first and last version of the ranges of committed calls; None without such calls."""
+        """Return the first and last version of the ranges of committed calls; None if there are none."""
         ranges = [self.range_of(call) for call in calls]
         return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else None
 

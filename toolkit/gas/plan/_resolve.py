@@ -64,7 +64,7 @@ def resolve(spec: StudySpec, node: Node) -> NodePlan:
         pruned, beyond = sum(at < oldest for at in versions), sum(at > head for at in versions)
         for count, why in ((pruned, f"pruned, the oldest is {oldest}"), (beyond, f"above the head {head}")):
             if count:
-                notes.append(f"{count} of {len(versions)} listed versions: {why}; each becomes a row with an error")
+                notes.append(f"{count:,} of {len(versions):,} listed versions: {why}; each becomes a row with an error")
     committed, sample = {}, {}
     for call in spec.calls:
         if (given := call.own_range) is not None:

@@ -82,9 +82,9 @@ def run_study(
             except LedgerChanged as error:
                 raise RunStopped(
                     f"the run was stopped: {error}. {path} contains {plural(store.rows(), 'observation')} of the run's "
-                    "ledger; those read since the ledger was last checked are dropped. To continue, run the same study "
-                    "into the same folder when the node serves the run's ledger again; for the other ledger, choose "
-                    "another folder"
+                    "ledger; observations read since the last check of the ledger were discarded. To continue, run the "
+                    "same study into the same folder once the node serves the run's ledger again. To observe the new "
+                    "ledger, choose another folder"
                 ) from None
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(_stopped(store, named=out is not None)) from None
@@ -157,8 +157,8 @@ def _taken_up(job: Job, manifest: Manifest) -> Manifest:
     if renamed or study_digest(manifest.study) != spec.digest:
         differ = [name for name, value in spec.document.items() if value != manifest.study.get(name)]
         raise StudyError(
-            f"{store.path} has a run of another study ({', '.join(differ)} differ); choose another folder, or run "
-            "that study"
+            f"{store.path} has a run of another study (different: {', '.join(differ)}); choose another folder, or "
+            "run that study"
         )
     if manifest.shard:
         raise StudyError(
