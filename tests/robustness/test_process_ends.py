@@ -21,6 +21,7 @@ _READ = """
 import gc, os, sys, threading, warnings
 warnings.simplefilter("ignore")
 import toolkit
+from toolkit.client._calls import PreparedView
 node = toolkit.connect(sys.argv[1], cache=None)
 call = toolkit.ViewFunction("0xcafe::registry::size")
 def read(node, *versions):
@@ -28,7 +29,7 @@ def read(node, *versions):
 """
 _FORK = """
 before = read(node, 100, 900)
-ready = node.prepare_views(call)
+ready = PreparedView(node, call)
 begun = node.many(ready.at(version) for version in range(100, 400))
 next(begun)
 def told(ask):
@@ -67,7 +68,7 @@ for _ in range(500):
 print(before, used())
 """
 _LEAVE = """
-ready = node.prepare_views(call)
+ready = PreparedView(node, call)
 rows = node.many(ready.at(version) for version in range(100, 500))
 for row in rows:
     break

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean, shorten
 from toolkit._present.text import listed, visible
-from toolkit.client._calls import encode_arguments, first_of_each, wire_function
+from toolkit.client._calls import encode_arguments, first_of_each
 from toolkit.client._node_errors import extended
 from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.move import ModuleAbi, parse_address, parse_type_tag
@@ -104,7 +104,7 @@ def named_calls(calls: Any) -> dict[str, ViewFunction]:
         listed = [_view(f"call {place}", given) for place, given in enumerate(calls)]
         often, named = Counter(call.function for call in listed), {}
         for place, call in enumerate(listed):
-            name = wire_function(call.function) if often[call.function] == 1 else _with_arguments(call)
+            name = function_id(call.function).wire if often[call.function] == 1 else _with_arguments(call)
             named[name if name not in named else f"{name} #{place}"] = call
     if not named:
         raise InputError("fetch_views needs at least one call")
@@ -115,7 +115,7 @@ def _with_arguments(call: ViewFunction) -> str:
     """Return a call as a user would write it; long arguments are truncated."""
     types = f"<{', '.join(call.type_arguments)}>" if call.type_arguments else ""
     texts = [one if isinstance(one, str) else json.dumps(one, default=shorten) for one in call.arguments]
-    return f"{wire_function(call.function)}{types}({', '.join(visible(text, _MAX_ARGUMENT) for text in texts)})"
+    return f"{function_id(call.function).wire}{types}({', '.join(visible(text, _MAX_ARGUMENT) for text in texts)})"
 
 
 def listed_keys(keys: Any) -> list[Any]:
@@ -218,7 +218,7 @@ def call_problem(
         if found is None or not arguments:
             return None
         try:
-            encode_arguments(found, call.type_arguments, call.arguments, abis, where=wire_function(call.function))
+            encode_arguments(found, call.type_arguments, call.arguments, abis, where=function_id(call.function).wire)
         except InputError as error:
             return _Problem(str(error))
         return None

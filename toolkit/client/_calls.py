@@ -9,7 +9,7 @@ import time
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -20,7 +20,7 @@ from toolkit._present.text import plural, short_addresses, visible
 from toolkit.client._http import Outages, PreparedCall, is_outage, json_body, path
 from toolkit.client._node_errors import renamed
 from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
-from toolkit.move import FunctionId, decode_module_abi, parse_address, parse_type_tag, resolve_layout
+from toolkit.move import decode_module_abi, parse_address, parse_type_tag, resolve_layout
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
@@ -402,12 +402,6 @@ class ListedModule(NamedTuple):
     size_bytes: int
 
 
-@lru_cache(maxsize=1024)
-def wire_function(name: str) -> str:
-    """Return the id of a function as the REST API writes it."""
-    return FunctionId.parse(name).wire
-
-
 def function_abi(name: str, abis: AbisAt) -> FunctionAbi | None:
     """Return the ABI of a function, or None if the module or the function is not known."""
     function = function_id(name)
@@ -671,7 +665,7 @@ def json_arguments(call: ViewFunction | EntryFunction, function: FunctionAbi | N
     """Return the arguments of a call as JSON values."""
     if function is None:
         return wire_argument(list(call.arguments))  # type: ignore[no-any-return]  # a list gives a list
-    return encode_arguments(function, call.type_arguments, call.arguments, abis, where=wire_function(call.function))
+    return encode_arguments(function, call.type_arguments, call.arguments, abis, where=function_id(call.function).wire)
 
 
 def _json_values(function: str, answer: Answer, layouts: tuple[Layout, ...] | None) -> tuple[tuple[Any, ...], str]:
@@ -805,7 +799,7 @@ class PreparedView(_PreparedRead[ViewResult, _Signature]):
             content, body = "application/x.aptos.view_function+bcs", encode_view_request(call, parameters)
         else:
             types = [wire_type(parse_type_tag(text)) for text in call.type_arguments]
-            called = {"function": wire_function(call.function), "type_arguments": types, "arguments": arguments}
+            called = {"function": function_id(call.function).wire, "type_arguments": types, "arguments": arguments}
             content, body = JSON, json_body(called)
         accept = _BCS if answers_bcs else JSON
         request = self._node.request("POST", "/view", body=body, content=content, accept=accept)

@@ -14,6 +14,7 @@ from toolkit._present.text import visible
 from toolkit.client import _arguments as arguments
 from toolkit.client import _reads as reads
 from toolkit.client._accounts import declared_types, note_amounts
+from toolkit.client._calls import PreparedItem, PreparedView
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, send_all, send_all_typed
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._calls import PreparedView
     from toolkit.client._http import PreparedCall
     from toolkit.client._simulation import Simulation
     from toolkit.client._versions import ResolvedPlan
@@ -269,7 +269,7 @@ def fetch_views(
     sweep = _Sweep(node, search.versions if search else versions, show=progress)  # type: ignore[arg-type]
     arguments.check_calls(sweep.node, named, sweep.there)
     sweep.anchored(len(named) * len(sweep.versions))
-    ready = {name: sweep.node.prepare_views(call) for name, call in named.items()}
+    ready = {name: PreparedView(sweep.node, call) for name, call in named.items()}
 
     def read(tasks: Sequence[tuple[str, int]]) -> list[ViewRecord]:
         ordered = sorted({version for _, version in tasks})
@@ -389,7 +389,7 @@ def fetch_table_items(
     sweep = _Sweep(node, versions, show=progress)
     node = sweep.node
     key_type, value_type = declared_types(node, handle, key_type, value_type, owner=owner, version=sweep.newest)
-    ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
+    ready = [PreparedItem(node, handle, key=key, key_type=key_type, value_type=value_type) for key in given]
     tasks = [(place, version) for place in range(len(given)) for version in sweep.versions]
     sweep.anchored(len(tasks))
     outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="table items")

@@ -16,6 +16,7 @@ from toolkit._present.text import visible
 from toolkit.client import _http as http
 from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_texts, explained
 from toolkit.client._cache import NodeCache, open_cache
+from toolkit.client._calls import PreparedItem
 from toolkit.client._connection import Connection
 from toolkit.client._reads import Reads
 from toolkit.client._transport import LedgerTransport, Routes, SessionTransport
@@ -360,7 +361,7 @@ class Node(Reads):
 
         version = as_version_or_head(ledger_version)
         key_type, value_type = declared_types(self, handle, key_type, value_type, owner=owner, version=version)
-        return self.one(self.prepare_items(handle, key=key, key_type=key_type, value_type=value_type).at(version))
+        return self.one(PreparedItem(self, handle, key=key, key_type=key_type, value_type=value_type).at(version))
 
     def simulate(
         self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from toolkit import errors
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural
-from toolkit.client._calls import AbiStore, ListedModule, PreparedItem, PreparedView, abi_of
+from toolkit.client._calls import AbiStore, ListedModule, PreparedView, abi_of
 from toolkit.client._http import PreparedCall, json_body, path
 from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
@@ -146,15 +146,7 @@ class Reads:
 
     def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> PreparedCall[ViewResult]:
         """Prepare a view at one version."""
-        return self.prepare_views(call).at(as_version_or_head(ledger_version))
-
-    def prepare_views(self, call: ViewFunction) -> PreparedView:
-        """Prepare a view for many versions; ``at(version)`` repeats only the work that depends on the version."""
-        return PreparedView(self, call)
-
-    def prepare_items(self, handle: str, *, key: Any, key_type: str, value_type: str) -> PreparedItem:
-        """Prepare the read of a table item at many versions; ``at(version)`` returns the call for one version."""
-        return PreparedItem(self, handle, key=key, key_type=key_type, value_type=value_type)
+        return PreparedView(self, call).at(as_version_or_head(ledger_version))
 
     def prepare_raw_item(self, handle: str, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
         """Prepare the read of a table item by its BCS key; the result is also BCS."""

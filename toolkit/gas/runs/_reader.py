@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from toolkit.client._calls import PreparedView
 from toolkit.client._executors import results
 from toolkit.client._reads import send_all
 from toolkit.client._simulation import simulate_all
@@ -75,7 +76,7 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
     dict
         Rows of the observation frame, in the order of the responses. A call that fails is a row with its error.
     """
-    ready = {call.fingerprint: node.prepare_views(cast("ViewFunction", call.request)) for call, _ in tasks}
+    ready = {call.fingerprint: PreparedView(node, cast("ViewFunction", call.request)) for call, _ in tasks}
 
     for place, outcome in send_all(node, tasks, lambda task: ready[task[0].fingerprint].at(task[1])):
         call, version = tasks[place]
