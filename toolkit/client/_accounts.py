@@ -18,7 +18,7 @@ from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
 from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError, ToolkitError
 from toolkit.move import StructTag, parse_address, parse_type_tag
 from toolkit.move._ids import address_from_bytes, address_to_bytes, parse_table_handle, wire_address
-from toolkit.move._values import tables_in
+from toolkit.move._values import DeclaredTable, tables_in
 from toolkit.wire import ViewFunction
 from toolkit.wire._gas import APT, APT_METADATA
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import ListedModule
     from toolkit.client._reads import Reads
-    from toolkit.move._values import DeclaredTable
 
 _MAX_PAGES = 1_000  # a node whose cursor never ends would be read for ever
 _MAX_NAMED = 6  # what fits into a line of a repr or a message
@@ -157,20 +156,18 @@ class Account:
         NodeError
             If the node does not list modules.
         """
-        from toolkit.frames._columns import rows_frame
+        from toolkit.frames._columns import frame_of_rows
         from toolkit.frames._schema import ACCOUNT_MODULES
 
         packages = {} if isinstance(self._resources, NodeError) else _packages(self._resources)
-        rows: list[tuple[Any, ...]] = []
+        rows: list[dict[str, Any]] = []
         for abi, size_bytes in _there(self._modules):
-            about: tuple[Any, ...] = (None,) * 5
+            rows.append({"size_bytes": size_bytes})
             if abi is not None:
-                entries = sum(one.is_entry for one in abi.exposed_functions)
-                views = sum(one.is_view for one in abi.exposed_functions)
-                about = abi.name, packages.get(abi.name), entries, views, len(abi.structs)
-            rows.append((*about, size_bytes))
-        names = enumerate(ACCOUNT_MODULES.names)
-        return rows_frame(ACCOUNT_MODULES, {name: [row[place] for row in rows] for place, name in names})
+                rows[-1] |= {"name": abi.name, "package": packages.get(abi.name), "structs": len(abi.structs)}
+                rows[-1]["entry_functions"] = sum(one.is_entry for one in abi.exposed_functions)
+                rows[-1]["view_functions"] = sum(one.is_view for one in abi.exposed_functions)
+        return frame_of_rows(ACCOUNT_MODULES, rows)
 
     @cached_property
     def resources(self) -> pd.DataFrame:
@@ -205,11 +202,10 @@ class Account:
             If the node does not list resources.
         """
         from toolkit.dtypes import scaled
-        from toolkit.frames._columns import rows_frame
+        from toolkit.frames._columns import frame_of_rows
         from toolkit.frames._schema import HOLDINGS
 
-        rows = _there(self._holdings)
-        frame = rows_frame(HOLDINGS, {name: [row[name] for row in rows] for name in HOLDINGS.names})
+        frame = frame_of_rows(HOLDINGS, _there(self._holdings))
         exact = frame["decimals"].where(frame["decimals"] <= _MAX_EXACT_DECIMALS)
         about = frame.attrs
         frame.insert(4, "amount", scaled(frame["balance"], exact, exact=True))
@@ -393,17 +389,9 @@ def read_account(node: Reads, address: str, ledger_version: int | None, assets: 
     holdings: list[dict[str, Any]] | NodeError = resources if isinstance(resources, NodeError) else []
     if not isinstance(resources, NodeError):
         holdings = _read_holdings(node, canonical, version, resources, wanted=wanted, notes=notes)
-    return Account(
-        address=canonical,
-        ledger_version=version,
-        sequence_number=None if info is None else info.sequence_number,
-        authentication_key=None if info is None else info.authentication_key,
-        kind=_kind(resources, modules, holdings),
-        notes=tuple(notes),
-        _modules=modules,
-        _resources=resources,
-        _holdings=holdings,
-    )
+    number, key = (None, None) if info is None else (info.sequence_number, info.authentication_key)
+    kind = _kind(resources, modules, holdings)
+    return Account(canonical, version, number, key, kind, tuple(notes), modules, resources, holdings)
 
 
 # Kind of an address by a resource that it has; the first match counts.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -18,22 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean, shorten
 from toolkit._present.text import listed, visible
-from toolkit.client._calls import encode_arguments, first_of_each
+from toolkit.client._calls import AbisAt, Known, ViewResult, encode_arguments, first_of_each
 from toolkit.client._node_errors import extended
 from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError, ToolkitError
-from toolkit.move import ModuleAbi, parse_address, parse_type_tag
+from toolkit.move import FunctionAbi, ModuleAbi, TypeTag, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.move._type_tags import StructTag, Vector, wire_type
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._models import function_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from toolkit.client._calls import AbisAt, Known, ViewResult
     from toolkit.client._http import PreparedCall
     from toolkit.client._reads import Reads
-    from toolkit.move import FunctionAbi, TypeTag
 
 
 # Characters of an argument in the name of a call; an address has 66.

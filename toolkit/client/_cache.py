@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from toolkit._present.files import cache_folder, checked_path, read_file
-from toolkit.client._http import Answer, is_nearby
+from toolkit.client._http import Answer, PreparedCall, is_nearby
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import ClosedError, InputError, OfflineMiss
 from toolkit.wire._headers import ledger_headers
@@ -35,7 +35,6 @@ from toolkit.wire._headers import ledger_headers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from toolkit.client._http import PreparedCall
     from toolkit.wire import NodeInfo
 
 DISK_BYTES = 2 * 1024**3  # some million answers of views; more would crowd a laptop's disk

@@ -17,7 +17,7 @@ import msgspec
 from toolkit._present.messages import MAX_NAMED, cut_text
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import plural, short_addresses, visible
-from toolkit.client._http import Outages, PreparedCall, is_outage, json_body, path
+from toolkit.client._http import Answer, Outages, PreparedCall, Request, is_outage, json_body, path
 from toolkit.client._node_errors import renamed
 from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
 from toolkit.move import decode_module_abi, parse_address, parse_type_tag, resolve_layout
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._http import Answer, Request
     from toolkit.client._reads import Reads
     from toolkit.frames._calls import TableItemRecord, ViewRecord
     from toolkit.move import FunctionAbi, Layout, ModuleAbi, TypeTag

@@ -16,9 +16,9 @@ from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import distinct_addresses, listed, plural, short_addresses, visible
 from toolkit.client._arguments import similar_modules
 from toolkit.client._calls import encode_arguments
-from toolkit.client._simulation import not_at_past, simulate
+from toolkit.client._simulation import Simulation, not_at_past, simulate
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError
-from toolkit.move import parse_address
+from toolkit.move import FieldAbi, FunctionAbi, GenericParam, ModuleAbi, StructAbi, parse_address
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._node import Node
-    from toolkit.client._simulation import Simulation
     from toolkit.client._versions import FindSteps, Versions
-    from toolkit.move import FieldAbi, FunctionAbi, GenericParam, ModuleAbi, StructAbi
 
 
 _Call = TypeVar("_Call", ViewFunction, EntryFunction)

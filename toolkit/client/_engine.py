@@ -26,15 +26,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pycurl  # type: ignore[import-untyped] # it ships no types
 
 from toolkit.client import _http as http
-from toolkit.client._http import CLOSED, NO_CREDENTIALS, Answer, Pace, Request, RetryPolicy, not_sent
-from toolkit.client._transport import Routes
+from toolkit.client._http import CLOSED, NO_CREDENTIALS, Answer, Credentials, Pace, Request, RetryPolicy, not_sent
+from toolkit.client._transport import Route, Routes
 from toolkit.errors import ClosedError, HopelessError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-    from toolkit.client._http import Credentials
-    from toolkit.client._transport import Route
 
 _Tag = TypeVar("_Tag")
 

@@ -18,19 +18,19 @@ from toolkit.client._calls import PreparedItem, PreparedView
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, send_all, send_all_typed
-from toolkit.client._simulation import SimulationFrames, simulate_all
+from toolkit.client._simulation import Simulation, SimulationFrames, simulate_all
 from toolkit.client._store import TransactionStore
 from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, typed_at, warn_of_similar, warn_of_types
-from toolkit.client._versions import FindSteps, Versions, evenly, next_round, resolve_versions
+from toolkit.client._versions import FindSteps, ResolvedPlan, Versions, evenly, next_round, resolve_versions
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import FailedReadsWarning, InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, outcome_columns, view_frame
 from toolkit.frames._columns import compact_json
 from toolkit.frames._schema import RESOURCES
 from toolkit.frames._transactions import EventRows, payload_frame, transaction_frames
-from toolkit.move import FunctionId, Untyped, parse_type_tag
+from toolkit.move import FunctionId, Layout, TypeTag, Untyped, parse_type_tag
 from toolkit.move._type_tags import wire_type
-from toolkit.wire import BlockInfo, ViewFunction
+from toolkit.wire import BlockInfo, LedgerState, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._http import PreparedCall
-    from toolkit.client._simulation import Simulation
-    from toolkit.client._versions import ResolvedPlan
-    from toolkit.move import Layout, TypeTag
-    from toolkit.wire import LedgerState, SimulationRequest
 
 
 _Name = TypeVar("_Name")

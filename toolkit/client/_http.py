@@ -28,15 +28,13 @@ import requests
 
 from toolkit import errors
 from toolkit._present.text import ELLIPSIS
-from toolkit.wire._headers import parse_headers
-from toolkit.wire._responses import decode_error_body
+from toolkit.wire._headers import AnswerHeaders, parse_headers
+from toolkit.wire._responses import ErrorBody, decode_error_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from toolkit.embedded import Ledger as Ledger  # noqa: PLC0414 - for typing only, here and in `connect`
-    from toolkit.wire._headers import AnswerHeaders
-    from toolkit.wire._responses import ErrorBody
 
 MASK = "*** (not shown: it quotes the credentials)"
 

@@ -6,7 +6,7 @@ import inspect
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from urllib.parse import urlsplit
 from weakref import ref
 
@@ -16,29 +16,26 @@ from toolkit._present.text import visible
 from toolkit.client import _http as http
 from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_texts, explained
 from toolkit.client._cache import NodeCache, open_cache
-from toolkit.client._calls import PreparedItem
+from toolkit.client._calls import Encoding, PreparedItem, TableItem, ViewResult
 from toolkit.client._connection import Connection
 from toolkit.client._reads import Reads
 from toolkit.client._transport import LedgerTransport, Routes, SessionTransport
 from toolkit.client._versions import as_version_or_head, moment
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, InvalidRequest, NodeError
-from toolkit.wire import SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import date
-    from typing import Self
 
     from toolkit.client._accounts import Account, Asset
-    from toolkit.client._calls import Encoding, TableItem, ViewResult
     from toolkit.client._contracts import Contract
     from toolkit.client._http import Ledger, RetryPolicy, Transport
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._simulation import Simulation
     from toolkit.move import ModuleAbi
-    from toolkit.wire import EntryFunction
 
 _MAX_IN_FLIGHT = 10_000  # more than any machine has sockets
 _MAX_TIMEOUT_S = 86_400  # a day: a larger number is a mistake in the unit

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from toolkit import errors
 from toolkit._present.text import visible
-from toolkit.client._http import ALWAYS, MAX_SHOWN, NO_CREDENTIALS, Credentials, redacted_target, resume_time
+from toolkit.client._http import ALWAYS, MAX_SHOWN, NO_CREDENTIALS, Answer, Credentials, redacted_target, resume_time
 from toolkit.wire._responses import ERROR_CODES
 
 if TYPE_CHECKING:
-    from toolkit.client._http import Answer
     from toolkit.wire import LedgerState
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tqdm.auto import tqdm
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Called with what is done, such as "observing", the number of calls done, and the number expected so far.
 ProgressHook = Callable[[str, int, int], object]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
@@ -19,31 +19,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from toolkit import errors
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural
-from toolkit.client._calls import AbiStore, ListedModule, PreparedView, abi_of
-from toolkit.client._http import PreparedCall, json_body, path
+from toolkit.client._calls import AbiStore, Encoding, ListedModule, PreparedView, ViewResult, abi_of
+from toolkit.client._http import Answer, PreparedCall, Request, json_body, path
 from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
 from toolkit.client._warnings import warn_caller
-from toolkit.move import decode_json, decode_module_abi, parse_address, parse_type_tag
+from toolkit.move import ModuleAbi, decode_json, decode_module_abi, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._json_text import is_u64, parse_json
 from toolkit.move._type_tags import wire_type
-from toolkit.wire import GasSchedule, ViewFunction
+from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, GasSchedule, LedgerState, NodeInfo, ViewFunction
 from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate
 from toolkit.wire._rows import check_transaction
 from toolkit.wire._transactions import GenericTransaction, MalformedTransaction, decode_page, decode_transactions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from datetime import datetime
 
     from toolkit.client._cache import AnswerCache
-    from toolkit.client._calls import Encoding, ViewResult
     from toolkit.client._connection import Connection
-    from toolkit.client._http import Answer, Request
-    from toolkit.move import ModuleAbi
-    from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo
 
     # A function and its arguments that connect to a node again.
     Reconnect: TypeAlias = tuple[Callable[..., AbstractContextManager["Reads"]], tuple[Any, ...]]

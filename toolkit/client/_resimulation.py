@@ -10,11 +10,11 @@ from toolkit import wire
 from toolkit._present.notebook import literal
 from toolkit._present.tables import text_table
 from toolkit._present.text import listed, number, plural, short_addresses, version_range, visible
-from toolkit.client._calls import function_abi, parameter_layouts
-from toolkit.client._simulation import simulate
+from toolkit.client._calls import AbisAt, function_abi, parameter_layouts
+from toolkit.client._simulation import Simulation, simulate
 from toolkit.client._transaction_data import Read, read_states, slot_of
 from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.move import decode_bcs, decode_json
+from toolkit.move import Layout, decode_bcs, decode_json
 from toolkit.wire._rows import transaction_rows
 from toolkit.wire._signatures import NoAccountSignature
 from toolkit.wire._transactions import PendingTransaction
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._calls import AbisAt
     from toolkit.client._reads import Reads
-    from toolkit.client._simulation import Simulation
-    from toolkit.move import Layout
     from toolkit.wire import GasBreakdown, TransactionSignature
 
 
@@ -116,11 +113,10 @@ class Resimulation:
         SchemaError
             If a fee statement does not have the documented shape.
         """
-        from toolkit.frames._columns import rows_frame
+        from toolkit.frames._columns import frame_of_rows
         from toolkit.frames._schema import RESIMULATION
 
-        rows = self._rows()
-        return rows_frame(RESIMULATION, {name: [row[name] for row in rows] for name in RESIMULATION.names})
+        return frame_of_rows(RESIMULATION, self._rows())
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []

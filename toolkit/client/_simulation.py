@@ -14,14 +14,14 @@ from toolkit._present.notebook import facts_html
 from toolkit._present.text import octas_as_apt, plural, short_addresses, visible
 from toolkit.client._accounts import APT_NAMES
 from toolkit.client._arguments import entry_function
-from toolkit.client._calls import JSON, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
-from toolkit.client._http import PreparedCall, json_body
+from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
+from toolkit.client._http import Answer, PreparedCall, json_body
 from toolkit.client._node_errors import NO_ACCOUNT
-from toolkit.client._reads import send_all
+from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
 from toolkit.errors import Forbidden, NodeError, NotAtPast, NotFound, SchemaError, ToolkitError
-from toolkit.move import FunctionAbi, parse_address
-from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest
+from toolkit.move import FunctionAbi, Layout, parse_address
+from toolkit.wire import EntryFunction, GasBreakdown, LedgerState, Multisig, Script, SimulationRequest, UserTransaction
 from toolkit.wire._aborts import Abort
 from toolkit.wire._bcs_requests import signed_transaction
 from toolkit.wire._requests import with_estimates
@@ -33,11 +33,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._calls import AbisAt
-    from toolkit.client._http import Answer
-    from toolkit.client._reads import Reads
-    from toolkit.move import Layout
-    from toolkit.wire import GasBreakdown, LedgerState, UserTransaction
 
 _MAX_BALANCES = 8  # lines of `explain`; the frame has all
 

@@ -13,10 +13,10 @@ from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, short_addresses, visible
 from toolkit.client._accounts import declared_types
 from toolkit.client._node_errors import ABSENT, NO_ITEM
-from toolkit.client._reads import send_all
+from toolkit.client._reads import Reads, Reconnect, send_all
 from toolkit.client._warnings import warn_caller
-from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError, VersionPruned
-from toolkit.move import parse_type_tag
+from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError, VersionPruned
+from toolkit.move import Layout, TypeTag, parse_type_tag
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
 from toolkit.move._values import tables_in
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import Layouts
     from toolkit.client._http import PreparedCall
-    from toolkit.client._reads import Reads, Reconnect
-    from toolkit.errors import NodeError, NodeUnreachable
     from toolkit.frames._balances import Slot
-    from toolkit.move import Layout, TypeTag
 
 # Columns of the transactions that a notebook shows, and the number of their rows.
 _SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used", "changes", "events", "error_code")
@@ -283,21 +280,20 @@ class TransactionData:
         present.
         """
         from toolkit.frames._calls import Failure, outcome_columns
-        from toolkit.frames._columns import plain_columns, rows_frame
+        from toolkit.frames._columns import frame_of_rows, plain_rows, rows_frame
         from toolkit.frames._schema import DIFF, DIFFS, TRANSACTION_KEY
 
-        changes = plain_columns(self._tables[1], _CHANGE_COLUMNS)
         with self._connected() as node:
-            places, columns, failures = _state_diff(changes, self._runs() if self._committed else None, node)
+            changes = plain_rows(self._tables[1], _CHANGE_COLUMNS)
+            rows, failures = _state_diff(changes, self._runs() if self._committed else None, node)
         if not self._identity:
             if error := next((error for error in failures if error is not None), None):
                 raise error.with_traceback(None)
-            return rows_frame(DIFF, columns)
+            return frame_of_rows(DIFF, rows)
+        columns = {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
         columns |= outcome_columns([None if error is None else Failure.of(error) for error in failures])
         for name, values in self._of_transactions().items():
-            columns[name] = [values.get(changes[self._by][place]) for place in places]
-        for name in dict.fromkeys([self._by, "ledger_version"]):
-            columns[name] = [changes[name][place] for place in places]
+            columns[name] = [values.get(row[self._by]) for row in rows]
         frame = rows_frame(DIFFS, columns)
         return frame.drop(columns=[name for name in TRANSACTION_KEY.names if name not in self._identity])
 
@@ -599,37 +595,32 @@ def _struct_name(tag: str) -> str:
 
 
 def _state_diff(
-    changes: Mapping[str, Sequence[Any]], runs: Mapping[int, int] | None, node: Reads
-) -> tuple[list[int], dict[str, list[Any]], list[ToolkitError | None]]:
-    """Return the rows of a state diff: their positions among the changes, their columns, and why a state is not known.
+    changes: Sequence[_Change], runs: Mapping[int, int] | None, node: Reads
+) -> tuple[list[_Change], list[ToolkitError | None]]:
+    """Return the rows of a state diff: the changes with the states before and after, and why a state is not known.
 
     Parameters
     ----------
-    changes : mapping of str to sequence
-        Columns of the state changes, by transaction.
+    changes : sequence of dict
+        The state changes, by transaction.
     runs : mapping of int to int, or None
         The unbroken range of each version of committed transactions; None for simulations.
     node : Node
     """
-    listed = [dict(zip(changes, values, strict=True)) for values in zip(*changes.values(), strict=True)]
-    slots = [(place, slot) for place, change in enumerate(listed) if (slot := slot_of(change)) is not None]
-    rows = [listed[place] for place, _ in slots]
+    written = [(slot, one["ledger_version"], one["state_key_hash"]) for one in changes if (slot := slot_of(one))]
+    rows = [change for change in changes if slot_of(change) is not None]
     after = [_after(row) for row in rows]
-    written = [(slot, row["ledger_version"], row["state_key_hash"]) for (_, slot), row in zip(slots, rows, strict=True)]
     ran_on = [Read(slot, version) for slot, version, _ in written]  # of simulations: the state of their version
     sources: Sequence[_Source] = ran_on if runs is None else _committed_sources(written, runs)
     found = read_states(node, [source for source in sources if isinstance(source, Read)])
     before = [None if one is None else found[one] if isinstance(one, Read) else after[one] for one in sources]
-    pairs = list(zip(before, after, strict=True))
-    failures = [next((state for state in pair if isinstance(state, ToolkitError)), None) for pair in pairs]
-    known = [tuple(None if isinstance(state, ToolkitError) else state for state in pair) for pair in pairs]
-    columns = {name: [row[name] for row in rows] for name in ("type", "address", "resource_type", "handle", "key")}
-    columns |= {"before": [pair[0] for pair in known], "after": [pair[1] for pair in known]}
-    columns["fields_changed"] = [
-        None if row["resource_type"] is None or failure is not None else _changed_fields(*pair)
-        for row, failure, pair in zip(rows, failures, known, strict=True)
-    ]
-    return [place for place, _ in slots], columns, failures
+    failures: list[ToolkitError | None] = []
+    for row, *pair in zip(rows, before, after, strict=True):
+        failures.append(next((state for state in pair if isinstance(state, ToolkitError)), None))
+        one, two = (None if isinstance(state, ToolkitError) else state for state in pair)
+        has_fields = row["resource_type"] is not None and failures[-1] is None
+        row.update(before=one, after=two, fields_changed=_changed_fields(one, two) if has_fields else None)
+    return rows, failures
 
 
 def slot_of(change: _Change) -> _Slot | None:

@@ -33,13 +33,12 @@ from requests.utils import DEFAULT_CA_BUNDLE_PATH, select_proxy, should_bypass_p
 
 from toolkit._present.messages import escape
 from toolkit.client import _http as http
-from toolkit.client._http import NO_CREDENTIALS, Answer, Request
+from toolkit.client._http import NO_CREDENTIALS, Answer, Credentials, Request
 from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.client._http import Credentials
 
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _PORTS = {"http": 80, "https": 443}

@@ -8,7 +8,7 @@ request limit is reached. A change that is reverted between two versions of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping
-
     from toolkit.wire import BlockInfo, LedgerState
 
 
