@@ -161,12 +161,10 @@ class Connection:
             If the connection is closed.
         """
         self.check_open()
-        place = self._place(prepared)
-        answer = None if place is None else self.cache.find([place]).get(place.key)
-        if answer is None:
-            if self.cache.offline:
-                raise errors.OfflineMiss(_MISSED.format(prepared.asked))
-            answer = self._send(prepared.request, prepared.asked)
+        [((_, _, place), found)] = self._jobs([prepared])
+        if isinstance(found, errors.ToolkitError):
+            raise found
+        answer = self._send(found, prepared.asked) if isinstance(found, http.Request) else found
         return self._finished(prepared, place, answer)
 
     def describe(self) -> NodeInfo:
@@ -412,9 +410,8 @@ class Connection:
         ledger, newest, asked = answer.parsed.ledger, self.newest, _VERSION_ASKED.search(request.url)
         if ledger is None or newest is None or asked is None or answer.status != HTTPStatus.NOT_FOUND:
             return False
-        if answer.error.error_code != ErrorCode.VERSION_NOT_FOUND:
-            return False
-        return ledger.version < newest.version and int(asked[1]) <= newest.version
+        behind = ledger.version < newest.version and int(asked[1]) <= newest.version
+        return behind and answer.error.error_code == ErrorCode.VERSION_NOT_FOUND
 
     def _note_ledger(self, ledger: LedgerState | None) -> None:
         if ledger is not None and (self.newest is None or ledger.version >= self.newest.version):

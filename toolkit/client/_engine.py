@@ -331,7 +331,7 @@ class Transfers(Generic[_Tag]):
     def _translated(self, slot: _Slot, code: int, message: str) -> NodeUnreachable:
         reason = http.reason_text(message, self._credentials)
         if slot.size > http.MAX_ANSWER_BYTES:
-            return slot.failure(http.too_large(), HopelessError)
+            return slot.failure(http.TOO_LARGE.format(http.MAX_ANSWER_BYTES), HopelessError)
         if code == pycurl.E_OPERATION_TIMEDOUT:
             return slot.failure(http.NO_ANSWER.format(self._timeout_s))
         if code == pycurl.E_PEER_FAILED_VERIFICATION:

@@ -81,9 +81,8 @@ class Credentials:
     def __init__(
         self, api_key: str | None = None, login: str | None = None, *, unsent: bool = False, proxies: Iterable[str] = ()
     ) -> None:
-        if api_key is not None and not (
-            api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key != ""
-        ):
+        sendable = api_key is None or (api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key != "")
+        if not sendable:
             raise errors.InputError(
                 "api_key contains a line break, surrounding space or another character that cannot be sent in a header"
             )
@@ -237,6 +236,7 @@ NO_PROXY = (
 )
 NO_TLS = "the TLS handshake failed ({}); check that the server uses https on this port"
 NOT_UNPACKED = "the response could not be decompressed; try again"
+TOO_LARGE = "the response is larger than {:,} bytes and was dropped"
 
 # Maximum length of a text of a server or a library in an error message.
 MAX_SHOWN = 120
@@ -335,13 +335,10 @@ def is_nearby(url: str) -> bool:
     ``.localhost`` or ``.local``. Names are not resolved.
     """
     host = (urlsplit(url).hostname or "").removesuffix(".")
-    try:
-        address = ip_address(host)
-    except ValueError:
-        try:
-            address = ip_address(socket.inet_aton(host))  # notations such as 127.1 and 2130706433
-        except (OSError, ValueError):
-            return host.rpartition(".")[2] in {"localhost", "local"}
+    try:  # `inet_aton` reads notations such as 127.1 and 2130706433 too
+        address = ip_address(host if ":" in host else socket.inet_aton(host))
+    except (OSError, ValueError):
+        return host.rpartition(".")[2] in {"localhost", "local"}
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return address.is_private or address.is_loopback or address.is_link_local or address.is_unspecified
@@ -646,11 +643,6 @@ def ascii_url(url: str) -> str:
     prepared = requests.PreparedRequest()
     prepared.prepare_url(url, None)
     return prepared.url or url
-
-
-def too_large() -> str:
-    """Return the message for a response above `MAX_ANSWER_BYTES`."""
-    return f"the response is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
 
 
 def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -550,7 +550,7 @@ def _bounded_body(response: requests.Response) -> bytes:
     for chunk in response.iter_content(_CHUNK):
         body.write(chunk)
         if body.tell() > http.MAX_ANSWER_BYTES:
-            raise HopelessError(http.too_large())
+            raise HopelessError(http.TOO_LARGE.format(http.MAX_ANSWER_BYTES))
     return body.getvalue()
 
 
