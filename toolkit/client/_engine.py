@@ -37,29 +37,22 @@ if TYPE_CHECKING:
 _Tag = TypeVar("_Tag")
 
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
-_EVENTS = {pycurl.POLL_IN: _READ, pycurl.POLL_OUT: _WRITE, pycurl.POLL_INOUT: _READ | _WRITE}
-_ACTIONS = {
-    _READ: pycurl.CSELECT_IN,
-    _WRITE: pycurl.CSELECT_OUT,
-    _READ | _WRITE: pycurl.CSELECT_IN | pycurl.CSELECT_OUT,
-}
+_BOTH = _READ | _WRITE
+_EVENTS = {pycurl.POLL_IN: _READ, pycurl.POLL_OUT: _WRITE, pycurl.POLL_INOUT: _BOTH}
+_ACTIONS = {_READ: pycurl.CSELECT_IN, _WRITE: pycurl.CSELECT_OUT, _BOTH: pycurl.CSELECT_IN | pycurl.CSELECT_OUT}
 
 _PROXY_FAILED = 97  # CURLE_PROXY, for which pycurl has no constant
 _MIN_ERROR_STATUS = 400  # of a proxy's answer to CONNECT
 _PROXY_ERRORS = frozenset({pycurl.E_COULDNT_RESOLVE_PROXY, _PROXY_FAILED})
 _CONNECT_ERRORS = frozenset({pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT})
+# The errors of each message.
 _MESSAGES = {
-    pycurl.E_PARTIAL_FILE: http.CUT_OFF,
-    pycurl.E_RECV_ERROR: http.CUT_OFF,
-    pycurl.E_SEND_ERROR: http.CUT_OFF,
-    pycurl.E_GOT_NOTHING: http.CUT_OFF,
-    pycurl.E_UNSUPPORTED_PROTOCOL: http.NOT_HTTP,
-    pycurl.E_FTP_WEIRD_SERVER_REPLY: http.NOT_HTTP,  # despite its name, for servers of any kind
-    pycurl.E_COULDNT_RESOLVE_HOST: http.NOT_THERE,
-    pycurl.E_COULDNT_CONNECT: http.NOT_THERE,
-    pycurl.E_BAD_CONTENT_ENCODING: http.NOT_UNPACKED,
-    pycurl.E_WRITE_ERROR: http.NOT_UNPACKED,  # answers above the size limit are reported separately
-    pycurl.E_SSL_CONNECT_ERROR: http.NO_TLS,
+    http.CUT_OFF: {pycurl.E_PARTIAL_FILE, pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING},
+    http.NOT_HTTP: {pycurl.E_UNSUPPORTED_PROTOCOL, pycurl.E_FTP_WEIRD_SERVER_REPLY},  # the latter for any server
+    http.NOT_THERE: _CONNECT_ERRORS,
+    # Answers above the size limit, which are write errors too, are reported separately.
+    http.NOT_UNPACKED: {pycurl.E_BAD_CONTENT_ENCODING, pycurl.E_WRITE_ERROR},
+    http.NO_TLS: {pycurl.E_SSL_CONNECT_ERROR},
 }
 # Sockets handled before finished requests are returned; with more, requests come and go in bursts.
 _MAX_SOCKETS_PER_WAIT = 16
@@ -340,7 +333,8 @@ class Transfers(Generic[_Tag]):
         refused = slot.handle.getinfo(pycurl.HTTP_CONNECTCODE) >= _MIN_ERROR_STATUS
         if code in _PROXY_ERRORS or (proxied and (refused or code in _CONNECT_ERRORS)):
             return slot.failure(http.NO_PROXY)
-        return slot.failure(_MESSAGES.get(code, "{}").format(reason))
+        text = next((text for text, codes in _MESSAGES.items() if code in codes), "{}")
+        return slot.failure(text.format(reason))
 
     def _patience_s(self, seconds: float | None) -> float | None:
         now = time.monotonic()
@@ -667,12 +661,6 @@ class _Driver:
             raise ClosedError(CLOSED)
 
     @property
-    def bytes_in_flight(self) -> int:
-        """Number of bytes of the responses that are being received, or that callers have not processed yet."""
-        received = 0 if self._transfers is None else self._transfers.received
-        return received + sum(run.held for run in self._runs.copy())
-
-    @property
     def lives(self) -> bool:
         """Whether the thread is running; False in a forked child."""
         return self._thread is not None and self._thread.is_alive()
@@ -801,7 +789,7 @@ class _Driver:
         pace = self._pace
         if pace.held and pace.refused_s():
             self._refuse_waiting()
-        held_up = 0
+        held_up, turn_at = 0, float("inf")
         while len(transfers) < self._window.limit and held_up < len(self._runs):
             run = self._runs[0]
             # A run may exceed the budget if it has no request in flight and no answer waiting.
@@ -815,14 +803,16 @@ class _Driver:
             if pace.held:  # the node may have asked for a pause meanwhile
                 self._turn_at = max(self._turn_at, now + pace.paused_s())
             if self._turn_at > now:
-                return self._wait_s(now, self._turn_at)
+                turn_at = self._turn_at
+                break
             self._turn_at = None
             self._runs.rotate(-1)
             held_up = 0
             job = run.waiting.popleft()
             job.started_at = now
             transfers.start(job, job.request)
-        return self._wait_s(now)
+        due_at = min(turn_at, self._delayed[0][0] if self._delayed else turn_at)
+        return None if due_at == float("inf") else max(0.0, due_at - now)
 
     def _refuse_waiting(self) -> None:
         """End the waiting requests with RateLimited, because the node asked for a long pause."""
@@ -831,12 +821,6 @@ class _Driver:
                 job = run.waiting.popleft()
                 run.end(job.key, not_sent(job.request.where, self._pace.refused_s()))
         self._deliver()
-
-    def _wait_s(self, now: float, turn_at: float | None = None) -> float | None:
-        dues = [self._delayed[0][0]] if self._delayed else []
-        if turn_at is not None:
-            dues.append(turn_at)
-        return max(0.0, min(dues) - now) if dues else None
 
     def _settle(self, job: _Job, outcome: Answer | NodeUnreachable) -> None:
         """Record the outcome of a job, or schedule its retry."""
