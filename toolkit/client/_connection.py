@@ -188,9 +188,7 @@ class Connection:
         self.cache.note_description(answer, info)
         return info
 
-    def perform_many(
-        self, calls: Iterable[http.PreparedCall[T] | errors.ToolkitError]
-    ) -> Generator[tuple[int, T | errors.ToolkitError], None, None]:
+    def perform_many(self, calls: Iterable[http.Sendable[T]]) -> http.Outcomes[T]:
         """Send many calls at once and yield (position, result or error) in the order of completion.
 
         Parameters
@@ -217,7 +215,7 @@ class Connection:
                 del outcome  # do not hold a large answer while waiting for the next one
                 yield number, result
 
-    def _jobs(self, calls: Iterable[http.PreparedCall[T] | errors.ToolkitError]) -> Iterator[_Job]:
+    def _jobs(self, calls: Iterable[http.Sendable[T]]) -> Iterator[_Job]:
         """Yield each call with its request, or with its outcome if that is known without a request."""
         numbered = enumerate(calls)
         while chunk := list(islice(numbered, _LOOKUP_SIZE if self.cache.answers else 1)):

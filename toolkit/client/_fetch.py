@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._http import PreparedCall
+    from toolkit.client._http import Outcomes, PreparedCall
 
 
 _Name = TypeVar("_Name")
@@ -141,9 +141,7 @@ class _Sweep:
         found = self.taken(sent, len(tasks), what)
         return [found[place] for place in range(len(tasks))]
 
-    def taken(
-        self, outcomes: Iterable[tuple[int, _Result | ToolkitError]], count: int, what: str
-    ) -> dict[int, _Result | ToolkitError]:
+    def taken(self, outcomes: Outcomes[_Result], count: int, what: str) -> dict[int, _Result | ToolkitError]:
         """Return outcomes by position; a later outcome replaces an earlier outcome at the same position."""
         found: dict[int, _Result | ToolkitError] = {}
         with progress_bar(count, what, show=self.show) as bar:

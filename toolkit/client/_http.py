@@ -20,7 +20,7 @@ from email.utils import parsedate_to_datetime
 from functools import cache, cached_property
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import msgspec
@@ -32,7 +32,7 @@ from toolkit.wire._headers import AnswerHeaders, parse_headers
 from toolkit.wire._responses import ErrorBody, decode_error_body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from toolkit.embedded import Ledger as Ledger  # noqa: PLC0414 - for typing only, here and in `connect`
 
@@ -554,6 +554,12 @@ class PreparedCall(Generic[T]):
     pinned: int | None = None
     gas: bool = False
     untyped: errors.NodeError | errors.NodeUnreachable | None = None
+
+
+# A call to send, or the error that is its outcome because it could not be prepared.
+Sendable: TypeAlias = "PreparedCall[T] | errors.ToolkitError"
+# The position of each call with its result or its error, in the order of completion.
+Outcomes: TypeAlias = "Generator[tuple[int, T | errors.ToolkitError], None, None]"
 
 
 # Maximum wait read from a ``Retry-After`` header, in seconds.

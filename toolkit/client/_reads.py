@@ -20,7 +20,7 @@ from toolkit import errors
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural
 from toolkit.client._calls import AbiStore, Encoding, ListedModule, PreparedView, ViewResult, abi_of
-from toolkit.client._http import Answer, PreparedCall, Request, json_body, path
+from toolkit.client._http import Answer, Outcomes, PreparedCall, Request, Sendable, json_body, path
 from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
 from toolkit.client._warnings import warn_caller
@@ -34,16 +34,17 @@ from toolkit.wire._rows import check_transaction
 from toolkit.wire._transactions import GenericTransaction, MalformedTransaction, decode_page, decode_transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from toolkit.client._cache import AnswerCache
     from toolkit.client._connection import Connection
 
-    # A function and its arguments that connect to a node again.
-    Reconnect: TypeAlias = tuple[Callable[..., AbstractContextManager["Reads"]], tuple[Any, ...]]
-
 T = TypeVar("T")
+# A result, and the node's head if the response reports it.
+WithHead: TypeAlias = "tuple[T, LedgerState | None]"
+# A function and its arguments that connect to a node again.
+Reconnect: TypeAlias = "tuple[Callable[..., AbstractContextManager[Reads]], tuple[Any, ...]]"
 
 _HASH_DIGITS = 64  # of 32 bytes
 
@@ -117,9 +118,7 @@ class Reads:
             raise call.untyped.with_traceback(None)
         return self._connection.perform(call)
 
-    def many(
-        self, calls: Iterable[PreparedCall[T] | errors.ToolkitError]
-    ) -> Generator[tuple[int, T | errors.ToolkitError], None, None]:
+    def many(self, calls: Iterable[Sendable[T]]) -> Outcomes[T]:
         """Send many calls at once; yield the position and the result or error of each as it arrives."""
         return self._connection.perform_many(calls)
 
@@ -356,13 +355,11 @@ class Reads:
         found = self._if_present(self.prepare_resource(address, tag, ledger_version))
         return None if found is None else found[0]
 
-    def prepare_resource(
-        self, address: str, tag: str, ledger_version: int | None
-    ) -> PreparedCall[tuple[Any, LedgerState | None]]:
+    def prepare_resource(self, address: str, tag: str, ledger_version: int | None) -> PreparedCall[WithHead[Any]]:
         """Prepare the read of a resource; the result contains the data as JSON and the node's head."""
         address, tag = wire_address(parse_address(address)), wire_type(parse_type_tag(tag))
 
-        def read(answer: Answer) -> tuple[Any, LedgerState | None]:
+        def read(answer: Answer) -> WithHead[Any]:
             document = parse_json(answer.body, f"resource {tag}")
             if not isinstance(document, dict) or "data" not in document:
                 got = repr(answer.body[:60])
@@ -373,9 +370,7 @@ class Reads:
         where, pin = ("accounts", address, "resource", tag), ledger_version
         return self._get(f"resource {tag} of {address}{at}", read, *where, pin=pin, ledger_version=pin)
 
-    def prepare_account(
-        self, address: str, ledger_version: int | None = None
-    ) -> PreparedCall[tuple[AccountInfo, LedgerState | None]]:
+    def prepare_account(self, address: str, ledger_version: int | None = None) -> PreparedCall[WithHead[AccountInfo]]:
         """Prepare the read of an account's sequence number and authentication key, and of the node's head.
 
         The response is never stored.
@@ -491,14 +486,14 @@ class Reads:
             return self.one(self._get(asked, read, "transactions", "by_hash", f"0x{digits}"))
         return self.transaction_and_head(ledger_version)[0]
 
-    def transaction_and_head(self, ledger_version: int) -> tuple[Any, LedgerState | None]:
+    def transaction_and_head(self, ledger_version: int) -> WithHead[Any]:
         """Return a committed transaction, and the node's head if the response reports it."""
         version = as_version(ledger_version)
         asked = f"transaction of version {version}"
         read = lambda answer: (_only_transaction(answer, asked), answer.parsed.ledger)  # noqa: E731
         return self.one(self._get(asked, read, "transactions", "by_version", version, pin=version))
 
-    def prepare_transactions(self, start: int, limit: int) -> PreparedCall[tuple[list[Any], LedgerState | None]]:
+    def prepare_transactions(self, start: int, limit: int) -> PreparedCall[WithHead[list[Any]]]:
         """Prepare the read of a page of committed transactions; the result also contains the node's head.
 
         A transaction that cannot be decoded is returned as a `MalformedTransaction`.
@@ -506,7 +501,7 @@ class Reads:
         start = as_version(start)
         asked = f"transactions {start} to {start + limit - 1}"
 
-        def read(answer: Answer) -> tuple[list[Any], LedgerState | None]:
+        def read(answer: Answer) -> WithHead[list[Any]]:
             found = _page(answer, asked)
             for one in found:
                 if isinstance(one, MalformedTransaction):
@@ -576,19 +571,16 @@ def _page(answer: Answer, asked: str) -> list[Any]:
 
 Task = TypeVar("Task")
 VersionTask = TypeVar("VersionTask", bound=tuple[Any, int])
-Result = TypeVar("Result")
+# Calls that are sent without types, by position, and why a module could not be looked up.
+Untyped = dict[int, errors.NodeError | errors.NodeUnreachable]
 
 # Errors that are the outcome of one call. Any other error, such as from a closed node, ends all calls.
 _OUTCOMES = (errors.InputError, errors.NodeError, errors.NodeUnreachable, errors.SchemaError)
 
 
 def send_all(
-    node: Reads,
-    tasks: Iterable[Task],
-    prepare: Callable[[Task], PreparedCall[Result] | errors.ToolkitError],
-    *,
-    untyped: dict[int, errors.NodeError | errors.NodeUnreachable] | None = None,
-) -> Iterator[tuple[int, Result | errors.ToolkitError]]:
+    node: Reads, tasks: Iterable[Task], prepare: Callable[[Task], Sendable[T]], *, untyped: Untyped | None = None
+) -> Outcomes[T]:
     """Prepare tasks, send them at once, and yield (position, result or error) as responses arrive.
 
     Parameters
@@ -610,7 +602,7 @@ def send_all(
     """
     without_types = {} if untyped is None else untyped
 
-    def prepared() -> Iterator[PreparedCall[Result] | errors.ToolkitError]:
+    def prepared() -> Iterator[Sendable[T]]:
         for place, task in enumerate(tasks):
             try:
                 call = prepare(task)
@@ -629,8 +621,8 @@ def send_all(
 
 
 def send_all_typed(
-    node: Reads, tasks: Sequence[VersionTask], prepare: Callable[[VersionTask], PreparedCall[Result]]
-) -> Iterator[tuple[int, Result | errors.ToolkitError]]:
+    node: Reads, tasks: Sequence[VersionTask], prepare: Callable[[VersionTask], PreparedCall[T]]
+) -> Outcomes[T]:
     """Send tasks as `send_all` does, and send untyped calls again if their types are found later.
 
     A call whose module cannot be looked up is sent without types. After all other calls, the module is looked up once
@@ -654,7 +646,7 @@ def send_all_typed(
     UserWarning
         If modules still cannot be looked up at the end.
     """
-    untyped: dict[int, errors.NodeError | errors.NodeUnreachable] = {}
+    untyped: Untyped = {}
     for place, outcome in send_all(node, tasks, prepare, untyped=untyped):
         if isinstance(outcome, errors.ToolkitError) and outcome is not untyped.get(place):
             untyped.pop(place, None)  # the call failed for another reason

@@ -15,7 +15,7 @@ from toolkit._present.text import octas_as_apt, plural, short_addresses, visible
 from toolkit.client._accounts import APT_NAMES
 from toolkit.client._arguments import entry_function
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
-from toolkit.client._http import Answer, PreparedCall, json_body
+from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
@@ -29,7 +29,7 @@ from toolkit.wire._rows import check_transaction
 from toolkit.wire._transactions import decode_simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
@@ -235,9 +235,7 @@ def simulate(node: Reads, request: SimulationRequest) -> Simulation:
     return node.one(_prepared(node, request, ledger, number))
 
 
-def simulate_all(
-    node: Reads, requests: Sequence[SimulationRequest], ledger: LedgerState
-) -> Iterator[tuple[int, Simulation | ToolkitError]]:
+def simulate_all(node: Reads, requests: Sequence[SimulationRequest], ledger: LedgerState) -> Outcomes[Simulation]:
     """Simulate requests at once and yield (position, result or error) as responses arrive."""
     senders = list(dict.fromkeys(request.sender for request in requests if _needs_sequence_number(request)))
     numbers: dict[str, int | ToolkitError] = {}
@@ -252,7 +250,7 @@ def simulate_all(
         if not isinstance(viewed, NodeError):  # an error: the account does not exist yet
             numbers[to_view[place]] = viewed
 
-    def prepared(request: SimulationRequest) -> PreparedCall[Simulation] | ToolkitError:
+    def prepared(request: SimulationRequest) -> Sendable[Simulation]:
         number = numbers[request.sender] if _needs_sequence_number(request) else 0
         return number if isinstance(number, ToolkitError) else _prepared(node, request, ledger, number)
 

@@ -13,7 +13,7 @@ from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, short_addresses, visible
 from toolkit.client._accounts import declared_types
 from toolkit.client._node_errors import ABSENT, NO_ITEM
-from toolkit.client._reads import send_all
+from toolkit.client._reads import Reads, Reconnect, send_all
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError, VersionPruned
 from toolkit.move import Layout, TypeTag, parse_type_tag
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import Layouts
     from toolkit.client._http import PreparedCall
-    from toolkit.client._reads import Reads, Reconnect
     from toolkit.frames._balances import Slot
 
 # Columns of the transactions that a notebook shows, and the number of their rows.
