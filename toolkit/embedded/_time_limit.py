@@ -43,8 +43,9 @@ _POLL_S = 0.02
 # exception has been handled. Code that still runs has swallowed it and can be ended in few places only: from then on,
 # the exception is raised at every check.
 _AGAIN_S = 1.0
-# Long enough to look at a thread and raise in it, even on a busy machine.
-_ALONE_S = 0.01
+# Long enough to look at a thread and raise in it on a busy machine, where this thread may have to wait for a processor
+# in between: 10 ms were not enough beside eight busy processes on two cores. Longer delays every other thread.
+_ALONE_S = 0.03
 # Code that was in an installed package at every check for this long calls the package in a loop.
 _INSTALLED_S = 1.0
 
