@@ -12,12 +12,10 @@ from toolkit._present.messages import did_you_mean
 from toolkit.errors import InputError
 from toolkit.frames._addresses import address
 from toolkit.teaching._answers import Answer, answer_of
-from toolkit.teaching._exercises import AnswerKind, exercises
+from toolkit.teaching._exercises import AnswerKind, Exercise, Step, exercises
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from toolkit.teaching._exercises import Exercise, Step
 
     Happens = Callable[[tuple[Step, ...], Answer], str]
 

@@ -17,15 +17,13 @@ from toolkit._present.files import read_file
 from toolkit._present.text import visible
 from toolkit.errors import InputError
 from toolkit.teaching._check import CheckedAnswer, Verdict, judge, not_answered
-from toolkit.teaching._exercises import PACKAGED, read_exercises
+from toolkit.teaching._exercises import PACKAGED, Exercise, read_exercises
 from toolkit.teaching._jobs import Found, Notebook
 from toolkit.teaching._pages import Copy, write_pages
 from toolkit.teaching._processes import Runner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from toolkit.teaching._exercises import Exercise
 
 
 _MAX_NOTEBOOK = 20_000_000  # bytes; figures are in it

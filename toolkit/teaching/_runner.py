@@ -27,13 +27,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit.client._http import embedded_ledger
-from toolkit.teaching._answers import answer_of
+from toolkit.teaching._answers import Answer, answer_of
 from toolkit.teaching._jobs import FOUND, Found, Job, Notebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.teaching._answers import Answer
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _SIOCSIFFLAGS, _IFF_UP, _IFREQ = 0x8914, 1, 40

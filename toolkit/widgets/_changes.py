@@ -14,7 +14,7 @@ from toolkit._present.text import ELLIPSIS, plural, short_addresses
 from toolkit.client._accounts import Asset
 from toolkit.client._arguments import structs_of
 from toolkit.errors import ToolkitError
-from toolkit.move import decode_bcs, encode_json, parse_address, parse_type_tag
+from toolkit.move import Layout, decode_bcs, encode_json, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import parse_json
 from toolkit.widgets._html import Html, page, paragraph, safe, short_id
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.client._simulation import Simulation
-    from toolkit.move import Layout
 
     Together = Callable[[Sequence[Callable[[], object]]], None]
 

@@ -12,7 +12,7 @@ from toolkit.client._http import redacted_url, served_ledger
 from toolkit.errors import InputError
 from toolkit.move import FunctionId
 from toolkit.move._ids import wire_address
-from toolkit.wire import EntryFunction, Multisig
+from toolkit.wire import EntryFunction, Multisig, SimulationRequest, ViewFunction
 from toolkit.wire._requests import with_estimates
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.client._versions import Versions
-    from toolkit.wire import SimulationRequest, ViewFunction
 
 
 _HEAD = 'HEAD=$(curl -s "$URL" | sed -E \'s/.*"ledger_version":"([0-9]+)".*/\\1/\')'

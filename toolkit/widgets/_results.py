@@ -18,9 +18,9 @@ from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets import _html as html
-from toolkit.widgets._changes import balance_rows, changes_page, events_page, type_html
+from toolkit.widgets._changes import Known, balance_rows, changes_page, events_page, type_html
 from toolkit.widgets._html import MAX_ROWS, Html
-from toolkit.wire import EntryFunction
+from toolkit.wire import EntryFunction, GasBreakdown
 from toolkit.wire._gas import APT_METADATA
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from toolkit.client._calls import TableItem, ViewResult
     from toolkit.client._simulation import Simulation
     from toolkit.gas._study import Run
-    from toolkit.widgets._changes import Known
-    from toolkit.wire import GasBreakdown
 
 
 _MAX_BALANCES = 8  # in the outcome
