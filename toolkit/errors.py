@@ -47,31 +47,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "Aborted",
-    "ClosedError",
-    "ContractError",
-    "FailedReadsWarning",
-    "Forbidden",
-    "HopelessError",
-    "InexactError",
-    "InputError",
-    "InsufficientStorage",
-    "InvalidRequest",
-    "LedgerChanged",
-    "NodeError",
-    "NodeUnreachable",
-    "NotAtPast",
-    "NotFound",
-    "OfflineMiss",
-    "RateLimited",
-    "RunStopped",
-    "SchemaError",
-    "StudyError",
-    "TooLarge",
-    "ToolkitError",
-    "Unavailable",
-    "VersionPruned",
-]
+    "Aborted", "ClosedError", "ContractError", "FailedReadsWarning", "Forbidden", "HopelessError", "InexactError",
+    "InputError", "InsufficientStorage", "InvalidRequest", "LedgerChanged", "NodeError", "NodeUnreachable",
+    "NotAtPast", "NotFound", "OfflineMiss", "RateLimited", "RunStopped", "SchemaError", "StudyError", "TooLarge",
+    "ToolkitError", "Unavailable", "VersionPruned",
+]  # fmt: skip
 
 _MAX_MESSAGE = 8_000
 _MARK = 50  # room for the truncation mark: unpickling an error passes its message again, which must not be cut twice
@@ -252,8 +232,7 @@ class SchemaError(ToolkitError, ValueError):
 
     def __init__(self, message: str, *, column: str | None = None, rows: Sequence[int] = ()) -> None:
         super().__init__(message)
-        self.column = column
-        self.rows = tuple(rows)
+        self.column, self.rows = column, tuple(rows)
 
 
 class InexactError(ToolkitError, ArithmeticError):
@@ -394,13 +373,8 @@ class NodeError(ToolkitError):
         archive: str | None = None,
     ) -> None:
         super().__init__(text)
-        self.status = status
-        self.error_code = error_code
-        self.message = message
-        self.vm_error_code = vm_error_code
-        self.ledger = ledger
-        self.retry_after_s = retry_after_s
-        self.archive = archive
+        self.status, self.error_code, self.message, self.vm_error_code = status, error_code, message, vm_error_code
+        self.ledger, self.retry_after_s, self.archive = ledger, retry_after_s, archive
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling with all attributes, so that an error from a worker process is raised unchanged."""

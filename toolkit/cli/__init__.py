@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from toolkit._present.messages import DEBUG, debugging, whole_traceback
@@ -103,10 +104,8 @@ for _command in (
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help=f"Print the traceback of an error, as with {DEBUG}=1.")
-    ] = False,
+    version: Annotated[bool, Option("--version", help="Print the version and exit.")] = False,
+    debug: Annotated[bool, Option("--debug", help=f"Print the traceback of an error, as with {DEBUG}=1.")] = False,
 ) -> None:
     if debug:
         _debug.set(True)
@@ -228,8 +227,7 @@ def _meaning(error: BaseException) -> tuple[int, str]:
     words = getattr(error, "format_message", None)
     if words is not None:
         return BAD_INPUT, f"error: {words()} Try --help."
-    message = str(error)
-    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    what = f"{type(error).__name__}: {error}".removesuffix(": ")
     return INTERNAL, f"internal error: {what}; please report this line and the command ({DEBUG}=1 adds a traceback)"
 
 

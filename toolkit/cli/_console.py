@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-import typer
+from typer import Argument, Option
 
 from toolkit._present.files import replacing
 from toolkit._present.messages import not_installed
@@ -28,29 +28,22 @@ JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when th
 Texts = list[str] | None  # of an option that may be repeated
 
 _MAX_ROWS = 40
-
-
 _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
 
 
-NodeOption = Annotated[
-    str, typer.Option("--node", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.")
-]
+NodeOption = Annotated[str, Option("--node", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.")]
 StudyNodeOption = Annotated[
-    list[str] | None,
-    typer.Option("--node", help="Node to read instead of the study's, using the API key; may be repeated."),
+    Texts, Option("--node", help="Node to read instead of the study's, using the API key; may be repeated.")
 ]
-StudyArgument = Annotated[str, typer.Argument(help="TOML file of a study, or demo for the built-in study.")]
-UseKeyOption = Annotated[bool, typer.Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to the study's URLs.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, with integers beyond 2^53 as text.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show a progress bar.")]
-TypesOption = Annotated[Texts, typer.Option("--type", "-t", help="Type argument; may be repeated.")]
-VersionOption = Annotated[int | None, typer.Option(min=0, help="Ledger version to read; the head by default.")]
-TimesOption = Annotated[bool, typer.Option("--times", help="Fill in ledger_timestamp, with one request per block.")]
-AddressOption = Annotated[
-    str | None, typer.Option(help="Only rows that mention this account, module, function or type.")
-]
-VersionsOption = Annotated[str | None, typer.Option(help="Version plan, such as 0:-1/200; one row per version.")]
+StudyArgument = Annotated[str, Argument(help="TOML file of a study, or demo for the built-in study.")]
+UseKeyOption = Annotated[bool, Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to the study's URLs.")]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON, with integers beyond 2^53 as text.")]
+QuietOption = Annotated[bool, Option("--quiet", help="Do not show a progress bar.")]
+TypesOption = Annotated[Texts, Option("--type", "-t", help="Type argument; may be repeated.")]
+VersionOption = Annotated[int | None, Option(min=0, help="Ledger version to read; the head by default.")]
+TimesOption = Annotated[bool, Option("--times", help="Fill in ledger_timestamp, with one request per block.")]
+AddressOption = Annotated[str | None, Option(help="Only rows that mention this account, module, function or type.")]
+VersionsOption = Annotated[str | None, Option(help="Version plan, such as 0:-1/200; one row per version.")]
 
 
 def _with_known_ending(place: Path | None) -> Path | None:
@@ -66,7 +59,7 @@ def _with_known_ending(place: Path | None) -> Path | None:
 
 OutOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         help="File for the rows: .parquet, .csv, .json, .jsonl or .xlsx. Missing folders are created.",
         callback=_with_known_ending,
     ),
@@ -113,8 +106,7 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
         fact = json_value(value)
         fact = json.dumps(fact, ensure_ascii=False) if isinstance(value, list | dict) else fact
         rows.append((name, visible(fact, 2_000)))
-    for line in text_table(rows):
-        print(line)
+    print(*text_table(rows), sep="\n")
 
 
 def print_done(text: str, *, as_json: bool, **facts: Any) -> None:
@@ -184,9 +176,8 @@ def print_found(
     if as_json:
         rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
         print_json({**facts, **rows})
-        return
-    for line in lines:
-        print(line)
+    elif lines:
+        print(*lines, sep="\n")
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

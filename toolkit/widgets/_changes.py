@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 APT_NAMES = {one: Asset(one, kind, "Aptos Coin", "APT", 8) for one, kind in ((APT, "coin"), (APT_METADATA, "fungible"))}
 _COIN = re.compile(r"0x1::coin::(?:CoinStore|CoinInfo|Coin)<(.+)>")
 _STORE, _SUPPLY = "0x1::fungible_asset::FungibleStore", "0x1::fungible_asset::Supply"
-_AMOUNTS = frozenset(
-    {"value", "balance", "current", "amount"}
-)  # fields that hold an amount of the enclosing struct's asset
+_AMOUNTS = {"value", "balance", "current", "amount"}  # fields that hold an amount of the enclosing struct's asset
 _OCTAS = "octas"
 _ADDRESS = re.compile(r"0x[0-9a-f]{64}")  # full length only: shorter hex may be bytes, whose leading zeros count
 _MAX_HEX = 24  # characters of bytes that are not cut
@@ -300,26 +298,27 @@ def _inner(layout: Layout | None, name: Any) -> Layout | None:
 def _unwrapped(old: Any, new: Any, layout: Layout | None, name: str) -> tuple[Any, Any, Layout | None, str]:
     """Unwrap one-field structs and Options, except coins, whose type names the asset of the amount."""
     sides = [new] if old is _EQUAL else [old, new]
-    while (
-        isinstance(new, dict)
-        and len(new) == 1
-        and all(isinstance(one, dict) and one.keys() == new.keys() for one in sides)
-    ):
+    while len(keys := {_only_key(one) for one in sides}) == 1 and keys != {None}:
         if isinstance(layout, move.StructOf) and str(layout.tag).startswith("0x1::coin::Coin<"):
             break
-        [key] = new
-        inside = [one[key] for one in sides]
-        if key == "vec" and all(isinstance(one, list) and len(one) <= 1 for one in inside):
-            sides = [one[0] if one else None for one in inside]
+        [key] = keys
+        sides = [one[key] for one in sides]
+        if key == "vec" and all(isinstance(one, list) and len(one) <= 1 for one in sides):
+            sides = [one[0] if one else None for one in sides]
         else:
-            sides, name = inside, f"{name}.{key}"
-        layout, new = _inner(layout, key), sides[-1]
-    return (_EQUAL if old is _EQUAL else sides[0]), new, layout, name
+            name = f"{name}.{key}"
+        layout = _inner(layout, key)
+    return (_EQUAL if old is _EQUAL else sides[0]), sides[-1], layout, name
 
 
-def _mark(mark: Mark) -> str:
+def _only_key(value: Any) -> Any:
+    """Return the name of the field of a one-field struct; None for other values."""
+    return next(iter(value)) if isinstance(value, dict) and len(value) == 1 else None
+
+
+def _mark(mark: Mark | None) -> str:
     """Return the HTML of a mark."""
-    return f'<span class="ltk-mark ltk-{mark.name.lower()}">{mark.value}</span> '
+    return "" if mark is None else f'<span class="ltk-mark ltk-{mark.name.lower()}">{mark.value}</span> '
 
 
 # pages ---------------------------------------------------------------------------------------------------------------
@@ -362,8 +361,8 @@ def events_page(simulation: Simulation, known: Known) -> Html:
 def _section(mark: Mark | None, head: str, body: str, *, opened: bool) -> str:
     marked = f' data-kind="{mark.value}"' if mark else ""
     is_open = " open" if opened and mark is not Mark.SAME else ""
-    summary = f"<summary>{'' if mark is None else _mark(mark)}{head}</summary>"
-    return f'<details class="ltk-state"{marked}{is_open}>{summary}<div class="ltk-tree">{body}</div></details>'
+    inside = f'<summary>{_mark(mark)}{head}</summary><div class="ltk-tree">{body}</div>'
+    return f'<details class="ltk-state"{marked}{is_open}>{inside}</details>'
 
 
 def _change(

@@ -30,12 +30,12 @@ from toolkit.widgets import _fields
 from toolkit.widgets._changes import APT_NAMES, Known
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._form import Form
-from toolkit.widgets._messages import Group, Hits, Message, Part, Rows, Text, mono
+from toolkit.widgets._messages import Group, Hits, Message, Part, Rows, Text, When, mono
 from toolkit.wire import EntryFunction, Script, ViewFunction
 from toolkit.wire._gas import APT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.client._node import Node
 
@@ -378,54 +378,7 @@ class FunctionDraft(ValuesDraft, frozen=True):
         return True
 
 
-def function_fields(
-    function: ResolvedFunction | None,
-    call: ResolvedCall | None,
-    *,
-    placeholder: str,
-    units: Mapping[int, str] | None = None,
-    when: tuple[str, tuple[Any, ...]] | None = None,
-    unknown_when: tuple[str, tuple[Any, ...]] | None = None,
-) -> list[tuple[str | int, Part]]:
-    """Return the fields of a function and its arguments, with the keys of their drafts.
-
-    Parameters
-    ----------
-    function : ResolvedFunction or None
-        The function that the draft names, if its ABI is known.
-    call : ResolvedCall or None
-        The function with its type arguments, if these are valid. Each argument then has its own field.
-    placeholder : str
-        An example function, shown in the empty field.
-    units : mapping of int to str, optional
-        Hints with the units of arguments that are amounts, by position.
-    when : tuple, optional
-        A key of the draft, and the values of that key for which the fields are shown.
-    unknown_when : tuple, optional
-        Like `when`, for the type arguments and arguments of an unknown function; by default, `when`.
-    """
-    unknown = unknown_when or when
-    hint = "type an address and part of a name, or any word"
-    name = mono("Function", hint, when, search=True, placeholder=placeholder)
-    types = Rows("Type arguments", item=mono("Type", placeholder="0x1::aptos_coin::AptosCoin"), when=unknown)
-    if function is not None:
-        abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]
-        hints = tuple(f"must have {one}" if one else "any type" for one in abilities)
-        types = replace(types, when=when, exactly=len(hints), hints=hints)
-    fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
-    if call is None:
-        return [*fields, ("raw", raw_field(unknown))]
-    if not call.layouts:
-        return [*fields, ("", Group("The function takes no arguments.", plain=True, when=when))]
-    labels = call.function.labels if function is None else function.labels
-    inner = [(place, _fields.field(layout, labels[place])) for place, layout in enumerate(call.layouts)]
-    for place, unit in (units or {}).items():
-        inner[place] = place, replace(inner[place][1], hint=unit)
-    twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
-    return [*fields, ("arguments", Group("Arguments", fields=tuple(inner), when=when)), ("", twin)]
-
-
-def raw_field(when: tuple[str, tuple[Any, ...]] | None = None, label: str = "Arguments") -> Text:
+def raw_field(when: When = None, label: str = "Arguments") -> Text:
     """Return the field for all arguments as JSON."""
     return mono(label, "a JSON array without the signers", when, rows=3, placeholder='["0xb0b", 100]')
 
@@ -438,13 +391,7 @@ def write_call(call: ViewFunction | EntryFunction | Script) -> dict[str, Any]:
 
 
 def read_call(
-    draft: FunctionDraft,
-    model: type[Called],
-    found: Findings,
-    *,
-    last: object = None,
-    call: ResolvedCall | None = None,
-    named: str = "function",
+    draft: FunctionDraft, model: type[Called], found: Findings, *, last: Any = None, call: ResolvedCall | None = None
 ) -> Called | None:
     """Return the call that a draft describes; None if an entry is invalid or missing.
 
@@ -459,15 +406,14 @@ def read_call(
         The call that the draft was written from. Its arguments are used if their JSON has not changed.
     call : ResolvedCall, optional
         The function with its type arguments, to check the arguments.
-    named : str, default "function"
-        The field that identifies what is called.
     """
+    named = "function" if "function" in model.model_fields else "bytecode"
     name = getattr(draft, named).strip()
     if not name:
         found.missing[named] = _EXPECTED[named]
     types = read_types(draft.type_arguments, found)
     kept = isinstance(last, model) and draft.raw == arguments_text(last.arguments)
-    arguments = last.arguments if isinstance(last, model) and kept else parse_arguments(draft.raw, found)
+    arguments = last.arguments if kept else parse_arguments(draft.raw, found)
     if not name or types is None or arguments is None:
         return None
     given: dict[str, Any] = {named: name, "type_arguments": types, "arguments": arguments}
@@ -549,9 +495,8 @@ def in_step(
 
 def arguments_text(arguments: Sequence[Any]) -> str:
     """Return arguments as JSON text; an empty string if there are none."""
-    return (
-        json.dumps(list(arguments), ensure_ascii=False, default=lambda value: "0x" + value.hex()) if arguments else ""
-    )
+    text = json.dumps(list(arguments), ensure_ascii=False, default=lambda value: "0x" + value.hex())
+    return text if arguments else ""
 
 
 def read_types(drafts: Sequence[str], found: Findings) -> tuple[str, ...] | None:
@@ -595,7 +540,7 @@ class FunctionForm(Form):
     """A form for a function call.
 
     Its draft is a `FunctionDraft`. `_read_function` synchronizes the fields of the arguments with their JSON. `_fields`
-    in a subclass passes `_function` and `_call` to `function_fields`.
+    in a subclass includes `_function_fields`.
 
     Parameters
     ----------
@@ -678,6 +623,42 @@ class FunctionForm(Form):
                 words = f"{self._function.name} takes {plural(wanted, 'type argument')}, got {got}"
                 found.errors["type_arguments"] = words
         return draft
+
+    def _function_fields(
+        self, placeholder: str, when: When = None, unknown_when: When = None
+    ) -> list[tuple[str | int, Part]]:
+        """Return the fields of the function and its arguments, with the keys of their drafts.
+
+        If the type arguments are valid, each argument has its own field.
+
+        Parameters
+        ----------
+        placeholder : str
+            An example function, shown in the empty field.
+        when : tuple, optional
+            A key of the draft, and the values of that key for which the fields are shown.
+        unknown_when : tuple, optional
+            Like `when`, for the type arguments and arguments of an unknown function; by default, `when`.
+        """
+        function, call, unknown = self._function, self._call, unknown_when or when
+        hint = "type an address and part of a name, or any word"
+        name = mono("Function", hint, when, search=True, placeholder=placeholder)
+        types = Rows("Type arguments", item=mono("Type", placeholder="0x1::aptos_coin::AptosCoin"), when=unknown)
+        if function is not None:
+            abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]
+            hints = tuple(f"must have {one}" if one else "any type" for one in abilities)
+            types = replace(types, when=when, exactly=len(hints), hints=hints)
+        fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
+        if call is None:
+            return [*fields, ("raw", raw_field(unknown))]
+        if not call.layouts:
+            return [*fields, ("", Group("The function takes no arguments.", plain=True, when=when))]
+        labels = call.function.labels if function is None else function.labels
+        inner = [(place, _fields.field(layout, labels[place])) for place, layout in enumerate(call.layouts)]
+        for place, unit in self._units.items():
+            inner[place] = place, replace(inner[place][1], hint=unit)
+        twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
+        return [*fields, ("arguments", Group("Arguments", fields=tuple(inner), when=when)), ("", twin)]
 
     def _leading(self, draft: FunctionDraft) -> ResolvedCall | None:
         """Return the call that checks the JSON; None if the fields were edited last."""

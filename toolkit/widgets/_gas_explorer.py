@@ -31,7 +31,7 @@ from toolkit.move._ids import parse_address, wire_address
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._fields import Findings, read_leaf, validated
 from toolkit.widgets._form import Background, GivenUpError, is_given_up
-from toolkit.widgets._functions import FunctionDraft, FunctionForm, function_fields, read_call, write_call
+from toolkit.widgets._functions import FunctionDraft, FunctionForm, read_call, write_call
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
 from toolkit.widgets._readings import parse_plan
@@ -55,14 +55,8 @@ _PLANS = {"search": "Find every step, with as few reads as possible", "these": "
 # The versions of committed transactions that a link from another tab reads: a public ledger has billions of them.
 SAMPLE = "0:-1/200"
 _DEFAULT_TITLE = str(Study.model_fields["title"].default)
-_SHOWN = {
-    *_READS_LABELS,
-    "label",
-    "type_arguments",
-    "arguments",
-    "sender",
-    "versions",
-}  # keys of a call that have a field
+# Keys of a call that have a field.
+_SHOWN = {*_READS_LABELS, "label", "type_arguments", "arguments", "sender", "versions"}
 _KEPT = ("requests_per_second", "thresholds", "waivers")  # settings of a study that have no field
 _HIDDEN = "Thresholds, waivers, the request rate, fees and filters are not shown here but remain part of the study."
 _UPDATE_S = 0.25  # between two updates of the progress: more would not be noticed
@@ -234,7 +228,7 @@ class GasExplorer(FunctionForm):
     _form = parts.About(
         "Explore gas",
         actions=(("run", "Run"), ("check", "Check")),
-        words=parts.Words(form="The study", code="The study as a program", copy={"Study": "Copy the study file"}),
+        words=parts.Words(form="The study", code="The study as a program", study="Copy the study file"),
     )
     _blank = StudyDraft()
     _mirrored = ("function", "type_arguments", "arguments")
@@ -333,15 +327,11 @@ class GasExplorer(FunctionForm):
         sender = "an address; no key is needed. For committed transactions, leave empty to include all senders"
         part = f"leave empty to use the study's versions; {SAMPLE} reads a sample"
         span = "0:-1 for all versions; also 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300"
+        sends = ("source", ("simulate", "committed"))
         inside = parts.group(
             ("source", parts.select("Reads", _READS_LABELS)),
-            *function_fields(
-                self._function, self._call, placeholder=example, units=self._units, unknown_when=("source", _CALLED)
-            ),
-            (
-                "sender",
-                parts.mono("Sender", sender, ("source", ("simulate", "committed")), placeholder="0xa11ce", names=True),
-            ),
+            *self._function_fields(example, unknown_when=("source", _CALLED)),
+            ("sender", parts.mono("Sender", sender, sends, placeholder="0xa11ce", names=True)),
             ("range", parts.mono("In the versions", part, ("source", ("committed",)))),
             ("label", parts.Text("Label", hint="leave empty to use the function's name")),
             label=f"Call {int(draft.chosen) + 1}",

@@ -74,7 +74,6 @@ class Group(Part, frozen=True):
     fold: bool = False
     filled: bool = False
     plain: bool = False
-    columns: bool = False
     inline: bool = False
     shared: dict[str, Part] = {}
 
@@ -179,17 +178,13 @@ class Starter(Struct, frozen=True):
 
 
 class Words(Struct, frozen=True):
-    """Texts of the page that may differ between forms; ``copy`` maps programs to the labels of their copy buttons."""
+    """Texts of the page that differ between forms; ``study`` is the label of the button that copies a study's call."""
 
     form: str = "The entries"
-    result: str = "Result"
     note: str = "nothing is signed or submitted"
     none: str = "No matching function."
-    recent: str = "Recently used, or start from"
-    outdated: str = "This code is out of date: the form is not a valid request."
-    waits: str = "Waiting for the node\N{HORIZONTAL ELLIPSIS}"
     code: str = "The request as code"
-    copy: dict[str, str] = {}
+    study: str = "Copy the study's call"
 
 
 class About(Struct, frozen=True):

@@ -23,7 +23,7 @@ from toolkit.move import FunctionId, parse_address, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._form import Form
-from toolkit.widgets._functions import FunctionDraft, FunctionForm, ValuesDraft, function_fields, read_call, write_call
+from toolkit.widgets._functions import FunctionDraft, FunctionForm, FunctionKind, ValuesDraft, read_call, write_call
 from toolkit.widgets._html import has_model_gas, origin
 from toolkit.widgets._messages import About, Group, Part, Words, mono, select
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, request_as_study
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import ViewResult
     from toolkit.client._node import Node
-    from toolkit.widgets._functions import FunctionKind
 
 
 READ_ACTIONS = (("read", "Read"), ("check", "Check"))
@@ -321,6 +320,13 @@ class ReadForm(Form):
         versions = read_versions(draft, found)
         return versions if found.good else getattr(draft, draft.at)
 
+    def _read_statement(self, name: str, one: str, many: str) -> str:
+        """Return the Python statement that reads: `one` of the node, or else `many` of the toolkit."""
+        if not Wanted(None, self._versions).single:
+            return f"frame = {format_expression(f'toolkit.{many}')}"
+        reader = "node" if self._versions is None else f"node.at({self._versions})"
+        return f"{name} = {format_expression(f'{reader}.{one}')}"
+
     def _origin_of(self, result: Any) -> str:
         if isinstance(result, pd.DataFrame):
             return origin(self.node, version_words(result["ledger_version"]), None)
@@ -424,12 +430,7 @@ class ViewBuilder(FunctionForm, ReadForm):
     _form = About(
         "Run a view function",
         actions=READ_ACTIONS,
-        words=Words(
-            form="The view",
-            note="a view changes nothing",
-            none="No matching view function.",
-            copy={"Study": "Copy the study's call"},
-        ),
+        words=Words(form="The view", note="a view changes nothing", none="No matching view function."),
     )
     _blank = ViewDraft()
     _mirrored = ("function", "type_arguments", "arguments", "versions")
@@ -477,18 +478,13 @@ class ViewBuilder(FunctionForm, ReadForm):
         return replace(self._draft, **(_BLANK_CALL | typed))  # type: ignore[no-any-return]
 
     def _fields(self, _draft: ViewDraft) -> Group:
-        function = function_fields(self._function, self._call, placeholder="0x1::coin::supply", units=self._units)
-        return Group(fields=(*function, *VERSION_FIELDS))
+        return Group(fields=(*self._function_fields("0x1::coin::supply"), *VERSION_FIELDS))
 
     def _programs_of(self, request: ViewFunction) -> dict[str, str]:
         expression = request.to_python().replace(repr(request.function), repr(self._subject()))
         call = f"call = {format_expression(expression)}"
-        if self._versions is None or isinstance(self._versions, int):
-            reader = "node" if self._versions is None else f"node.at({self._versions})"
-            read = f"result = {reader}.view(call)"
-        else:
-            many = f"toolkit.fetch_views(node, call, {self._versions!r}, flatten=True)"
-            read = f"frame = {format_expression(many)}"
+        many = f"fetch_views(node, call, {self._versions!r}, flatten=True)"
+        read = self._read_statement("result", "view(call)", many)
         body = request.to_wire() | {"function": FunctionId.parse(request.function).wire}
         body["type_arguments"] = [wire_type(parse_type_tag(name)) for name in request.type_arguments]
         if (encoded := self._encoded(request.arguments)) is not None:

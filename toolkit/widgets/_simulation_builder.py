@@ -23,7 +23,7 @@ from toolkit.move._ids import wire_address
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known, read_known, records, with_layouts
 from toolkit.widgets._fields import U64, Findings, read_leaf, validated
-from toolkit.widgets._functions import FunctionDraft, FunctionForm, function_fields, raw_field, read_call, write_call
+from toolkit.widgets._functions import FunctionDraft, FunctionForm, ResolvedCall, raw_field, read_call, write_call
 from toolkit.widgets._html import Html, has_model_gas, origin, paragraph, safe
 from toolkit.widgets._programs import programs
 from toolkit.wire import SimulationRequest
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
-    from toolkit.widgets._functions import ResolvedCall
 
 
 Payload = Literal["entry", "script", "multisig_entry", "multisig_script", "multisig_stored"]
@@ -125,6 +124,7 @@ _REPLAYS = {
     "number": "a sequence number",
     "nonce": "a replay protection nonce",
 }
+_EXPIRES = "seconds since 1970; if empty, in 10 minutes, or in 50 seconds with a nonce"
 _GAS = parts.group(
     ("estimate_gas_unit_price", parts.Switch("Estimate gas unit price")),
     ("gas_unit_price", parts.mono("Gas unit price", "octas per gas unit", ("estimate_gas_unit_price", (False,)))),
@@ -132,10 +132,7 @@ _GAS = parts.group(
     ("replay", parts.select("Replay protection", _REPLAYS)),
     ("sequence_number", parts.mono("Sequence number", when=("replay", ("number",)))),
     ("replay_protection_nonce", parts.mono("Nonce", when=("replay", ("nonce",)))),
-    (
-        "expiration_timestamp_secs",
-        parts.mono("Expires", "seconds since 1970; if empty, in 10 minutes, or in 50 seconds with a nonce"),
-    ),
+    ("expiration_timestamp_secs", parts.mono("Expires", _EXPIRES)),
     label="Gas and expiration",
     fold=True,
 )
@@ -334,7 +331,7 @@ def _read_payload(
     if draft.payload in _ENTRIES:
         inner = read_call(draft, wire.EntryFunction, found, last=old, call=call)
     elif draft.payload in _SCRIPTS:
-        inner = read_call(draft, wire.Script, found, last=old, named="bytecode")
+        inner = read_call(draft, wire.Script, found, last=old)
         if inner is not None and isinstance(old, wire.Script) and inner.bytecode == old.bytecode:
             inner = inner.replace(abi=old.abi)
     if draft.payload not in _MULTISIGS:
@@ -574,9 +571,7 @@ class SimulationBuilder(FunctionForm):
             placeholder="version or hash",
             text="Load",
         ),
-        words=parts.Words(
-            form="The transaction", none="No matching entry function.", copy={"Study": "Copy the study's call"}
-        ),
+        words=parts.Words(form="The transaction", none="No matching entry function."),
         late=("Changes",),
     )
     _blank = SimulationDraft()
@@ -690,10 +685,7 @@ class SimulationBuilder(FunctionForm):
     def _fields(self, draft: SimulationDraft) -> parts.Group:
         scripts, known = ("payload", _SCRIPTS), ("payload", (*_ENTRIES, *_SCRIPTS))
         signers = self._further_signers(draft)
-        example, when = "0x1::aptos_account::transfer", ("payload", _ENTRIES)
-        function = function_fields(
-            self._function, self._call, placeholder=example, units=self._units, when=when, unknown_when=known
-        )
+        function = self._function_fields("0x1::aptos_account::transfer", ("payload", _ENTRIES), known)
         call = parts.group(
             ("sender", parts.mono("Sender", "an address; no key is needed", placeholder="0xa11ce", names=True)),
             ("payload", parts.select("Runs", _PAYLOAD_LABELS)),
@@ -706,16 +698,14 @@ class SimulationBuilder(FunctionForm):
         further = _SIGNERS if signers else replace(_SIGNERS, fields=(*_SIGNERS.fields, ("secondary", _FURTHER)))
         filled, blank = self._filled, self._blank
         given = {key for key in blank.__struct_fields__ if getattr(filled, key) != getattr(blank, key)}
-        folds = [
-            replace(part, filled=not given.isdisjoint(key for key, _ in part.fields))
-            for part in (_gas_fields(draft), further)
-        ]
+        folds = [replace(part, filled=bool(given & dict(part.fields).keys())) for part in (_gas_fields(draft), further)]
         return parts.Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
 
     def _further_signers(self, draft: SimulationDraft) -> int:
         """Return how many signers the function requires in addition to the sender."""
-        known = self._function is not None and draft.calls_function and draft.signature == "keys"
-        return max(self._function.abi.signers - 1, 0) if known and self._function is not None else 0
+        if self._function is None or not draft.calls_function or draft.signature != "keys":
+            return 0
+        return max(self._function.abi.signers - 1, 0)
 
     def _programs_of(self, request: SimulationRequest) -> dict[str, str]:
         payload: Any = request.payload

@@ -29,7 +29,7 @@ from toolkit.widgets import _fields
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._functions import in_step
-from toolkit.widgets._programs import connect_line, curl_lines, format_expression
+from toolkit.widgets._programs import connect_line, curl_lines
 from toolkit.widgets._readings import READ_ACTIONS, VERSION_FIELDS, ReadDraft, ReadForm, Reading, Wanted, parse_plan
 from toolkit.widgets._results import brief, item_pages, missing_item_pages
 from toolkit.wire import TableItemRequest
@@ -419,14 +419,10 @@ class TableItemBuilder(ReadForm):
     def _programs_of(self, request: TableItemRequest) -> dict[str, str]:
         types = {name: _short(getattr(request, name)) for name in _TYPES}
         options = ", ".join(f"{name}={kind!r}" for name, kind in types.items())
-        if self._versions is None or isinstance(self._versions, int):
-            reader = "node" if self._versions is None else f"node.at({self._versions})"
-            read = f"{reader}.table_item({self._handle!r}, {request.key!r}, {options})"
-            line = f"item = {format_expression(read)}"
-        else:
-            more = f"versions={self._versions!r}, flatten=True"
-            read = f"toolkit.fetch_table_items(node, {self._handle!r}, [{request.key!r}], {options}, {more})"
-            line = f"frame = {format_expression(read)}"
+        one = f"table_item({self._handle!r}, {request.key!r}, {options})"
+        more = f"versions={self._versions!r}, flatten=True"
+        many = f"fetch_table_items(node, {self._handle!r}, [{request.key!r}], {options}, {more})"
+        line = self._read_statement("item", one, many)
         key = _encoded(self._layout(request.key_type), request.key)
         body = types | {"key": wire_argument(request.key) if key is None else key}
         return {

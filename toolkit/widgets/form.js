@@ -9,6 +9,9 @@ const MAX_UNFILTERED = 3; // items of a list that needs no filter
 const MAX_LINES = 40; // of code that are shown initially
 const CLOSE_MS = 150;
 const READ_MS = 120; // time in which Python reads an edit, unless it is busy
+const RECENT = "Recently used, or start from";
+const OUTDATED = "This code is out of date: the form is not a valid request.";
+const WAITS = "Waiting for the node\u2026";
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
 let forms = 0;
 
@@ -134,7 +137,7 @@ function render({ model, el }) {
       return fold;
     }
     if (node.plain) return make("p", { class: "ltk-hint", text: node.label });
-    if (!node.label) return make("div", { class: node.columns ? "ltk-columns" : "" }, ...parts);
+    if (!node.label) return make("div", {}, ...parts);
     const legend = make("legend", {});
     if (words) legend.append(make("span", { class: "ltk-unseen", text: `${words}, ` }));
     legend.append(node.label);
@@ -300,7 +303,7 @@ function render({ model, el }) {
     if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || form.words.none }));
     if (total > hits.length && hits.length > 1)
       listed.list.append(make("li", { class: "ltk-hint", role: "presentation", text: `${hits.length.toLocaleString("en")} of ${total.toLocaleString("en")} matches: type more to narrow them down` }));
-    if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: form.words.recent }));
+    if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: RECENT }));
     listed.list.hidden = only || (!query && !hits.length);
     listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));
     makeRoom();
@@ -363,7 +366,7 @@ function render({ model, el }) {
     return { name, input, message, what, fold: make("details", { class: "ltk-fold ltk-from" }, make("summary", { text: summary }), line, message) };
   }
   const fields = make("div", { class: "ltk-form", role: "group", "aria-label": form.words.form });
-  const result = make("div", { role: "group", class: "ltk-result", "aria-label": form.words.result });
+  const result = make("div", { role: "group", class: "ltk-result", "aria-label": "Result" });
   const origin = make("summary", { class: "ltk-origin" });
   const resultPages = make("div", {});
   const answer = make("details", { class: "ltk-answer", open: true }, origin, resultPages);
@@ -459,7 +462,7 @@ function render({ model, el }) {
     result.hidden = !pages.length;
     if (!pages.length) return result.replaceChildren();
     if (!answer.isConnected) result.replaceChildren(answer);
-    tabs(resultPages, "result", pages, form.words.result, (panel, title, html) => {
+    tabs(resultPages, "result", pages, "Result", (panel, title, html) => {
       panel.innerHTML = html;
       clip(panel);
       panel.onclick = (event) => {
@@ -527,10 +530,10 @@ function render({ model, el }) {
     const listed = get("_programs");
     code.hidden = !listed.length;
     if (!listed.length) return code.replaceChildren();
-    const note = make("p", { class: "ltk-stale", text: form.words.outdated });
+    const note = make("p", { class: "ltk-stale", text: OUTDATED });
     tabs(code, "code", listed, form.words.code, (panel, title, text) => {
       const said = make("span", { role: "status", class: "ltk-hint" });
-      const copy = button(form.words.copy[title] || `Copy ${title}`, async () => {
+      const copy = button(title === "Study" ? form.words.study : `Copy ${title}`, async () => {
         said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select and copy the text yourself.";
       });
       panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "group", "aria-label": `${form.words.code}: ${title}`, text }), copy, said);
@@ -588,7 +591,7 @@ function render({ model, el }) {
     waitSoon.stop();
     if (stop === document.activeElement) actions[0]?.focus();
     stop.hidden = true;
-    if (status.textContent === form.words.waits) say();
+    if (status.textContent === WAITS) say();
     if (!asked || !begun) return;
     const wrong = el.querySelector("[aria-invalid=true]");
     if (form.actions.some(([what]) => what === asked) && get("_pages").length && !get("_stale")) {
@@ -604,7 +607,7 @@ function render({ model, el }) {
   const waitSoon = later(WAIT_MS, () => {
     if (!get("busy")) return;
     stop.hidden = false;
-    if (!status.textContent) status.textContent = form.words.waits;
+    if (!status.textContent) status.textContent = WAITS;
   });
   function progress() {
     const { done = 0, total = 0, text = "" } = get("_progress") || {};
