@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import pyarrow as pa
 
@@ -16,7 +16,9 @@ from toolkit.move._containers import EnumOf, FunctionValue, Layout, OptionOf, St
 from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    _Cell: TypeAlias = Callable[[Any], Any]
 
 
 _MAX_NATIVE_BITS = 64
@@ -24,7 +26,7 @@ _MAX_ROWS = 5
 _VEC = "vec"
 
 
-def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:  # noqa: PLR0911  # one case per kind
+def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:
     """Return the Arrow type of a column whose values have a layout.
 
     Parameters
@@ -48,35 +50,55 @@ def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:  # noqa:
     >>> arrow_type(OptionOf(UInt(64))), arrow_type(VectorOf(String()))
     (DataType(uint64), ListType(list<item: string>))
     """
+    return _form(layout, nested=nested)[0]
+
+
+def _form(layout: Layout, *, nested: bool = True) -> tuple[pa.DataType, _Cell | None]:  # noqa: C901, PLR0911 - one per kind
+    """Return the Arrow type, and the function that converts a value (not None) to Arrow input, or None without one."""
     match layout:
         case Bool():
-            return pa.bool_()
+            return pa.bool_(), None
+        case UInt() | Int() if layout.bits > _MAX_NATIVE_BITS:
+            return (pa.string(), str) if nested else (wide_type(layout.move_type), None)
         case UInt() | Int():
-            return _integer_type(layout, nested=nested)
+            return pa.type_for_alias(f"{'u' if isinstance(layout, UInt) else ''}int{layout.bits}"), None
         case Bytes():
-            return pa.binary()
+            return pa.binary(), None
+        case Address() | ObjectOf() | String():
+            return pa.string(), None
+        case FunctionValue() | Untyped():
+            return pa.string(), _json_text
         case VectorOf(element):
-            return pa.list_(arrow_type(element, nested=True))
+            kind, cell = _form(element)
+            return pa.list_(kind), cell and partial(_list_cells, cell)
         case OptionOf(OptionOf() as element):
             # An Option inside an Option needs a struct: null cannot represent both kinds of "none".
-            return pa.struct([pa.field(_VEC, pa.list_(arrow_type(element, nested=True)))])
+            return _struct_form([(_VEC, VectorOf(element))])
         case OptionOf(element):
-            return arrow_type(element, nested=nested)
+            return _form(element, nested=nested)
         case StructOf(_, fields):
-            return pa.struct([pa.field(name, arrow_type(inner, nested=True)) for name, inner in fields])
+            return _struct_form(fields)
         case EnumOf():
-            fields_of = [pa.field(name, arrow_type(inner, nested=True)) for name, inner, _ in _enum_columns(layout)]
-            return pa.struct([pa.field(VARIANT, pa.string()), *fields_of])
-        case Address() | ObjectOf() | String() | FunctionValue() | Untyped():
-            return pa.string()
+            return _enum_form(layout)
         case _:
             assert_never(layout)
 
 
-def _integer_type(layout: UInt | Int, *, nested: bool) -> pa.DataType:
-    if layout.bits > _MAX_NATIVE_BITS:
-        return pa.string() if nested else wide_type(layout.move_type)
-    return pa.type_for_alias(f"{'u' if isinstance(layout, UInt) else ''}int{layout.bits}")
+def _struct_form(fields: Iterable[tuple[str, Layout]]) -> tuple[pa.DataType, _Cell | None]:
+    forms = [(name, *_form(inner)) for name, inner in fields]
+    cells = [(name, cell) for name, _, cell in forms if cell]
+    return pa.struct([(name, kind) for name, kind, _ in forms]), partial(_struct_cells, cells) if cells else None
+
+
+def _enum_form(layout: EnumOf) -> tuple[pa.DataType, _Cell]:
+    kinds = [(VARIANT, pa.string())]
+    cells_of: dict[str, dict[str, tuple[str, _Cell]]] = {name: {} for name, _ in layout.variants}
+    for key, inner, owners in _enum_columns(layout):
+        kind, cell = _form(inner)
+        kinds.append((key, kind))
+        for variant, name in owners.items():
+            cells_of[variant][name] = key, cell or _same
+    return pa.struct(kinds), partial(_enum_cells, cells_of)
 
 
 def _enum_columns(layout: EnumOf) -> list[tuple[str, Layout, dict[str, str]]]:
@@ -127,7 +149,7 @@ def column(layout: Layout, values: Sequence[Any], *, decoded: bool = False) -> p
     """
     if not decoded:
         _check(layout, values)
-    kind, cell = arrow_type(layout), _cell_of(layout, nested=False)
+    kind, cell = _form(layout, nested=False)
     cells = values if cell is None else [None if value is None else cell(value) for value in values]
     try:
         return dtypes.wide_from_ints(cells, kind) if isinstance(kind, dtypes.WideIntType) else pa.array(cells, kind)
@@ -149,60 +171,30 @@ def _check(layout: Layout, values: Sequence[Any]) -> None:
         raise SchemaError(next(iter(found.values())), rows=list(found))
 
 
-def _cell_of(layout: Layout, *, nested: bool = True) -> Callable[[Any], Any] | None:  # noqa: C901, PLR0911 - one per kind
-    """Return the function that converts a value (not None) to Arrow input, or None if no conversion is needed."""
-    match layout:
-        case UInt() | Int() if nested and layout.bits > _MAX_NATIVE_BITS:
-            return str
-        case FunctionValue() | Untyped():
-            return partial(_json_text, kind=arrow_type(layout))
-        case VectorOf(element):
-            return _of_items(_cell_of(element))
-        case OptionOf(OptionOf() as element):
-            items = _of_items(_cell_of(element))
-            return items and (lambda value: {_VEC: items(value[_VEC])})
-        case OptionOf(element):
-            return _cell_of(element, nested=nested)
-        case StructOf(_, fields):
-            cells = [(name, cell) for name, inner in fields if (cell := _cell_of(inner))]
-            return _with_cells(cells) if cells else None
-        case EnumOf():
-            cells_of: dict[str, dict[str, tuple[str, Any]]] = {name: {} for name, _ in layout.variants}
-            for key, inner, owners in _enum_columns(layout):
-                for variant, name in owners.items():
-                    cells_of[variant][name] = key, _cell_of(inner) or _same
-            return partial(_enum_cells, cells_of=cells_of)
-        case UInt() | Int() | Bool() | Bytes() | Address() | ObjectOf() | String():
-            return None
-
-
-def _json_text(value: Any, kind: pa.DataType) -> str:
+def _json_text(value: Any) -> str:
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     except (ValueError, TypeError, RecursionError):
-        raise SchemaError(f"the values do not fit a column of type {kind}") from None
+        raise SchemaError(f"the values do not fit a column of type {pa.string()}") from None
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _of_items(cell: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
-    return cell and (lambda value: [None if item is None else cell(item) for item in value])
+def _list_cells(cell: _Cell, value: Sequence[Any]) -> list[Any]:
+    return [None if item is None else cell(item) for item in value]
 
 
-def _with_cells(cells: list[tuple[str, Callable[[Any], Any]]]) -> Callable[[Any], Any]:
-    def convert(value: dict[str, Any]) -> dict[str, Any]:
-        value = value.copy()
-        for name, cell in cells:
-            if (inner := value[name]) is not None:
-                value[name] = cell(inner)
-        return value
-
-    return convert
+def _struct_cells(cells: list[tuple[str, _Cell]], value: dict[str, Any]) -> dict[str, Any]:
+    value = value.copy()
+    for name, cell in cells:
+        if (inner := value[name]) is not None:
+            value[name] = cell(inner)
+    return value
 
 
-def _enum_cells(value: dict[str, Any], cells_of: dict[str, dict[str, tuple[str, Any]]]) -> dict[str, Any]:
+def _enum_cells(cells_of: dict[str, dict[str, tuple[str, _Cell]]], value: dict[str, Any]) -> dict[str, Any]:
     """Return an enum value whose keys are the names of its columns; the columns of other variants are null."""
     fields = {VARIANT: value[VARIANT]}
     for name, (key, cell) in cells_of[value[VARIANT]].items():

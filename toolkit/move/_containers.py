@@ -12,7 +12,7 @@ from toolkit.move._bcs import uleb128
 from toolkit.move._codecs import BcsDecoder, BcsEncoder, Codec, Kind, Mismatch
 from toolkit.move._ids import format_hex
 from toolkit.move._node_messages import expect_map, json_debug, member, quoted
-from toolkit.move._scalars import Scalar, UInt, hex_bytes, node_bytes
+from toolkit.move._scalars import BYTES, Scalar, UInt
 from toolkit.move._type_tags import StructTag, TypeTag, wire_type
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ class OptionOf(Kind, frozen=True):
         def decode(value: Any) -> Any:
             items = member(expect_map(value), "vec")
             if self.element == _BYTE:  # a vector<u8>, which is hex
-                items = list(node_bytes(items))
+                items = list(BYTES.from_argument(items))
             if type(items) is not list:
                 raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {json_debug(items)}")
             if len(items) > 1:
@@ -249,7 +249,7 @@ def option_items(value: Any, element: Layout) -> list[Any]:
         items = value.get("vec")
         if type(items) is str and element == _BYTE:
             # A node that treats Option as a plain struct prints its vector<u8> as hex.
-            items = list(hex_bytes(items))
+            items = list(BYTES.from_json(items))
         if type(items) is list and len(items) <= 1:
             return items
     raise Mismatch(f'expected an Option, as {{"vec": []}} or {{"vec": [x]}}, got {codecs.preview(value)}')

@@ -259,14 +259,32 @@ class Address(_AddressBytes, frozen=True):
     def from_json(self, value: Any) -> str:
         return _address_text(value, ids.parse_address)
 
-    def to_json(self, value: Any) -> Any:
+    def to_json(self, value: Any) -> str:
         return _address_text(value, ids.wire_address)
 
-    def argument(self, value: Any) -> Any:
-        return address_argument(value)
+    def argument(self, value: Any) -> str:
+        """Convert an address, or an object with an address as ``inner``, to the JSON of an argument."""
+        given = value["inner"] if isinstance(value, Mapping) and set(value) == {"inner"} else value
+        if isinstance(given, str):
+            try:
+                return ids.parse_address(given)
+            except InputError:
+                pass
+        raise Mismatch(f"expected an address, got {describe(value)}; pass 0x and 1 to 64 hex digits")
 
     def from_argument(self, value: Any) -> str:
-        return node_address(value)
+        text = expect_text(value).removeprefix("0x")
+        if not 0 < len(text) <= _ADDRESS_DIGITS:
+            size = "long" if text else "short"
+            limits = f"must be 1 to {_ADDRESS_DIGITS} chars long, excluding the leading 0x"
+            raise Mismatch(f"Invalid account address: Hex string is too {size}, {limits}")
+        # The node pads the text first, so positions count from the start of 64 digits.
+        if problem := hex_problem(text.rjust(_ADDRESS_DIGITS, "0")):
+            raise Mismatch(f"Invalid account address: Hex characters are invalid: {problem}")
+        return ids.parse_address(text)
+
+
+ADDRESS = Address()
 
 
 class ObjectOf(_AddressBytes, frozen=True):
@@ -295,10 +313,10 @@ class ObjectOf(_AddressBytes, frozen=True):
         return {"inner": _address_text(value, ids.wire_address)}
 
     def argument(self, value: Any) -> dict[str, str]:
-        return {"inner": address_argument(value)}
+        return {"inner": ADDRESS.argument(value)}
 
     def from_argument(self, value: Any) -> str:
-        return node_address(member(expect_map(value), "inner"))
+        return ADDRESS.from_argument(member(expect_map(value), "inner"))
 
 
 def _address_text(value: Any, form: Callable[[str], str]) -> str:
@@ -309,30 +327,6 @@ def _address_text(value: Any, form: Callable[[str], str]) -> str:
         except InputError:
             pass
     raise Mismatch(f"expected string<address>, got {describe(value)}")
-
-
-def address_argument(value: Any) -> str:
-    """Convert an address, or an object with an address as ``inner``, to the JSON of an argument."""
-    given = value["inner"] if isinstance(value, Mapping) and set(value) == {"inner"} else value
-    if isinstance(given, str):
-        try:
-            return ids.parse_address(given)
-        except InputError:
-            pass
-    raise Mismatch(f"expected an address, got {describe(value)}; pass 0x and 1 to 64 hex digits")
-
-
-def node_address(value: Any) -> str:
-    """Return the address in an argument; raise the node's error for any other value."""
-    text = expect_text(value).removeprefix("0x")
-    if not 0 < len(text) <= _ADDRESS_DIGITS:
-        size = "long" if text else "short"
-        limits = f"must be 1 to {_ADDRESS_DIGITS} chars long, excluding the leading 0x"
-        raise Mismatch(f"Invalid account address: Hex string is too {size}, {limits}")
-    # The node pads the text first, so positions count from the start of 64 digits.
-    if problem := hex_problem(text.rjust(_ADDRESS_DIGITS, "0")):
-        raise Mismatch(f"Invalid account address: Hex characters are invalid: {problem}")
-    return ids.parse_address(text)
 
 
 class Bytes(Kind, frozen=True):
@@ -350,7 +344,15 @@ class Bytes(Kind, frozen=True):
     node_name = "Vector(U8)"
 
     def from_json(self, value: Any) -> bytes:
-        return hex_bytes(value)
+        if type(value) is str and value[:2] == "0x":
+            try:
+                data = bytes.fromhex(value[2:])
+            except ValueError:
+                data = b""
+            # fromhex() skips white space; the comparison of lengths finds that, and an odd digit.
+            if len(data) * 2 == len(value) - 2:
+                return data
+        raise Mismatch(f"expected string<hex>, got {describe(value)}")
 
     def to_json(self, value: Any) -> str:
         if isinstance(value, (bytes, bytearray)):
@@ -380,29 +382,14 @@ class Bytes(Kind, frozen=True):
         raise Mismatch(f"expected vector<u8>, got {describe(value)}; pass bytes, or 0x and two hex digits per byte")
 
     def from_argument(self, value: Any) -> bytes:
-        return node_bytes(value)
+        text = expect_text(value)
+        digits = text.removeprefix("0x")
+        if problem := "Odd number of digits" if len(digits) % 2 else hex_problem(digits):
+            raise Mismatch(f"decode hex-encoded string({quoted(text)}) failed, caused by error: {problem}")
+        return bytes.fromhex(digits)
 
 
-def hex_bytes(value: Any) -> bytes:
-    """Return the bytes of a ``0x`` string as nodes print it; raise `Mismatch` for anything else."""
-    if type(value) is str and value[:2] == "0x":
-        try:
-            data = bytes.fromhex(value[2:])
-        except ValueError:
-            data = b""
-        # fromhex() skips white space; the comparison of lengths finds that, and an odd digit.
-        if len(data) * 2 == len(value) - 2:
-            return data
-    raise Mismatch(f"expected string<hex>, got {describe(value)}")
-
-
-def node_bytes(value: Any) -> bytes:
-    """Decode an argument in hex; raise the node's error for any other value."""
-    text = expect_text(value)
-    digits = text.removeprefix("0x")
-    if problem := "Odd number of digits" if len(digits) % 2 else hex_problem(digits):
-        raise Mismatch(f"decode hex-encoded string({quoted(text)}) failed, caused by error: {problem}")
-    return bytes.fromhex(digits)
+BYTES = Bytes()
 
 
 class String(Kind, frozen=True):
@@ -423,7 +410,7 @@ class String(Kind, frozen=True):
         raise Mismatch(f"expected a string, got {describe(value)}")
 
     def read(self, data: bytes, position: int) -> tuple[str, int]:
-        raw, end = _BYTES.read(data, position)
+        raw, end = BYTES.read(data, position)
         try:
             return raw.decode(), end
         except UnicodeDecodeError:
@@ -432,7 +419,7 @@ class String(Kind, frozen=True):
 
     def write(self, value: Any, out: bytearray) -> None:
         try:
-            _BYTES.write(self.from_json(value).encode(), out)
+            BYTES.write(self.from_json(value).encode(), out)
         except UnicodeEncodeError:
             raise Mismatch("a string with a lone surrogate cannot be encoded as UTF-8") from None
 
@@ -447,5 +434,4 @@ class String(Kind, frozen=True):
         raise Mismatch("failed to parse string::String.")
 
 
-_BYTES = Bytes()
 Scalar: TypeAlias = Bool | UInt | Int | Address | ObjectOf | Bytes | String

@@ -9,7 +9,7 @@ from toolkit.move import _codecs as codecs
 from toolkit.move._codecs import Mismatch
 from toolkit.move._containers import EnumOf, Layout, OptionOf, StructOf, VectorOf
 from toolkit.move._ids import parse_table_handle
-from toolkit.move._scalars import ObjectOf, address_argument, node_address
+from toolkit.move._scalars import ADDRESS, ObjectOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -228,7 +228,7 @@ def encode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     """
     try:
         # Only an Object that is the argument itself is written as its address.
-        return address_argument(value) if isinstance(layout, ObjectOf) else layout.argument(value)
+        return (ADDRESS if isinstance(layout, ObjectOf) else layout).argument(value)
     except Mismatch as mismatch:
         raise mismatch.error(where) from None
     except RecursionError:
@@ -267,7 +267,7 @@ def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
 invalid type: number, expected a string
     """
     try:
-        return node_address(value) if isinstance(layout, ObjectOf) else codecs.argument_decoder(layout)(value)
+        return codecs.argument_decoder(ADDRESS if isinstance(layout, ObjectOf) else layout)(value)
     except Mismatch as mismatch:
         if not where:
             raise SchemaError(mismatch.text) from None

@@ -16,7 +16,6 @@ from toolkit.move._scalars import Address, Bool, Bytes, Int, Integer, ObjectOf, 
 from toolkit.move._type_tags import parse_type_tag
 from toolkit.move._values import decode_argument, encode_argument, encode_bcs, read_value
 from toolkit.wire import _bcs_forms as bcs
-from toolkit.wire._bcs_forms import ADDRESS, U8, U64, encoded, record, sequence, whole
 from toolkit.wire._models import unhex
 from toolkit.wire._requests import Multisig, Script, own_or
 from toolkit.wire._signatures import SIGNATURE, FeePayerSignature, MultiAgentSignature
@@ -84,18 +83,9 @@ class ScriptArgument:
 
 
 # In the order of their indices in BCS.
-_ARGUMENTS: dict[str, bcs.Form] = {
-    "u8": bcs.value_of(UInt(8)),
-    "u64": bcs.value_of(UInt(64)),
-    "u128": bcs.value_of(UInt(128)),
-    "address": bcs.ADDRESS,
-    "bytes": bcs.BYTES,
-    "bool": bcs.value_of(Bool()),
-    "u16": bcs.value_of(UInt(16)),
-    "u32": bcs.value_of(UInt(32)),
-    "u256": bcs.value_of(UInt(256)),
-    "serialized": bcs.BYTES,
-}
+_ARGUMENTS = {f"u{bits}": bcs.value_of(UInt(bits)) for bits in (8, 64, 128)}
+_ARGUMENTS |= {"address": bcs.ADDRESS, "bytes": bcs.BYTES, "bool": bcs.value_of(Bool())}
+_ARGUMENTS |= {f"u{bits}": bcs.value_of(UInt(bits)) for bits in (16, 32, 256)} | {"serialized": bcs.BYTES}
 _ARGUMENTS |= {f"i{bits}": bcs.value_of(Int(bits)) for bits in (8, 16, 32, 64, 128, 256)}
 
 
@@ -227,12 +217,8 @@ _TYPE_TAGS, _BYTE_STRINGS = bcs.sequence(bcs.TYPE_TAG), bcs.sequence(bcs.BYTES)
 _FUNCTION = bcs.record(FunctionId, address=bcs.ADDRESS, module=bcs.STRING, name=bcs.STRING)
 # The form of entry functions and of view requests.
 FUNCTION_CALL = bcs.record(EncodedEntryFunction, function=_FUNCTION, type_arguments=_TYPE_TAGS, arguments=_BYTE_STRINGS)
-_SCRIPT = bcs.record(
-    EncodedScript,
-    code=bcs.BYTES,
-    type_arguments=_TYPE_TAGS,
-    arguments=bcs.sequence(bcs.Form(_read_argument, _write_argument)),
-)
+_ARGUMENT_LIST = bcs.sequence(bcs.Form(_read_argument, _write_argument))
+_SCRIPT = bcs.record(EncodedScript, code=bcs.BYTES, type_arguments=_TYPE_TAGS, arguments=_ARGUMENT_LIST)
 MULTISIG_PAYLOAD = bcs.variants("multisig payload", FUNCTION_CALL, _SCRIPT)
 # In the order of their indices in BCS.
 PAYLOAD = bcs.variants(
@@ -320,7 +306,7 @@ class RawTransaction:
         SchemaError
             If the data is not a raw transaction, or has trailing bytes.
         """
-        return whole(RAW_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
+        return bcs.whole(RAW_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
 
     def to_bcs(self) -> bytes:
         """Encode the transaction as BCS.
@@ -330,18 +316,18 @@ class RawTransaction:
         InputError, SchemaError
             If a number is out of range, or a part cannot be represented in BCS.
         """
-        return encoded(RAW_TRANSACTION, self)
+        return bcs.encoded(RAW_TRANSACTION, self)
 
 
-RAW_TRANSACTION = record(
+RAW_TRANSACTION = bcs.record(
     RawTransaction,
-    sender=ADDRESS,
-    sequence_number=U64,
+    sender=bcs.ADDRESS,
+    sequence_number=bcs.U64,
     payload=PAYLOAD,
-    max_gas_amount=U64,
-    gas_unit_price=U64,
-    expiration_timestamp_secs=U64,
-    chain_id=U8,
+    max_gas_amount=bcs.U64,
+    gas_unit_price=bcs.U64,
+    expiration_timestamp_secs=bcs.U64,
+    chain_id=bcs.U8,
 )
 
 
@@ -390,7 +376,7 @@ class SignedTransaction:
         SchemaError
             If the data is not a signed transaction, or has trailing bytes.
         """
-        return whole(_SIGNED_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
+        return bcs.whole(_SIGNED_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
 
     def to_bcs(self) -> bytes:
         """Encode the transaction as BCS.
@@ -400,7 +386,7 @@ class SignedTransaction:
         InputError, SchemaError
             If a number is out of range, or a part cannot be represented in BCS.
         """
-        return encoded(_SIGNED_TRANSACTION, self)
+        return bcs.encoded(_SIGNED_TRANSACTION, self)
 
     def signing_message(self) -> bytes:
         """Return the bytes that each signer of this transaction signs: a prefix, then the transaction as BCS.
@@ -416,13 +402,13 @@ class SignedTransaction:
         writer = Writer()
         writer.uleb128(1 if isinstance(self.signature, FeePayerSignature) else 0)
         writer.fixed(raw)
-        sequence(ADDRESS).write(writer, self.signature.secondary_signer_addresses)
+        bcs.sequence(bcs.ADDRESS).write(writer, self.signature.secondary_signer_addresses)
         if isinstance(self.signature, FeePayerSignature):
             writer.address(self.signature.fee_payer_address)
         return _RAW_WITH_DATA_PREFIX + writer.getvalue()
 
 
-_SIGNED_TRANSACTION = record(SignedTransaction, raw=RAW_TRANSACTION, signature=SIGNATURE)
+_SIGNED_TRANSACTION = bcs.record(SignedTransaction, raw=RAW_TRANSACTION, signature=SIGNATURE)
 
 
 def encode_view_request(call: ViewFunction, layouts: Sequence[Layout] | None = None) -> bytes:
@@ -451,7 +437,7 @@ def encode_view_request(call: ViewFunction, layouts: Sequence[Layout] | None = N
     >>> encode_view_request(ViewFunction("0x1::m::f", arguments=[5]), [UInt(8)]).hex()[-12:]
     '016600010105'
     """
-    return encoded(FUNCTION_CALL, _encoded_call(call, layouts))
+    return bcs.encoded(FUNCTION_CALL, _encoded_call(call, layouts))
 
 
 def decode_view_answer(data: bytes, layouts: Sequence[Layout]) -> list[Any]:

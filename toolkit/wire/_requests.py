@@ -79,8 +79,7 @@ class EntryFunction(_Call):
         InputError, KeyError, TypeError
             If the object does not have the documented shape.
         """
-        function, given = content["function"], {name: content.get(name, ()) for name in ("type_arguments", "arguments")}
-        return cls(function, **given)
+        return cls(content["function"], content.get("arguments", ()), type_arguments=content.get("type_arguments", ()))
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
