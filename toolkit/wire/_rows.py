@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -242,16 +243,16 @@ def _texts(raws: Iterable[Any]) -> list[str]:
     return list(map(str, raws, repeat("utf-8")))
 
 
+def _attributes(found: Sequence[Any], *names: str) -> _Columns:
+    """Return the attributes of items as columns, which are named without the ``_text`` of numbers."""
+    return {name.removesuffix("_text"): list(map(attrgetter(name), found)) for name in names}
+
+
 # The columns of the transactions of one kind --------------------------------------------------------------------------
 
 
 def _generic(found: list[wire.GenericTransaction], _: _CanonicalForms) -> _Columns:
-    return {
-        "version": [one.version_text for one in found],
-        "hash": [one.hash for one in found],
-        "type": [one.type for one in found],
-        "raw": [one.raw.decode() for one in found],
-    }
+    return _attributes(found, "version_text", "hash", "type") | {"raw": [one.raw.decode() for one in found]}
 
 
 def _malformed(found: list[wire.MalformedTransaction], known: _CanonicalForms) -> _Columns:
@@ -261,20 +262,13 @@ def _malformed(found: list[wire.MalformedTransaction], known: _CanonicalForms) -
             functions.append(one.function and known.types[one.function])
         except InputError:
             functions.append(one.function)
-    return {
-        "version": [one.version_text for one in found],
-        "hash": [one.hash for one in found],
-        "type": [one.type for one in found],
-        "function": functions,
-        "raw": [one.raw.decode("utf-8", "replace") for one in found],
-        "problem": [one.problem for one in found],
-    }
+    raws = [one.raw.decode("utf-8", "replace") for one in found]
+    return _attributes(found, "version_text", "hash", "type", "problem") | {"function": functions, "raw": raws}
 
 
 def _pending(found: list[wire.PendingTransaction], known: _CanonicalForms) -> _Columns:
-    none = [0] * len(found)
-    head = {"hash": [one.hash for one in found], "type": ["pending_transaction"] * len(found)}
-    return head | {"changes": none, "events": none} | _submitted(found, known)
+    head = {"type": ["pending_transaction"] * len(found)} | dict.fromkeys(("changes", "events"), [0] * len(found))
+    return head | _attributes(found, "hash") | _submitted(found, known)
 
 
 def _genesis(found: list[wire.GenesisTransaction], known: _CanonicalForms) -> _Columns:
@@ -285,17 +279,14 @@ def _genesis(found: list[wire.GenesisTransaction], known: _CanonicalForms) -> _C
 
 def _executed(found: list[Any], _: _CanonicalForms) -> _Columns:
     fees = zip(*[_fee_texts(one.events) for one in found], strict=True)
-    return {
-        "version": [one.version_text for one in found],
-        "hash": [one.hash for one in found],
+    columns = _attributes(found, "version_text", "hash", "success", "vm_status", "gas_used_text")
+    return columns | {
         "type": [found[0].__struct_config__.tag] * len(found),
-        "success": [one.success for one in found],
-        "vm_status": [one.vm_status for one in found],
-        "gas_used": [one.gas_used_text for one in found],
         "timestamp_us": [one.timestamp_text for one in found],
         "changes": [len(one.changes) for one in found],
         "events": [len(one.events) for one in found],
-    } | dict(zip(_FEES, map(list, fees), strict=True))
+        **dict(zip(_FEES, map(list, fees), strict=True)),
+    }
 
 
 def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], known: _CanonicalForms) -> _Columns:
@@ -306,14 +297,10 @@ def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], 
     ]
     signatures = [_decode_signature(one.signature_raw) or _Signature() for one in found]
     payers = [one.fee_payer_address if one.type == "fee_payer_signature" else None for one in signatures]
-    return {
+    numbers = ("sequence_number", "max_gas_amount", "gas_unit_price", "expiration_timestamp_secs")
+    return _attributes(found, *(f"{name}_text" for name in (*numbers, "replay_protection_nonce"))) | {
         "sender": [known.addresses[one.sender] for one in found],
         "fee_payer": [payer and known.addresses[payer] for payer in payers],
-        "sequence_number": [one.sequence_number_text for one in found],
-        "max_gas_amount": [one.max_gas_amount_text for one in found],
-        "gas_unit_price": [one.gas_unit_price_text for one in found],
-        "expiration_timestamp_secs": [one.expiration_timestamp_secs_text for one in found],
-        "replay_protection_nonce": [one.replay_protection_nonce_text for one in found],
         "function": [function and known.types[function] for function in functions],
         "payload_type": [head.type for head in payloads],
         "payload": _texts(one.payload_raw for one in found),
@@ -324,9 +311,7 @@ def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], 
 _TRANSACTION_KINDS: dict[type, _Reader] = {
     wire.UserTransaction: lambda found, known: _executed(found, known) | _submitted(found, known),
     wire.GenesisTransaction: _genesis,
-    wire.BlockMetadataTransaction: lambda found, known: (
-        _executed(found, known) | {"epoch": [one.epoch_text for one in found]}
-    ),
+    wire.BlockMetadataTransaction: lambda found, known: _executed(found, known) | _attributes(found, "epoch_text"),
     wire.StateCheckpointTransaction: _executed,
     wire.BlockEpilogueTransaction: _executed,
     wire.ValidatorTransaction: _executed,
@@ -356,11 +341,10 @@ def _fee_texts(events: Sequence[Event]) -> tuple[str | None, ...]:
 
 def _events(found: list[Event], known: _CanonicalForms) -> _Columns:
     guids = [_guid_of_key(one.key) if one.guid is None else one.guid for one in found]
-    return {
+    columns = _attributes(guids, "creation_number") | _attributes(found, "sequence_number_text")
+    return columns | {
         "type": [known.types[one.type] for one in found],
         "account_address": [known.addresses[guid.account_address] for guid in guids],
-        "creation_number": [guid.creation_number for guid in guids],
-        "sequence_number": [one.sequence_number_text for one in found],
         "data": _texts(one.data for one in found),
     }
 
@@ -382,48 +366,38 @@ _decode_module_head = msgspec.json.Decoder(_ModuleHead).decode
 _decode_item_types = msgspec.json.Decoder(_ItemTypes | None).decode
 
 
-def _changes(found: list[Any]) -> _Columns:
-    return {
-        "type": [found[0].__struct_config__.tag] * len(found),
-        "state_key_hash": [one.state_key_hash for one in found],
-    }
+def _changes(found: Sequence[Any]) -> _Columns:
+    return {"type": [found[0].__struct_config__.tag] * len(found)} | _attributes(found, "state_key_hash")
+
+
+def _account_changes(found: Sequence[Any], known: _CanonicalForms) -> _Columns:
+    return _changes(found) | {"address": [known.addresses[one.address] for one in found]}
 
 
 def _written_resources(found: list[wire.WriteResource], known: _CanonicalForms) -> _Columns:
-    return _changes(found) | {
-        "address": [known.addresses[one.address] for one in found],
+    return _account_changes(found, known) | {
         "resource_type": [known.types[one.data.type] for one in found],
         "data": _texts([one.data.data for one in found]),
     }
 
 
 def _deleted_resources(found: list[wire.DeleteResource], known: _CanonicalForms) -> _Columns:
-    return _changes(found) | {
-        "address": [known.addresses[one.address] for one in found],
-        "resource_type": [known.types[one.resource] for one in found],
-    }
+    return _account_changes(found, known) | {"resource_type": [known.types[one.resource] for one in found]}
 
 
 def _written_modules(found: list[wire.WriteModule], known: _CanonicalForms) -> _Columns:
-    addresses = [known.addresses[one.address] for one in found]
-    heads = [_decode_module_head(one.data).abi for one in found]
-    return _changes(found) | {
-        "address": addresses,
-        "module": [abi and f"{address}::{abi.name}" for address, abi in zip(addresses, heads, strict=True)],
-        "data": _texts(one.data for one in found),
-    }
+    columns, heads = _account_changes(found, known), [_decode_module_head(one.data).abi for one in found]
+    names = [abi and f"{address}::{abi.name}" for address, abi in zip(columns["address"], heads, strict=True)]
+    return columns | {"module": names, "data": _texts(one.data for one in found)}
 
 
 def _deleted_modules(found: list[wire.DeleteModule], known: _CanonicalForms) -> _Columns:
-    return _changes(found) | {
-        "address": [known.addresses[one.address] for one in found],
-        "module": [known.types[one.module] for one in found],
-    }
+    return _account_changes(found, known) | {"module": [known.types[one.module] for one in found]}
 
 
 def _items(found: Sequence[wire.WriteTableItem | wire.DeleteTableItem], known: _CanonicalForms) -> _Columns:
     types = [_decode_item_types(one.data) or _ItemTypes() for one in found]
-    return _changes(list(found)) | {
+    return _changes(found) | {
         "handle": [known.handles[one.handle] for one in found],
         "key": [_hex_bytes(one.key) for one in found],
         "key_type": [one.key_type and known.types[one.key_type] for one in types],
