@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
@@ -24,11 +24,6 @@ from toolkit.gas._rules import Threshold
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.wire import EntryFunction, SimulationRequest, UserTransaction, ViewFunction
 from toolkit.wire._models import wire_argument
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
 
 # Keys that name the function of a call, of which a call has exactly one, with the source of its observations.
 KINDS = {"view": Source.VIEW, "simulate": Source.SIMULATE, "committed": Source.COMMITTED}

@@ -11,7 +11,7 @@ from toolkit.frames._schema import STEPS
 from toolkit.gas import _findings as findings
 from toolkit.gas._observations import Cause
 from toolkit.gas._schedules import changed_ratios
-from toolkit.gas._steps import ROUNDING_NOTE
+from toolkit.gas._steps import ROUNDING_NOTE, Step
 from toolkit.gas.causes._evidence import SCHEDULE
 from toolkit.move._ids import wire_address
 from toolkit.wire._gas import feature_name
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.gas._steps import Step
     from toolkit.move import ModuleAbi
     from toolkit.wire import GasSchedule
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,23 +25,18 @@ from toolkit.frames._columns import frame_of_rows, plain_columns, plain_rows
 from toolkit.frames._schema import COMPARISON, OBSERVATIONS
 from toolkit.gas._calls import other_names
 from toolkit.gas._findings import Kind
-from toolkit.gas._gate import judge, rules_of
+from toolkit.gas._gate import Gate, judge, rules_of
 from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Part, Source, is_no_answer, last_observations
 from toolkit.gas._sentences import age_text, between_text, comparison_html, comparison_text, too_old_text
-from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, step_groups
-from toolkit.gas._study import AT_VERSION, Run
-from toolkit.gas.committed._sides import compare_sides
+from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
+from toolkit.gas._study import AT_VERSION, Run, Study
+from toolkit.gas.committed._sides import WayDifference, compare_sides
 from toolkit.gas.committed._steps import COLUMNS_READ, series_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import date
 
-    from toolkit.gas._gate import Gate
     from toolkit.gas._rules import Rules
-    from toolkit.gas._steps import StepGroup
-    from toolkit.gas._study import Study
-    from toolkit.gas.committed._sides import WayDifference
 
 
 _MAX_NAMED = 5

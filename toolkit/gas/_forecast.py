@@ -12,7 +12,7 @@ All arithmetic is exact, in internal gas units (``txn.gas_unit_scaling_factor`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -32,8 +32,6 @@ from toolkit.gas._study import Run
 from toolkit.wire import GasBreakdown, GasSchedule, UserTransaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     import pandas as pd
 
     from toolkit.client._node import Node

@@ -9,7 +9,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 import numpy as np
@@ -26,7 +26,6 @@ from toolkit.wire._transactions import DeleteResource, DeleteTableItem
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
-    from typing import Self
 
     import pandas as pd
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -18,10 +18,6 @@ from toolkit._present.text import plural
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._observations import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import Self
 
 _LIMIT = re.compile(r"\s*(?:(\d{1,9}(?:\.\d{1,9})?)\s*%|(\d{1,20}))\s*", re.ASCII)
 _ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)

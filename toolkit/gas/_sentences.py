@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
@@ -20,18 +20,15 @@ from toolkit._present.text import listed, plural, relative_change, short_address
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import facts_text, not_seen_text, unread_text
 from toolkit.gas._observations import Cause, Part, Source
-from toolkit.gas._steps import ALL_TRANSACTIONS, step_groups
+from toolkit.gas._steps import ALL_TRANSACTIONS, Coverage, PartChange, StepChange, StepGroup, Unjudged, step_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import pandas as pd
 
     from toolkit.gas._compare import Comparison
     from toolkit.gas._findings import Timeline
     from toolkit.gas._gate import Gate
     from toolkit.gas._rules import NotJudged, Regression
-    from toolkit.gas._steps import Coverage, PartChange, StepChange, StepGroup, Unjudged
     from toolkit.gas.committed._steps import CommittedCall
     from toolkit.gas.runs._manifest import EarlierRun, RunAge
 

@@ -6,7 +6,7 @@ it into one `CallSeries` per call, source and node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,6 @@ from toolkit.gas._observations import Source
 from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
 

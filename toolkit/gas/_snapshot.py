@@ -8,7 +8,7 @@ too, so the result agrees with a diff of the two files.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -18,23 +18,19 @@ from toolkit._present.text import visible
 from toolkit.errors import StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._calls import KINDS, other_names
-from toolkit.gas._compare import Side, compared, is_local
+from toolkit.gas._calls import KINDS, Call, other_names
+from toolkit.gas._compare import Comparison, Side, compared, is_local
 from toolkit.gas._file_model import FileModel, placed
-from toolkit.gas._gate import rules_of
+from toolkit.gas._gate import Gate, rules_of
 from toolkit.gas._observations import Source, is_no_answer, last_observations
 from toolkit.gas._study_file import text_of, toml_of, toml_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import date, timedelta
     from pathlib import Path
 
     import pandas as pd
 
-    from toolkit.gas._calls import Call
-    from toolkit.gas._compare import Comparison
-    from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run, Study
     from toolkit.gas.runs._manifest import NodeRun
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -24,9 +24,6 @@ from toolkit.errors import InputError, StudyError
 from toolkit.gas._calls import KINDS, CallEntry
 from toolkit.gas._file_model import OF_THE_FILE, FileModel, misspelt
 from toolkit.gas._rules import Threshold, Waiver, read_waivers
-
-if TYPE_CHECKING:
-    from typing import Self
 
 # Names of the studies that are part of the package.
 SHIPPED = ("demo",)

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter
 from toolkit._present.text import number, plural, times
 from toolkit.errors import InputError
 from toolkit.gas._observations import Source
-from toolkit.gas._series import as_observations, is_model, series_of
+from toolkit.gas._series import CallSeries, as_observations, is_model, series_of
 from toolkit.plots import _style as style
 from toolkit.plots import _time as time
 from toolkit.plots._labels import figure_text, legend_below
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.collections import QuadMesh
     from numpy.typing import NDArray
 
-    from toolkit.gas._series import CallSeries
     from toolkit.plots._style import Colors, Floats
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import matplotlib as mpl
 import numpy as np
 from matplotlib import style as mpl_style
-from matplotlib.axis import XAxis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
@@ -27,11 +27,8 @@ from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.text import Annotation
     from numpy.typing import NDArray
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import Formatter, FuncFormatter, Locator
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._observations import Cause
-from toolkit.gas._series import require
+from toolkit.gas._series import CallSeries, require
 from toolkit.plots._style import DOTS, cause_colour, draw_marks, once, room, whole_ticks
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from toolkit.gas._series import CallSeries
     from toolkit.plots._style import Floats
 
 

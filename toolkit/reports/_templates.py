@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
@@ -17,10 +17,7 @@ from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.reports._data import headline, notes
-
-if TYPE_CHECKING:
-    from toolkit.reports._data import ReportData
+from toolkit.reports._data import ReportData, headline, notes
 
 
 @cache

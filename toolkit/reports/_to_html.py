@@ -29,7 +29,7 @@ from toolkit.plots._gas_by_version import MAX_LINES
 from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, INK
 from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
-from toolkit.reports._data import build
+from toolkit.reports._data import ReportData, build
 from toolkit.reports._templates import chain, content, environment
 from toolkit.reports._to_markdown import comparison_markdown, render_markdown
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run
-    from toolkit.reports._data import ReportData
 
 
 MAX_CSV_ROWS = 200_000  # about 2 MB in the page; larger frames are in the Parquet files of the run

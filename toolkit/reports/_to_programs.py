@@ -17,7 +17,7 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.gas import _sentences as sentences
-from toolkit.reports._data import headline, notes
+from toolkit.reports._data import ReportData, headline, notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from toolkit.gas._gate import Gate
     from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas._steps import StepGroup
-    from toolkit.reports._data import ReportData
 
 
 FORMAT = 1  # increases when a name or a meaning changes, not when a name is added
@@ -123,11 +122,7 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
 
 
 def comparison_annotations(
-    comparison: Comparison,
-    gate: Gate | None = None,
-    *,
-    file: str | None = None,
-    lines: Mapping[str, int] | None = None,
+    comparison: Comparison, gate: Gate | None = None, *, file: str | None = None, lines: Mapping[str, int] | None = None
 ) -> str:
     """Return the verdict of a gate as GitHub workflow commands, which become annotations on a pull request.
 

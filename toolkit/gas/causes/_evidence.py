@@ -16,7 +16,7 @@ from toolkit._present.text import short_addresses, visible
 from toolkit.client._node_errors import ABSENT
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.gas._findings import Transaction
-from toolkit.move import decode_bcs, parse_address, parse_type_tag
+from toolkit.move import Layout, decode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, check_identifier
 from toolkit.move._json_text import parse_json
 from toolkit.move._values import tables_in
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from toolkit.client._calls import Known
     from toolkit.client._node import Node
     from toolkit.client._progress import Progress
-    from toolkit.move import Layout
 
 FRAMEWORK = "0x1"
 FEATURES = "0x1::features::Features"

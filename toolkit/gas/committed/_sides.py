@@ -16,15 +16,13 @@ from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed._analysis import MIN_RELATIVE_STEP, MIN_STEP_UNITS
 from toolkit.gas.committed._levels import BOUNDS_95, MAX_CORRELATION, MIN_SIDE
 from toolkit.gas.committed._steps import stratum_words
-from toolkit.gas.committed._strata import Observations, chance_of_counts, octas_per_unit
+from toolkit.gas.committed._strata import Observations, Stratum, chance_of_counts, octas_per_unit
 from toolkit.gas.committed._ways import find_ways
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from toolkit.gas.committed._strata import Stratum
 
     Floats = NDArray[np.float64]
 

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from toolkit.frames._schema import STRATUM
 from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.gas.committed._analysis import analyse
+from toolkit.gas.committed._analysis import Analysis, Growth, SeriesStep, analyse
 from toolkit.gas.committed._levels import MIN_SIDE
-from toolkit.gas.committed._strata import OTHER, Observations, octas_per_unit, slots_created
+from toolkit.gas.committed._strata import OTHER, MixShift, Observations, Stratum, octas_per_unit, slots_created
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.gas._findings import Change, Timeline
-    from toolkit.gas.committed._analysis import Analysis, Growth, SeriesStep
-    from toolkit.gas.committed._strata import MixShift, Stratum
 
 SLOT_PRICE = "txn.storage_fee_per_state_slot"
 # Columns of the observations by which the transactions of a call are chosen, and those with their gas.

@@ -15,7 +15,7 @@ import numpy as np
 
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.committed._levels import MIN_SIDE, STEADY_BAND
-from toolkit.gas.committed._strata import KEY_COLUMNS, OTHER, SLOTS, named
+from toolkit.gas.committed._strata import KEY_COLUMNS, OTHER, SLOTS, Key, Observations, Stratum, named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.gas._findings import Change
-    from toolkit.gas.committed._strata import Key, Observations, Stratum
 
     Floats = NDArray[np.float64]
     Rows = NDArray[np.int64]

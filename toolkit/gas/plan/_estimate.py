@@ -16,7 +16,7 @@ from toolkit.client._versions import evenly
 from toolkit.frames._columns import frame_of_rows
 from toolkit.frames._schema import PLAN
 from toolkit.gas._observations import Source
-from toolkit.gas.plan._plan import joined_ranges, page_numbers, pages_of
+from toolkit.gas.plan._plan import NodePlan, StudySpec, joined_ranges, page_numbers, pages_of
 from toolkit.gas.plan._resolve import resolve
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas.plan._plan import NodePlan, StudySpec
 
 # Maximum number of pages around the changes of the timeline that are read for all sampled calls together.
 MAX_PAGES_AROUND = 4_096

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit.client._http import OWN_LEDGER
-from toolkit.client._node import connect
+from toolkit.client._node import Node, connect
 from toolkit.client._reads import PAGE
 from toolkit.client._versions import FindSteps, evenly, next_round
 from toolkit.errors import StudyError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from contextlib import ExitStack
 
-    from toolkit.client._node import Node
     from toolkit.gas._calls import Call
     from toolkit.gas._study_file import VersionChoice
     from toolkit.gas.runs._rows import Outcome

@@ -14,7 +14,7 @@ from toolkit.client._reads import LedgerAnchor, LedgerGuard
 from toolkit.client._versions import ResolvedPlan, VersionPlan, resolve_versions
 from toolkit.errors import StudyError
 from toolkit.gas._observations import Source
-from toolkit.gas.plan._plan import Anchor, NodePlan, StudySpec
+from toolkit.gas.plan._plan import Anchor, NodePlan, Range, StudySpec
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas.plan._plan import Range
 
 
 P = TypeVar("P", bound=NodePlan)

@@ -22,7 +22,7 @@ from toolkit.client._executors import max_ranges, opened_executor
 from toolkit.client._progress import ProgressHook, progress_bar
 from toolkit.errors import InputError, LedgerChanged, RunStopped, StudyError
 from toolkit.gas.causes._finding import MAX_STEPS
-from toolkit.gas.plan._plan import study_digest
+from toolkit.gas.plan._plan import StudySpec, study_digest
 from toolkit.gas.plan._resolve import anchored, extended, ledger_guard, resolve
 from toolkit.gas.runs._collector import Collector
 from toolkit.gas.runs._committed import has_timeline, with_timelines
@@ -35,8 +35,6 @@ from toolkit.gas.runs._store import Journal, RunStore
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-
-    from toolkit.gas.plan._plan import StudySpec
 
 
 def run_study(

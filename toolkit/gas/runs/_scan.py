@@ -14,15 +14,13 @@ from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import EARLIER_COLUMNS, Source, is_no_answer
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.runs._rows import AGAIN, KEY, Outcome, outcome_of, read_again, unanswered
-from toolkit.gas.runs._store import PART_ROWS
+from toolkit.gas.runs._store import PART_ROWS, RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pandas as pd
     from numpy.typing import NDArray
-
-    from toolkit.gas.runs._store import RunStore
 
 
 # Columns that are not part of the digest of rows, since they depend on when and by what the ledger was read.
