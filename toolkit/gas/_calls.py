@@ -208,9 +208,7 @@ class Call(CallFields):
             Sender of the transaction, in canonical form.
         transaction : UserTransaction
         """
-        if self.success is not None and transaction.success is not self.success:
-            return False
-        if self.only_sender is not None and sender != self.only_sender:
+        if self.success not in (None, transaction.success) or self.only_sender not in (None, sender):
             return False
         if not self.type_arguments:
             return True

@@ -333,17 +333,12 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     rows = list(_rows(frames, key))
     if not mixed:
         rows = [one for row in rows for one in _of_ways(row, sides)]
-    return Comparison(
-        frame_of_rows(COMPARISON, [row | _causes_between(row, sides) for row in rows]),
-        tuple(notes),
-        (first.name or "before", last.name or "after"),
-        last.study,
-        left_out,
-        unlike,
-        frozenset(one for one in pair if one) or frozenset(Source),
-        last.run if last.until is None else None,
-        {name: label for side in sides if side.study for name, label in other_names(side.study.calls).items()},
-    )
+    calls = frame_of_rows(COMPARISON, [row | _causes_between(row, sides) for row in rows])
+    names = first.name or "before", last.name or "after"
+    sources = frozenset(one for one in pair if one) or frozenset(Source)
+    after = last.run if last.until is None else None
+    others = {name: label for side in sides if side.study for name, label in other_names(side.study.calls).items()}
+    return Comparison(calls, tuple(notes), names, last.study, left_out, unlike, sources, after, others)
 
 
 def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: bool) -> Iterator[tuple[str, str]]:

@@ -23,10 +23,8 @@ OF_THE_FILE = ("title", "node", "nodes", "requests_per_second")
 
 _EXPECTED = {
     "string_type": "expected text",
-    "list_type": "expected a list",
-    "tuple_type": "expected a list",
-    "dict_type": "expected a table",
-    "model_type": "expected a table",
+    **dict.fromkeys(("list_type", "tuple_type"), "expected a list"),
+    **dict.fromkeys(("dict_type", "model_type"), "expected a table"),
     "missing": "this key is required",
 }
 _OF_A_KEY = re.compile(r"(?:`[\w.]+`:|grid entry \d+[,:]) ")

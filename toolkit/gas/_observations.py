@@ -119,42 +119,25 @@ class Origin:
     model: bool
     chain_id: int
 
-    def row(self, call: Call, version: int, observed_at: datetime) -> dict[str, Any]:
+    def row(self, call: Call, version: int, observed_at: datetime, head: LedgerState | None) -> dict[str, Any]:
         """Return a row of the observation frame with the values that every observation has."""
-        return dict.fromkeys(OBSERVATIONS.names) | {
-            "label": call.name,
-            "fingerprint": call.fingerprint,
-            "source": call.source,
-            "node": self.node,
-            "node_build": self.node_build,
-            "model": self.model,
-            "chain_id": self.chain_id,
-            "ledger_version": version,
-            "observed_at": observed_at,
-            "toolkit_version": __version__,
-        }
+        what = {"label": call.name, "fingerprint": call.fingerprint, "source": call.source}
+        where = {"node": self.node, "node_build": self.node_build, "model": self.model, "chain_id": self.chain_id}
+        when = {"ledger_version": version, "head_version": head.version if head else None, "observed_at": observed_at}
+        return dict.fromkeys(OBSERVATIONS.names) | what | where | when | {"toolkit_version": __version__}
 
     def view(self, call: Call, result: ViewResult, observed_at: datetime) -> dict[str, Any]:
         """Return the row of a view that returned a result."""
-        return self.row(call, result.ledger_version, observed_at) | {
-            "head_version": result.ledger.version if result.ledger else None,
-            "gas_used": result.gas_used,
-            "success": True,
-            "value_digest": _digest(result.raw),
-        }
+        outcome = {"gas_used": result.gas_used, "success": True, "value_digest": _digest(result.raw)}
+        return self.row(call, result.ledger_version, observed_at, result.ledger) | outcome
 
     def failed(self, call: Call, version: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
         """Return the row of a call that the node rejected or did not respond to."""
         failure = Failure.of(error)
-        ledger = error.ledger if isinstance(error, NodeError) else None
-        return self.row(call, version, observed_at) | {
-            "head_version": ledger.version if ledger else None,
-            # Only a VM status means that the function ran and failed; without one it did not run.
-            "success": False if failure.vm_error_code is not None else None,
-            "status": failure.status,
-            "error_code": failure.error_code,
-            "error_message": failure.message,
-        }
+        row = self.row(call, version, observed_at, error.ledger if isinstance(error, NodeError) else None)
+        # Only a VM status means that the function ran and failed; without one it did not run.
+        row["success"] = False if failure.vm_error_code is not None else None
+        return row | {"status": failure.status, "error_code": failure.error_code, "error_message": failure.message}
 
     def missing(self, call: Call, first: int, last: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
         """Return one row for committed transactions that could not be read, at the first of their versions."""
@@ -167,29 +150,23 @@ class Origin:
         _, changes, _ = transaction_rows([result.transaction])
         rows = zip(*(changes[name] for name in _DIGESTED), strict=True)
         writes = [row for row in rows if row[0] != _SEQUENCE_NUMBER]
-        head = result.ledger.version if result.ledger else None
         digest = _digest(json.dumps(writes, sort_keys=True, default=bytes.hex))
-        row = self.row(call, result.ledger_version, observed_at) | _charged(result.transaction)
-        return row | {"head_version": head, "value_digest": digest}
+        row = self.row(call, result.ledger_version, observed_at, result.ledger)
+        return row | _charged(result.transaction) | {"value_digest": digest}
 
     def committed(
         self, call: Call, transaction: Any, observed_at: datetime, *, head: LedgerState | None = None
     ) -> dict[str, Any]:
         """Return the row of a committed transaction."""
-        row = self.row(call, transaction.version, observed_at) | _charged(transaction)
-        return row | stratum_columns(transaction) | {"head_version": head.version if head else None}
+        row = self.row(call, transaction.version, observed_at, head)
+        return row | _charged(transaction) | stratum_columns(transaction)
 
 
 def _charged(transaction: Any) -> dict[str, Any]:
     """Return what a transaction was charged, split if it has a FeeStatement."""
     split = transaction.gas_breakdown()
-    row = {
-        "gas_used": transaction.gas_used,
-        "gas_unit_price": transaction.gas_unit_price,
-        "success": transaction.success,
-        "vm_status": transaction.vm_status,
-        "ledger_timestamp": transaction.timestamp_us,
-    }
+    row = {name: getattr(transaction, name) for name in ("gas_used", "gas_unit_price", "success", "vm_status")}
+    row["ledger_timestamp"] = transaction.timestamp_us
     if split is not None:
         row |= {part.column: getattr(split, part.column) for part in Part}
     return row

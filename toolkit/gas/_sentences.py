@@ -108,23 +108,23 @@ def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str
 
 def not_compared_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
     """Return which committed transactions are not compared: those not read, or too few in their stratum."""
-    several = _are_of_several_nodes(committed)
-    return [f"{_whose(call, several, name)}: {text}." for call in committed for text in _not_compared_of(call, name)]
+    return _by_call(committed, name, _not_compared_of)
 
 
 def not_steps_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
     """Return what changes committed gas without being a step: growth, the mix, and rounding to whole units."""
-    several = _are_of_several_nodes(committed)
-    return [f"{_whose(call, several, name)}: {text}." for call in committed for text in _not_steps_of(call, name)]
+    return _by_call(committed, name, _not_steps_of)
 
 
-def _are_of_several_nodes(committed: Sequence[CommittedCall]) -> bool:
-    return len({one.node for one in committed}) > 1
-
-
-def _whose(call: CommittedCall, several: bool, name: Renderer) -> str:  # noqa: FBT001
-    """Return the label of a call, with its node if the calls come from several nodes."""
-    return f"{name(call.label, _MAX_LABEL)}{f' on {name(call.node, _MAX_LABEL)}' if several else ''}"
+def _by_call(
+    committed: Sequence[CommittedCall], name: Renderer, texts_of: Callable[[CommittedCall, Renderer], Iterator[str]]
+) -> list[str]:
+    """Return the texts of each call after its label, with its node if the calls come from several nodes."""
+    several, found = len({one.node for one in committed}) > 1, []
+    for call in committed:
+        whose = name(call.label, _MAX_LABEL) + (f" on {name(call.node, _MAX_LABEL)}" if several else "")
+        found += [f"{whose}: {text}." for text in texts_of(call, name)]
+    return found
 
 
 def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
@@ -555,16 +555,11 @@ def comparison_rows(comparison: Comparison, name: Renderer) -> list[tuple[str, .
         kind = _of_kind(row["stratum"], name) if row["stratum"] else source
         change, low = row["change"], row["change_low"]
         bounds = "" if low is None else f" ({_bounds(low, row['change_high'], sign=True)})"
-        cells.append(
-            (
-                f"{name(row['label'])}{kind}{node}",
-                _outcome_text(row, "before", name),
-                _outcome_text(row, "after", name),
-                "" if change is None else f"{change:+,}{bounds}",
-                relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else "",
-                version_range(row["version_before"], row["version_after"]),
-            )
-        )
+        sides = [_outcome_text(row, side, name) for side in ("before", "after")]
+        moved = "" if change is None else f"{change:+,}{bounds}"
+        relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
+        versions = version_range(row["version_before"], row["version_after"])
+        cells.append((f"{name(row['label'])}{kind}{node}", *sides, moved, relative, versions))
         cells += [
             (f"of which {part}", f"{before:,}", f"{after:,}", f"{after - before:+,}", "", "")
             for column, part in _SPLIT.items()

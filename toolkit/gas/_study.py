@@ -723,16 +723,12 @@ class Run:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """One line for each call that failed at every version, which is most likely a mistake in the study."""
-        several = len(self.record.nodes) > 1
-        return tuple(
-            visible(
-                f"every read of {label!r}{f' on {node}' if several else ''} failed "
-                f"({', '.join(f'{count:,} {code}' for code, count in codes.items())}); "
-                "see error_message in the observations",
-                _MAX_NOTE,
-            )
-            for (node, label), codes in failing_calls(self._store).items()
-        )
+        several, found = len(self.record.nodes) > 1, []
+        for (node, label), codes in failing_calls(self._store).items():
+            call = f"{label!r}{f' on {node}' if several else ''}"
+            counts = ", ".join(f"{count:,} {code}" for code, count in codes.items())
+            found.append(f"every read of {call} failed ({counts}); see error_message in the observations")
+        return tuple(visible(note, _MAX_NOTE) for note in found)
 
     def explain(self) -> str:
         """Describe each step (version, size and cause), then other changes and the calls that were not judged.

@@ -132,21 +132,7 @@ _ABOUT = ("first", "last", "requests", "initial")
 
 def timeline_frame(timeline: Timeline) -> pd.DataFrame:
     """Return the changes of a timeline as a frame; the other content of the timeline is in ``attrs``."""
-    rows = [
-        {
-            "ledger_version": change.ledger_version,
-            "version_before": change.start,
-            "exact": change.exact,
-            "kind": change.kind.value,
-            "what": facts_text(change.what),
-            "modules": sorted(change.modules),
-            "affects": sorted(change.affects),
-            "parts": [part.value for part in Part if part in change.parts],
-        }
-        | (change.transaction.columns() if change.transaction else {})
-        for change in timeline.changes
-    ]
-    frame = frame_of_rows(TIMELINE, rows)
+    frame = frame_of_rows(TIMELINE, [_row(change) for change in timeline.changes])
     times = {"first_time": timeline.first_time, "last_time": timeline.last_time}
     frame.attrs |= {name: getattr(timeline, name) for name in _ABOUT} | {
         "modules": list(timeline.modules),
@@ -155,6 +141,14 @@ def timeline_frame(timeline: Timeline) -> pd.DataFrame:
         **{name: None if time is None else time.isoformat() for name, time in times.items()},
     }
     return frame
+
+
+def _row(change: Change) -> dict[str, Any]:
+    where = {"ledger_version": change.ledger_version, "version_before": change.start, "exact": change.exact}
+    what = {"kind": change.kind.value, "what": facts_text(change.what)}
+    names = {"modules": sorted(change.modules), "affects": sorted(change.affects)}
+    parts = {"parts": [part.value for part in Part if part in change.parts]}
+    return {**where, **what, **names, **parts, **(change.transaction.columns() if change.transaction else {})}
 
 
 def timeline_of(frame: pd.DataFrame) -> Timeline:

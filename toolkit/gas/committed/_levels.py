@@ -420,22 +420,9 @@ def _compare_once(series: Series, model: Model, first: int, places: Sequence[int
     if series.width:
         fine = min(one.spread, two.spread) >= ROUNDING * series.width and not steady  # then rounding averages out
         half = half + LEFT_BY_ROUNDING if fine else max(half, series.width)
-    return Difference(
-        before=one.level,
-        after=one.level + change,
-        error=error,
-        low=change - half,
-        high=change + half,
-        count_before=one.count,
-        count_after=two.count,
-        chance=max(chance, _TINY),
-        steady=steady,
-        first=a,
-        last=b,
-        splits=splits,
-        earliest=earliest,
-        latest=latest,
-    )
+    sides = one.level, one.level + change, change - half, change + half, one.count, two.count
+    tested = max(chance, _TINY), error, steady
+    return Difference(*sides, *tested, first=a, last=b, splits=splits, earliest=earliest, latest=latest)
 
 
 def _error(model: Model, one: _Side, two: _Side, segments: Sequence[int]) -> float:

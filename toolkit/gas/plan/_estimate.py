@@ -189,15 +189,7 @@ class Plan:
     def __repr__(self) -> str:
         lines = [f"Plan of {visible(self.title)} (nothing has been sent yet)"]
         for node in self.nodes:
-            rows = [
-                (
-                    visible(short_addresses(call.label), 50),
-                    _reading_text(call),
-                    _range(call.requests, call.requests_most),
-                )
-                for call in node.calls
-            ]
-            rows.append(("total", "", _range(*node.requests)))
+            rows = [*map(_row, node.calls), ("total", "", _range(*node.requests))]
             build = f", build {visible(node.node_build, 60)}" if node.node_build else ""
             model = "; its gas is a model" if node.model else ""
             stored = f"holds versions {node.oldest} to {node.head}"
@@ -273,6 +265,11 @@ def _of_call(spec: StudySpec, call: Call, plan: NodePlan) -> CallEstimate:
 
 
 _UNITS_OF_TIME = (("days", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+
+
+def _row(call: CallEstimate) -> tuple[str, str, str]:
+    label = visible(short_addresses(call.label), 50)
+    return label, _reading_text(call), _range(call.requests, call.requests_most)
 
 
 def _reading_text(call: CallEstimate) -> str:
