@@ -77,10 +77,10 @@ def test_a_form_starts_from_a_committed_transaction(node):
     builder.close()
 
 
-def test_a_hundred_forms_opened_and_closed_leave_nothing(node):
+def test_forms_opened_and_closed_leave_nothing(node):
     """No widget model stays behind, whatever was simulated."""
     before = set(Widget.get_manager_state()["state"])
-    for _ in range(100):
+    for _ in range(10):
         builder = SimulationBuilder(node, request=toolkit.SimulationRequest(CALL, sender="0xa11ce"))
         builder.close()
     assert set(Widget.get_manager_state()["state"]) == before

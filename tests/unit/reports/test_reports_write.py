@@ -330,6 +330,7 @@ def test_storage_has_a_figure_of_its_own_where_it_dwarfs_the_rest() -> None:
     assert "Storage has a separate figure" in to_html.render(alone)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_of_many_calls_the_first_figure_has_those_that_changed_most() -> None:
     """Lines of all would hide each other; every call has a figure of its own below."""
     made = made_up()

@@ -35,7 +35,7 @@ class Pair(Module, address="0xbeef"):
 @pytest.fixture(scope="module")
 def node():
     """Return a node of a ledger with a contract that takes two signers."""
-    ledger = Ledger.with_history()
+    ledger = Ledger.with_history(versions=300)
     ledger.publish(Pair)
     with toolkit.connect(ledger) as made:
         yield made
