@@ -16,6 +16,7 @@ from toolkit._present.notebook import show_frames_as_tables as _show_frames_as_t
 
 __version__ = "0.1.0"
 
+# Public names by the module that defines them, separated by spaces. The names in the first line are modules.
 _HOMES = {
     "": "dtypes embedded errors move plots reports teaching widgets wire",
     "archive._archive": "Archive",
@@ -49,7 +50,7 @@ _HOMES = {
     "gas.plan._estimate": "Plan",
     "wire": "EntryFunction Multisig Script SimulationRequest TableItemRequest ViewFunction",
 }
-"""Public names by the module that defines them, separated by spaces. The names in the first line are modules."""
+
 __getattr__, _, _names = _imported_on_use(__name__, _HOMES)
 __all__ = ["__version__", "set_display", *_names]  # noqa: PLE0604 - all are strings
 

@@ -221,9 +221,8 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit table-item HANDLE alice --key-type 0x1::string::String --value-type 0xcafe::registry::Record
     """
     if owner is None and (key_type is None or value_type is None):
-        raise InputError(
-            "table-item requires --key-type and --value-type, or --owner, the account whose resource contains the table"
-        )
+        wanted = "--key-type and --value-type, or --owner, the account whose resource contains the table"
+        raise InputError(f"table-item requires {wanted}")
     wanted = console.argument(key)
     types: dict[str, Any] = {"key_type": key_type, "value_type": value_type, "owner": owner}
     with console.connected(where) as reached:
@@ -277,14 +276,9 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
                 print(f"{plural(len(_rows(result, rows)), 'row')} of {rows}: {out}")
             return
         facts = {"node": reached.name, **_facts(result, "success vm_status gas_used affordable_max_gas ledger_version")}
-        facts["gas"] = None if result.gas is None else _facts(result.gas, _GAS)
+        facts["gas"] = None if result.gas is None else asdict(result.gas)
         facts |= {"changes": len(result.changes), "events": len(result.events)}
         console.print_json(facts if out is None else facts | {"out": str(out)})
-
-
-_GAS = (
-    "total_charge_gas_units execution_gas_units io_gas_units storage_fee_octas storage_fee_refund_octas gas_unit_price"
-)
 
 
 def _fields(file: Path | None) -> dict[str, Any]:
@@ -473,8 +467,8 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
         state = store(node, out, versions, **options).state()
     if as_json:
         console.print_json({"out": str(out), "tables": console.records(state)})
-        return
-    console.print_frame(state, as_json=False)
+    else:
+        console.print_frame(state, as_json=False)
 
 
 def sql(

@@ -15,20 +15,28 @@ from toolkit.client._contracts import Contract
 from toolkit.teaching._exercises import AnswerKind
 from toolkit.wire import EntryFunction, SimulationRequest
 
+# Attribute of a contract class that stores the source of its ``%%contract`` cell.
 CELL_SOURCE = "__contract_cell__"
-"""Attribute of a contract class that stores the source of its ``%%contract`` cell."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A student's answer as plain data."""
+    """A student's answer as plain data.
+
+    Attributes
+    ----------
+    kind : AnswerKind
+    name : str
+        Description of the answer, such as "a value of type int".
+    value : str
+        The answer as text: digits, the text itself, JSON, or the source of a cell.
+    advice : str
+        Advice for the student if the exercise expects another kind of answer.
+    """
 
     kind: AnswerKind
     name: str
-    """Description of the answer, such as "a value of type int"."""
     value: str = ""
-    """The answer as text: digits, the text itself, JSON, or the source of a cell."""
     advice: str = ""
-    """Advice for the student if the exercise expects another kind of answer."""
 
 
 class PlannedCall(msgspec.Struct, frozen=True):

@@ -46,6 +46,15 @@ _COLORS = {Verdict.NOT_ANSWERED: "#8a8f98", Verdict.RIGHT: "#2e8b57", Verdict.NO
 class CheckedAnswer:
     """A verdict on an answer, with a message. Notebooks display it with a coloured bar.
 
+    Attributes
+    ----------
+    exercise : str
+    verdict : Verdict
+    message : str
+        Feedback that does not give away the solution; empty if the answer is right.
+    worked : str
+        The worked solution; empty until the third wrong answer.
+
     Examples
     --------
     >>> from toolkit import teaching
@@ -56,9 +65,7 @@ class CheckedAnswer:
     exercise: str
     verdict: Verdict
     message: str
-    """Feedback that does not give away the solution; empty if the answer is right."""
     worked: str = ""
-    """The worked solution; empty until the third wrong answer."""
 
     def __repr__(self) -> str:
         text = f"{self.exercise}: {self.verdict}. {self.message}".rstrip()
@@ -66,11 +73,9 @@ class CheckedAnswer:
 
     def _repr_html_(self) -> str:
         solution = f"<details><summary>A worked solution</summary><pre>{escape(self.worked)}</pre></details>"
-        worked = solution if self.worked else ""
-        return (
-            f'<div style="border-left: 4px solid {_COLORS[self.verdict]}; padding: 2px 10px">'
-            f"<b>{escape(self.exercise)}: {escape(self.verdict)}.</b> {escape(self.message)}{worked}</div>"
-        )
+        text = f"<b>{escape(self.exercise)}: {escape(self.verdict)}.</b> {escape(self.message)}"
+        bar = f"border-left: 4px solid {_COLORS[self.verdict]}; padding: 2px 10px"
+        return f'<div style="{bar}">{text}{solution if self.worked else ""}</div>'
 
 
 def check(exercise: str, answer: object) -> CheckedAnswer:
@@ -109,10 +114,8 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     known = exercises()
     if exercise not in known:
         meant = did_you_mean(str(exercise).zfill(len("08.1")), known)
-        raise InputError(
-            f"exercise must be an exercise number as text, such as '08.1', got {exercise!r}"
-            f"{'; ' if meant else ''}{meant}"
-        )
+        wanted = "exercise must be an exercise number as text, such as '08.1'"
+        raise InputError(f"{wanted}, got {exercise!r}{'; ' if meant else ''}{meant}")
     if answer is ...:
         return not_answered(exercise, known[exercise])
     checked = judge(exercise, known[exercise], answer_of(answer), _FAILURES[exercise])

@@ -19,10 +19,8 @@ from toolkit.errors import InputError
 if TYPE_CHECKING:
     import os
 
-CLASS_FILE = "exercises.json"
-"""Name of the file with a class's own exercises, next to its notebooks."""
-PACKAGED = Path(__file__).with_name(CLASS_FILE)
-"""Path of the exercises in the package, used if a class has none of its own."""
+CLASS_FILE = "exercises.json"  # name of the file with a class's own exercises, next to its notebooks
+PACKAGED = Path(__file__).with_name(CLASS_FILE)  # the exercises in the package, used if a class has none of its own
 
 
 class AnswerKind(StrEnum):

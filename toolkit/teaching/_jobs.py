@@ -10,8 +10,7 @@ import msgspec
 from toolkit.teaching._answers import Answer
 from toolkit.teaching._exercises import Step
 
-FOUND = "found.jsonl"
-"""Name of the file to which a fork writes its findings, in the folder of its job."""
+FOUND = "found.jsonl"  # name of the file to which a fork writes its findings, in the folder of its job
 _GRADE_ID = re.compile(r"exercise-(\d\d)-(\d+)")
 _CHECKED = re.compile(r"""\bcheck\(\s*["'](\d\d\.\d+)["']""")
 
@@ -47,12 +46,10 @@ class Notebook(msgspec.Struct, frozen=True):
 class Job(msgspec.Struct, frozen=True):
     """A notebook to run, or an answer to try in a story."""
 
-    folder: str
-    """A folder for this job only, in which the fork writes its `Found` records."""
+    folder: str  # for this job only; the fork writes its `Found` records in it
     seconds: float
     memory_mb: int
-    hidden: tuple[str, ...] = ()
-    """Folders and files that the fork must not read."""
+    hidden: tuple[str, ...] = ()  # folders and files that the fork must not read
     notebook: str = ""
     steps: tuple[Step, ...] = ()
     answer: Answer | None = None

@@ -211,8 +211,7 @@ class Mark(StrEnum):
     CHANGED = "changed"
     DELETED = "deleted"
     SAME = "written, unchanged"
-    WRITTEN = "written"
-    """The earlier state is not known."""
+    WRITTEN = "written"  # the earlier state is not known
 
 
 class _Tree:
