@@ -37,14 +37,12 @@ In a notebook, a traceback shows only your own code and the message. If the envi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolkit._present.messages import cut_text
 from toolkit._present.text import cleaned
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = [
     "Aborted", "ClosedError", "ContractError", "FailedReadsWarning", "Forbidden", "HopelessError", "InexactError",

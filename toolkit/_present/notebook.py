@@ -10,12 +10,10 @@ notebooks use, skips elements of the class ``tex2jax_ignore``.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import TracebackType
+from types import TracebackType
+from typing import Any
 
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 

@@ -12,9 +12,10 @@ import inspect
 import os
 import sys
 import warnings
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -32,9 +33,6 @@ try:
     from toolkit import __version__
 except ImportError as error:  # another distribution has replaced toolkit/__init__.py
     raise SystemExit(f"ledger-toolkit: error: {same_name_problem() or error}") from None
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 __all__ = ["app", "main"]
 

@@ -9,11 +9,12 @@ import sys
 import tempfile
 import threading
 import webbrowser
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -21,9 +22,6 @@ from typer import Option
 from toolkit._present.messages import not_installed
 from toolkit.cli._console import NodeOption
 from toolkit.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _HOST = "127.0.0.1"
 _PAGE = Path(__file__).parent / "app"

@@ -6,18 +6,16 @@ class can have its own variant of the exercises, in a file next to its notebooks
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from toolkit._present.files import read_file
 from toolkit.errors import InputError
-
-if TYPE_CHECKING:
-    import os
 
 CLASS_FILE = "exercises.json"  # name of the file with a class's own exercises, next to its notebooks
 PACKAGED = Path(__file__).with_name(CLASS_FILE)  # the exercises in the package, used if a class has none of its own

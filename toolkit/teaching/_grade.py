@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
 
 import msgspec
 import pandas as pd
@@ -21,10 +21,6 @@ from toolkit.teaching._exercises import PACKAGED, Exercise, read_exercises
 from toolkit.teaching._jobs import Found, Notebook
 from toolkit.teaching._pages import Copy, write_pages
 from toolkit.teaching._processes import Runner
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _MAX_NOTEBOOK = 20_000_000  # bytes; figures are in it
 

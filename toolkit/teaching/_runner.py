@@ -19,20 +19,17 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from toolkit.client._http import embedded_ledger
 from toolkit.teaching._answers import Answer, answer_of
 from toolkit.teaching._jobs import FOUND, Found, Job, Notebook
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _SIOCSIFFLAGS, _IFF_UP, _IFREQ = 0x8914, 1, 40

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import json
 import operator
+from collections.abc import Iterable
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -22,9 +23,6 @@ from toolkit.teaching._answers import Answer, calls_of
 from toolkit.teaching._contract_cell import contracts_in, is_published
 from toolkit.teaching._exercises import AnswerKind, Call, Gas, Gate, Mark, Play, Publish, Relation, Step, Value
 from toolkit.wire import EntryFunction, ViewFunction
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _MAX_CALLS = 40
 _HOLDS = {Relation.EQUAL: operator.eq, Relation.AT_LEAST: operator.ge, Relation.AT_MOST: operator.le}

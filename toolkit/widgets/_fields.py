@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as attribute
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import structs
 from pydantic import ValidationError
@@ -25,9 +26,6 @@ from toolkit.move._containers import option_items
 from toolkit.move._ids import format_hex, parse_hex, wire_address
 from toolkit.move._values import encode_argument
 from toolkit.widgets._messages import Group, Part, Rows, Switch, Text, blank_of, select
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 Model = TypeVar("Model")
 
