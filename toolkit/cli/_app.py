@@ -129,20 +129,12 @@ def _free_port(port: int) -> int:
             probe.bind((_HOST, port))
         except OSError as error:
             raise InputError(f"cannot listen on port {port}: {error.strerror}; choose another with --port") from None
-        found: int = probe.getsockname()[1]
-    return found
+        return int(probe.getsockname()[1])
 
 
 def _server(voila: Any, port: int) -> Any:
     """Return the server, configured to serve only this user's browser and to load nothing from other hosts."""
-    from jupyter_client.kernelspec import KernelSpecManager
     from traitlets.config import Config
-
-    class OwnPython(KernelSpecManager):
-        """Offers only the Python that runs the command, not the kernels that the user has installed."""
-
-        def _kernel_dirs_default(self) -> list[str]:
-            return []
 
     own = f"{_HOST}:{port}"
     content = f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' ws://{own}"
@@ -160,14 +152,12 @@ def _server(voila: Any, port: int) -> Any:
         },
         log_level="ERROR",
     )
-    settings = {
-        "show_tracebacks": True,
-        "kernel_spec_manager_class": OwnPython,
-        "extension_allowlist": list(_FRONT_ENDS),
-    }
+    settings = {"show_tracebacks": True, "extension_allowlist": list(_FRONT_ENDS)}
     culling = {"cull_idle_timeout": _IDLE_S, "cull_interval": 60}
     server.update_config(Config({"VoilaConfiguration": settings, "MappingKernelManager": culling}))
     server.initialize([str(_PAGE / "workbench.ipynb")])
+    # Only the Python that runs the command is offered, not the kernels that the user has installed.
+    server.kernel_spec_manager.kernel_dirs = []
     server.template_paths.insert(0, str(_PAGE))
     return server
 
@@ -175,8 +165,7 @@ def _server(voila: Any, port: int) -> Any:
 def _opened(server: Any, folder: Path, *, browser: bool) -> None:
     """Print the address, and open it through a file, because other users can read the arguments of commands."""
     address = f"http://{_HOST}:{server.port}/?token={server.identity_provider.token}"
-    print(f"Workbench: {address}", flush=True)
-    print("Stop with Ctrl-C.", flush=True)
+    print(f"Workbench: {address}\nStop with Ctrl-C.", flush=True)
     if browser:
         page = folder / "open.html"
         page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">', "utf-8")

@@ -45,8 +45,27 @@ class Pictured(anywidget.AnyWidget):
     present.
     """
 
+    error = Unicode(read_only=True)
+    busy = Bool(default_value=False, read_only=True).tag(sync=True)
+
     _key = Unicode().tag(sync=True)  # identifies the picture, which the browser hides
+    _status = shown(Status())
     _displayed = False
+
+    def close(self) -> None:
+        """Remove all observers, and remove the widget from the page."""
+        self.on_msg(self._on_message, remove=True)
+        self.unobserve_all()
+        self.layout.close()
+        super().close()
+
+    def _on_message(self, _widget: object, content: object, _buffers: object) -> None:
+        """React to a message of the browser."""
+        raise NotImplementedError
+
+    def _say(self, kind: str, words: str) -> None:
+        """Show a message beside the buttons; `kind` is hint, good, bad or error."""
+        self._status = Status(kind, cleaned(words))
 
     def _picture(self) -> str:
         """Return the widget as HTML that needs neither the kernel nor a script."""
@@ -316,16 +335,13 @@ class Form(Pictured):
 
     request: Any = traitlets.Any(allow_none=True)
     errors = Dict(read_only=True)
-    error = Unicode(read_only=True)
     python = Unicode(read_only=True)
-    busy = Bool(default_value=False, read_only=True).tag(sync=True)
 
     # What the browser shows; only `_draft` is also written by it.
     _about = shown(None)
     _spec = shown(Group())
     _draft = shown(None).tag(from_json=lambda content, form: form._typed(content))  # noqa: SLF001 - a part of the form
     _findings = shown(Found())
-    _status = shown(Status())
     _pages = shown(())
     _serial = Int(0).tag(sync=True)  # number of the result: two results may have equal pages
     _stale = Unicode().tag(sync=True)  # why the result does not match the entries
@@ -402,9 +418,6 @@ class Form(Pictured):
         if self.comm is None:  # closed already, or refused by the constructor
             return
         self._end_work()
-        self.on_msg(self._on_message, remove=True)
-        self.unobserve_all()
-        self.layout.close()
         super().close()
 
     # what a builder defines ------------------------------------------------------------------------------
@@ -500,8 +513,7 @@ class Form(Pictured):
 
     def _start_over(self) -> None:
         """Clear the messages about the last draft before a new request is shown."""
-        self._strict = False
-        self._blamed = {}
+        self._strict, self._blamed = False, {}
         self._say("hint", "")
 
     # the draft -------------------------------------------------------------------------------------------
@@ -775,10 +787,6 @@ class Form(Pictured):
         self._progress = Progress()
 
     # display --------------------------------------------------------------------------------------------
-
-    def _say(self, kind: str, words: str) -> None:
-        """Show a message beside the buttons; `kind` is hint, good, bad or error."""
-        self._status = Status(kind, cleaned(words))
 
     def _blame(self, path: str, words: str) -> None:
         """Show an error at a field until the next edit; an error at the path ``node`` appears beside the buttons."""

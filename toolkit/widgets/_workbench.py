@@ -10,15 +10,14 @@ from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Struct
-from traitlets import Bool, Dict, Enum, Instance, List, Unicode, observe, validate
+from traitlets import Dict, Enum, Instance, List, Unicode, observe, validate
 
-from toolkit._present.text import cleaned
 from toolkit.client._http import base_url
 from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, ToolkitError
 from toolkit.move import FunctionId
 from toolkit.widgets._form import Background, Form, Pictured, is_given_up, packed, picture, source_of
-from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
+from toolkit.widgets._messages import Message, NodeShown, message_of, shown
 from toolkit.wire import NodeInfo, TableItemRequest
 
 if TYPE_CHECKING:
@@ -124,15 +123,12 @@ class Workbench(Pictured):
     node = Instance(Node, allow_none=True)
     info = Instance(NodeInfo, allow_none=True, read_only=True)
     selected = Enum(list(_BUILDERS), default_value="simulation").tag(sync=True)
-    error = Unicode(read_only=True)
-    busy = Bool(default_value=False, read_only=True).tag(sync=True)
 
     _targets: Any = List([list(one) for one in _TARGETS]).tag(sync=True)
     _tabs: Any = List([[name, title] for name, (title, _) in _BUILDERS.items()]).tag(sync=True)
     _children = Dict().tag(sync=True)
     _node = shown(NodeShown())
     _facts: Any = List().tag(sync=True)
-    _status = shown(Status())
     _link = Unicode().tag(sync=True)  # the entries as the fragment of a link
 
     def __init__(self, node: Node | None = None) -> None:
@@ -295,13 +291,10 @@ class Workbench(Pictured):
         """Close the builders and the node opened by `connect`, and remove the workbench from the page."""
         if self._background is not None:
             self._background.close()
-        self.on_msg(self._on_message, remove=True)
-        self.unobserve_all()
         for builder in self._builders.values():
             builder.close()
         if self._own is not None:
             self._own.close()
-        self.layout.close()
         super().close()
 
     # the node --------------------------------------------------------------------------------------------
@@ -310,7 +303,7 @@ class Workbench(Pictured):
         """Read the state of the node's ledger in the background; if a target is given, connect to it first."""
         self.set_trait("busy", value=True)
         self.set_trait("error", "")
-        self._status = Status("hint", f"{'Reading' if target is None else 'Connecting'}\N{HORIZONTAL ELLIPSIS}")
+        self._say("hint", f"{'Reading' if target is None else 'Connecting'}\N{HORIZONTAL ELLIPSIS}")
         try:
             if target is not None:
                 self._check_idle()
@@ -355,7 +348,7 @@ class Workbench(Pictured):
 
     def _end(self, error: str) -> None:
         self.set_trait("error", error)
-        self._status = Status("error" if error else "hint", cleaned(error))
+        self._say("error" if error else "hint", error)
         self.set_trait("busy", value=False)
 
     def _needed(self) -> Node:
