@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from toolkit.client._calls import ListedModule
     from toolkit.client._reads import Reads
 
+# The canonical type and the data of each resource.
+_Resources: TypeAlias = "Sequence[tuple[str, Any]]"
 _MAX_PAGES = 1_000  # a node whose cursor never ends would be read for ever
 _MAX_NAMED = 6  # what fits into a line of a repr or a message
 _MAX_SHOWN = 12  # rows of each table in a notebook; the frames have all
@@ -65,18 +67,18 @@ class AccountKind(StrEnum):
     """What an address is, according to the resources stored there."""
 
     ACCOUNT = "account"
+    #: An account without a key: only its contract can act for it.
     RESOURCE_ACCOUNT = "resource account"
-    """An account without a key: only its contract can act for it."""
     MULTISIG_ACCOUNT = "multisig account"
     OBJECT = "object"
+    #: An object that describes a fungible asset.
     FUNGIBLE_ASSET = "fungible asset"
-    """An object that describes a fungible asset."""
+    #: An object that has a balance of a fungible asset.
     FUNGIBLE_STORE = "fungible store"
-    """An object that has a balance of a fungible asset."""
+    #: Nothing is stored at the address.
     NOTHING = "nothing"
-    """Nothing is stored at the address."""
+    #: The node does not list the resources.
     UNKNOWN = "unknown"
-    """The node does not list the resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ class Account:
     kind: AccountKind
     notes: tuple[str, ...] = ()
     _modules: Sequence[ListedModule] | NodeError = ()
-    _resources: Sequence[tuple[str, Any]] | NodeError = ()
+    _resources: _Resources | NodeError = ()
     _holdings: Sequence[dict[str, Any]] | NodeError = ()
 
     @cached_property
@@ -416,7 +418,7 @@ def _kind(resources: Any, modules: Any, holdings: Any) -> AccountKind:
     return found or (AccountKind.ACCOUNT if something else AccountKind.NOTHING)
 
 
-def _packages(resources: Sequence[tuple[str, Any]]) -> dict[str, str]:
+def _packages(resources: _Resources) -> dict[str, str]:
     """Return the package name of each module, from the account's package registry."""
     registry = next((data for kind, data in resources if kind == "0x1::code::PackageRegistry"), None)
     try:
@@ -490,13 +492,7 @@ def _asset_of(asset: str, data: Any) -> Asset:
 
 
 def _read_holdings(
-    node: Reads,
-    owner: str,
-    version: int,
-    resources: Sequence[tuple[str, Any]],
-    *,
-    wanted: Sequence[str],
-    notes: list[str],
+    node: Reads, owner: str, version: int, resources: _Resources, *, wanted: Sequence[str], notes: list[str]
 ) -> list[dict[str, Any]]:
     """Read the balances of an account: one row per store, and one per `wanted` asset that has no store."""
     missing = set[str]()
@@ -550,7 +546,7 @@ def _paired(node: Reads, coin: str, version: int, notes: list[str]) -> list[str]
     return []
 
 
-def _stores(address: str, resources: Sequence[tuple[str, Any]]) -> Any:
+def _stores(address: str, resources: _Resources) -> Any:
     """Return the coin and fungible stores among the resources of an address."""
     from toolkit.frames._balances import Stores
     from toolkit.frames._columns import compact_json

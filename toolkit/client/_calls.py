@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ModuleKey = tuple[str, str]
+Abis: TypeAlias = "Mapping[ModuleKey, ModuleAbi]"
 ModuleDigests = dict[ModuleKey, "bytes | None"]
 # By version: the digests of the modules that a layout is made from, and the layout, or why there is none.
 Layouts = dict[int, "tuple[ModuleDigests, Layout] | VersionPruned | SchemaError"]
@@ -131,7 +132,7 @@ class AbiStore:
         self,
         fetch: Callable[[str, str, int], bytes | None],
         *,
-        overrides: Mapping[ModuleKey, ModuleAbi] | None = None,
+        overrides: Abis | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fetch = fetch
@@ -833,11 +834,8 @@ class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
 
     def _form(self, abis: AbisAt) -> _Form[tuple[Layout, Layout]]:
         key_layout, value_layout = types = self._types(abis)
-        body = {
-            "key_type": wire_type(self._key_tag),
-            "value_type": wire_type(self._value_tag),
-            "key": encode_argument(key_layout, self._key, where="table key"),
-        }
+        key = encode_argument(key_layout, self._key, where="table key")
+        body = {"key_type": wire_type(self._key_tag), "value_type": wire_type(self._value_tag), "key": key}
         bcs = self._node.encoding == "bcs" and fit_bcs([value_layout])
         where, accept = path("tables", self._handle, "item"), _BCS if bcs else JSON
         return _Form(self._node.request("POST", where, body=json_body(body), accept=accept), bcs, types)

@@ -388,13 +388,8 @@ class Connection:
                     raise
                 outcome = unreachable
             repeat += 1
-            pause_s = self._retry.pause_s(
-                outcome,
-                repeat=repeat,
-                waited_s=waited_s,
-                chance=random.random(),  # noqa: S311 - jitter
-                also_repeat=partial(self._lags, request),
-            )
+            chance, lags = random.random(), partial(self._lags, request)  # noqa: S311 - jitter
+            pause_s = self._retry.pause_s(outcome, repeat=repeat, waited_s=waited_s, chance=chance, also_repeat=lags)
             if pause_s is None:
                 if isinstance(outcome, http.Answer):
                     return outcome

@@ -238,8 +238,8 @@ class ContractFunction:
         paragraphs = "".join(f"<br>{escape(line)}" for line in lines if line)
         return literal(f"<code>{escape(title)}</code>{paragraphs}")
 
+    # The part of the documentation that depends on the kind of function.
     _USAGE = "\nIt is neither a view nor an entry function, so a node cannot call it."
-    """The part of the documentation that depends on the kind of function."""
 
     def _documentation(self) -> str:
         arguments, signers = _parameters(self.abi), len(self.abi.params) - len(_parameters(self.abi))

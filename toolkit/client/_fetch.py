@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._http import Outcomes, PreparedCall
 
+    _Tasks = Sequence[tuple[str, int]]
 
 _Name = TypeVar("_Name")
 _Node = TypeVar("_Node")
@@ -265,7 +266,7 @@ def fetch_views(
     sweep.anchored(len(named) * len(sweep.versions))
     ready = {name: PreparedView(sweep.node, call) for name, call in named.items()}
 
-    def read(tasks: Sequence[tuple[str, int]]) -> list[ViewRecord]:
+    def read(tasks: _Tasks) -> list[ViewRecord]:
         ordered = sorted({version for _, version in tasks})
         for call in named.values():
             function = FunctionId.parse(call.function)
@@ -698,15 +699,10 @@ def fetch_resources(
     stamps = sweep.stamps({version for _, version in tasks}, times=times)
     failures = [Failure.of(one) if isinstance(one, ToolkitError) else None for one in outcomes]
     heads = [_head_of(one) if isinstance(one, ToolkitError) else one[1] and one[1].version for one in outcomes]
-    rows = RESOURCES.table(
-        {
-            "address": [owner for owner, _ in tasks],
-            "ledger_version": [version for _, version in tasks],
-            "ledger_timestamp": [stamps.get(version) for _, version in tasks],
-            "head_version": heads,
-            **outcome_columns(failures),
-        }
-    )
+    columns = outcome_columns(failures) | {"head_version": heads, "address": [owner for owner, _ in tasks]}
+    columns["ledger_version"] = [version for _, version in tasks]
+    columns["ledger_timestamp"] = [stamps.get(version) for _, version in tasks]
+    rows = RESOURCES.table(columns)
     texts = [None if isinstance(one, ToolkitError) else compact_json(one[0]) for one in outcomes]
     rows = rows.append_column("data", pa.array(texts, type=pa.string()))
     return typed_payload_frame(node, parsed, rows, tuple(RESOURCES.names[:4]), "resources")
@@ -719,10 +715,7 @@ def _before(first: int, oldest: int) -> list[int]:
 
 
 def _searched(
-    search: FindSteps,
-    versions: Sequence[int],
-    names: Sequence[str],
-    read: Callable[[Sequence[tuple[str, int]]], list[ViewRecord]],
+    search: FindSteps, versions: Sequence[int], names: Sequence[str], read: Callable[[_Tasks], list[ViewRecord]]
 ) -> list[ViewRecord]:
     """Return the records that a step search reads in a range of versions, sorted by call and version."""
     found: dict[str, dict[int, ViewRecord]] = {name: {} for name in names}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from toolkit import errors
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural
-from toolkit.client._calls import AbiStore, Encoding, ListedModule, PreparedView, ViewResult, abi_of
+from toolkit.client._calls import Abis, AbiStore, Encoding, ListedModule, PreparedView, ViewResult, abi_of
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Request, Sendable, json_body, path
 from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
@@ -34,7 +34,7 @@ from toolkit.wire._rows import check_transaction
 from toolkit.wire._transactions import GenericTransaction, MalformedTransaction, decode_page, decode_transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from toolkit.client._cache import AnswerCache
@@ -64,13 +64,7 @@ class Reads:
     """
 
     def __init__(
-        self,
-        connection: Connection,
-        *,
-        name: str,
-        encoding: Encoding,
-        abis: Mapping[tuple[str, str], ModuleAbi],
-        clock: Callable[[], float],
+        self, connection: Connection, *, name: str, encoding: Encoding, abis: Abis, clock: Callable[[], float]
     ) -> None:
         self.url = connection.url
         self.name = name

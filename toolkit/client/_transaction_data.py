@@ -83,10 +83,10 @@ class TransactionData:
     _layouts: dict[str, dict[int, Layout]] = field(default_factory=dict, repr=False, compare=False)
     _reconnect: Reconnect | None = field(default=None, repr=False, compare=False)
 
+    # The column that identifies a transaction in its frames.
     _by: ClassVar[str] = "request"
-    """The column that identifies a transaction in its frames."""
+    # The columns that precede the fields in a typed frame.
     _identity: ClassVar[tuple[str, ...]] = ()
-    """The columns that precede the fields in a typed frame."""
     _committed: ClassVar[bool] = False
 
     @property
