@@ -501,9 +501,7 @@ class NodeCache:
     def __init__(
         self, url: str, answers: AnswerCache | None, *, offline: bool = False, shared: str | None = None
     ) -> None:
-        self._url = url
-        self.answers = answers
-        self.offline = offline
+        self._url, self.answers, self.offline = url, answers, offline
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.hostname}:{parts.port or {'http': 80, 'https': 443}[parts.scheme]}"
         self._owner = f"shared {shared}" if shared is not None else f"host {origin}"

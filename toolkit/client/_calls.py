@@ -347,8 +347,7 @@ class Made(Generic[T]):
     """
 
     def __init__(self, store: AbiStore, make: Callable[[AbisAt], T]) -> None:
-        self._store = store
-        self._make = make
+        self._store, self._make = store, make
         self._made: list[tuple[dict[ModuleKey, bytes | None], T]] = []
 
     def found(self, version: int) -> tuple[dict[ModuleKey, bytes | None], T]:

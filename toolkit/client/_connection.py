@@ -107,13 +107,10 @@ class Connection:
         sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.url = url
-        self._transport = transport
-        self._engine = engine
+        self.url, self._transport, self._engine = url, transport, engine
+        self.credentials, self._archive, self._max_in_flight = credentials, archive, max_in_flight
         self.cache = cache or NodeCache(url, None)
-        self._retry = retry or http.RetryPolicy()
-        self._max_in_flight = max_in_flight
-        self._pace = pace or http.Pace(None)
+        self._retry, self._pace = retry or http.RetryPolicy(), pace or http.Pace(None)
         self.closing = threading.Event()
         self._sleep = sleep or self.closing.wait
         self._pid = os.getpid()
@@ -121,8 +118,6 @@ class Connection:
         self.newest: LedgerState | None = None
         self._chain_id: int | None = None
         self.here = _ThisThread()
-        self._archive = archive
-        self.credentials = credentials
         self._archives: dict[str, Transport] = {}
         self._archive_outages: http.Outages[str] = http.Outages(clock)
 

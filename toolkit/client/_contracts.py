@@ -89,11 +89,9 @@ class Contract:
     """
 
     def __init__(self, node: Reads, abi: ModuleAbi, *, abi_version: int, ledger_version: int | None = None) -> None:
-        self.node = node
-        self.abi = abi
+        self.node, self.abi = node, abi
         self.id = f"{wire_address(abi.address)}::{abi.name}"
-        self.ledger_version = ledger_version
-        self._abi_version = abi_version
+        self.ledger_version, self._abi_version = ledger_version, abi_version
         self._functions = {function.name: function for function in abi.exposed_functions}
 
     def at(self, ledger_version: int) -> Contract:
@@ -195,8 +193,7 @@ class ContractFunction:
     """
 
     def __init__(self, contract: Contract, abi: FunctionAbi) -> None:
-        self._contract = contract
-        self.abi = abi
+        self._contract, self.abi = contract, abi
         self.id = f"{contract.id}::{abi.name}"
         self.__name__ = abi.name
         self.__doc__ = self._documentation()

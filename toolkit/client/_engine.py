@@ -182,9 +182,7 @@ class Transfers(Generic[_Tag]):
     """
 
     def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int, routes: Routes) -> None:
-        self._credentials = credentials
-        self._timeout_s = timeout_s
-        self._routes = routes
+        self._credentials, self._timeout_s, self._routes = credentials, timeout_s, routes
         self.room = 2**63
         self._meter = _Meter()
         self._free: list[_Slot] = []

@@ -86,9 +86,7 @@ class Credentials:
             raise errors.InputError(
                 "api_key contains a line break, surrounding space or another character that cannot be sent in a header"
             )
-        self.api_key = api_key
-        self.login = login
-        self.unsent = unsent
+        self.api_key, self.login, self.unsent = api_key, login, unsent
         self.proxies = tuple(proxies)
 
     def __repr__(self) -> str:

@@ -153,10 +153,8 @@ class Node(Reads):
         unsent = bool(api_key is login is None and http.environment_key())
         credentials = http.Credentials(api_key, login, unsent=unsent, proxies=routes.logins)
         self._settings = None if transport is not None else given | {"target": url, "name": name}
-        self.max_in_flight = max_in_flight
-        self.requests_per_second = requests_per_second
+        self.max_in_flight, self.requests_per_second, self._timeout_s = max_in_flight, requests_per_second, timeout_s
         self.probed: Probe | None = None
-        self._timeout_s = timeout_s
         # Not a WeakSet: a worker thread may add a copy while another thread closes them.
         self._shares: dict[int, ref[Node]] = {}
         engine, pace = None, http.Pace(requests_per_second)
@@ -187,6 +185,8 @@ class Node(Reads):
             clock=clock,
         )
         super().__init__(connection, name=name or url, encoding=encoding, abis=abis, clock=clock)
+        if self._settings is not None:
+            self.reconnect = _reconnected, (self._settings, api_key is not None)
 
     def __repr__(self) -> str:
         head = self._connection.newest
@@ -206,18 +206,6 @@ class Node(Reads):
             ("", "closed" if self._connection.closing.is_set() else None),
         ]
         return facts_html(f"node {self.name}", facts)
-
-    @property
-    def reconnect(self) -> tuple[Callable[..., Node], tuple[Any, ...]] | None:
-        """A function that reconnects to the node, and its arguments, as stored in a pickle, without secrets.
-
-        If the node has an API key, the reconnected node takes its key from the environment. A user name and password in
-        the URL are lost, and the key in the environment is not sent instead, because it was not meant for this host.
-        None if the caller supplied the transport.
-        """
-        if self._settings is None:
-            return None
-        return _reconnected, (self._settings, self._connection.credentials.api_key is not None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.reconnect is None:
@@ -694,6 +682,11 @@ class Node(Reads):
 
 
 def _reconnected(settings: dict[str, Any], had_key: bool) -> Node:  # noqa: FBT001 - called with positions by pickle
+    """Reconnect to a node from its settings, which do not contain secrets.
+
+    If the node had an API key, the key is taken from the environment. A user name and password in the URL are lost, and
+    the key in the environment is not sent instead, because it was not meant for this host.
+    """
     return Node(**settings, api_key=(had_key and http.environment_key()) or "")
 
 

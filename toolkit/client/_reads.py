@@ -66,20 +66,15 @@ class Reads:
     def __init__(
         self, connection: Connection, *, name: str, encoding: Encoding, abis: Abis, clock: Callable[[], float]
     ) -> None:
-        self.url = connection.url
-        self.name = name
-        self.encoding = encoding
+        self.url, self.name, self.encoding = connection.url, name, encoding
         self.abis = AbiStore(self.module_answer, overrides=abis, clock=clock)
+        # Reconnects to the node, as a pickle does; None if the caller supplied the transport.
+        self.reconnect: Reconnect | None = None
         # What identifies the ledger that the last fetch or run read, see `LedgerAnchor.taken`.
         self.anchor: LedgerAnchor | None = None
         # The oldest version at which a view answered a probe.
         self.probed_oldest: int | None = None
         self._connection = connection
-
-    @property
-    def reconnect(self) -> Reconnect | None:
-        """A function that reconnects to the node, and its arguments, as in a pickle; None if it cannot reconnect."""
-        return None
 
     @property
     def cache(self) -> AnswerCache | None:
@@ -755,8 +750,7 @@ class LedgerGuard:
     """
 
     def __init__(self, node: Reads, anchor: LedgerAnchor) -> None:
-        self.node = node
-        self._anchor = anchor
+        self.node, self._anchor = node, anchor
         self._checked_at = time.monotonic()
         self._confirmed_s = anchor.taken_s
 

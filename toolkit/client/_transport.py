@@ -260,18 +260,14 @@ _CHUNK = 64 * 1024  # bytes; larger ones are not faster
 # Maximum number of idle connections per host.
 _MAX_IDLE = 64
 
-# Message by the class of an error of `requests` or of its root cause; the first match is used.
-_KINDS: dict[type[Exception], str] = {
-    requests.exceptions.SSLError: http.NO_TLS,
-    requests.exceptions.ProxyError: http.NO_PROXY,
-    requests.exceptions.ContentDecodingError: http.NOT_UNPACKED,
-    requests.exceptions.ChunkedEncodingError: http.CUT_OFF,
-    ConnectionResetError: http.CUT_OFF,
-    BrokenPipeError: http.CUT_OFF,
-    IncompleteRead: http.CUT_OFF,
-    HTTPException: http.NOT_HTTP,
-    requests.ConnectionError: http.NOT_THERE,
-    Exception: "{}",
+# The classes of each message: those of an error of `requests` or of its root cause. The first match is used.
+_KINDS: dict[str, type[Exception] | tuple[type[Exception], ...]] = {
+    http.NO_TLS: requests.exceptions.SSLError,
+    http.NO_PROXY: requests.exceptions.ProxyError,
+    http.NOT_UNPACKED: requests.exceptions.ContentDecodingError,
+    http.CUT_OFF: (requests.exceptions.ChunkedEncodingError, ConnectionResetError, BrokenPipeError, IncompleteRead),
+    http.NOT_HTTP: HTTPException,
+    http.NOT_THERE: requests.ConnectionError,
 }
 
 
@@ -296,8 +292,7 @@ class SessionTransport:
         self, credentials: Credentials = NO_CREDENTIALS, *, timeout_s: float = 30.0, routes: Routes | None = None
     ) -> None:
         self._routes = routes or Routes(timeout_s)
-        self._credentials = credentials
-        self._timeout_s = timeout_s
+        self._credentials, self._timeout_s = credentials, timeout_s
         self._lock = threading.Lock()
         self._closed = False
         self._adapters: dict[Route, _Adapter] = {}
@@ -325,12 +320,13 @@ class SessionTransport:
                         raise ClosedError(http.CLOSED)
                     return Answer(response.status_code, http.lowered(response.headers.items()), body)
         except NodeUnreachable as error:
-            raise type(error)(f"{request.where}: {error}") from None
+            failure = error.with_traceback(None)
         except (requests.RequestException, OSError, ValueError) as error:
             if self._closed:
                 raise ClosedError(http.CLOSED) from None
-            translated = self._translated(request, error)
-        raise translated  # not inside the handler: the library's error, which would be its context, may quote a secret
+            failure = self._translated(error)
+        # Not inside a handler: the library's error, which would be its context, may quote a secret.
+        raise type(failure)(f"{request.where}: {failure}")
 
     def close(self) -> None:
         """Close every connection; requests in progress and later ones raise ClosedError."""
@@ -368,19 +364,18 @@ class SessionTransport:
             with self._lock:
                 self._exchanges.discard(exchange)
 
-    def _translated(self, request: Request, error: Exception) -> NodeUnreachable:
+    def _translated(self, error: Exception) -> NodeUnreachable:
         innermost = _innermost(error)
         if isinstance(innermost, _TotalTimeoutError):
-            text = http.NOT_COMPLETE.format(http.TOTAL_TIMEOUTS * self._timeout_s)
-            return HopelessError(f"{request.where}: {text}")
+            return HopelessError(http.NOT_COMPLETE.format(http.TOTAL_TIMEOUTS * self._timeout_s))
         if isinstance(error, requests.Timeout) or isinstance(innermost, TimeoutError):
-            return NodeUnreachable(f"{request.where}: {http.NO_ANSWER.format(self._timeout_s)}")
+            return NodeUnreachable(http.NO_ANSWER.format(self._timeout_s))
         said = getattr(innermost, "strerror", None) or str(innermost) or type(innermost).__name__
         reason = http.reason_text(str(said), self._credentials)
         if isinstance(innermost, ssl.SSLCertVerificationError):
-            return HopelessError(f"{request.where}: {http.NOT_TRUSTED.format(reason)}")
-        kinds = (kind for kind in _KINDS if isinstance(error, kind) or isinstance(innermost, kind))
-        return NodeUnreachable(f"{request.where}: {_KINDS[next(kinds, Exception)].format(reason)}")
+            return HopelessError(http.NOT_TRUSTED.format(reason))
+        texts = (text for text, kinds in _KINDS.items() if isinstance(error, kinds) or isinstance(innermost, kinds))
+        return NodeUnreachable(next(texts, "{}").format(reason))
 
 
 class LedgerTransport:
