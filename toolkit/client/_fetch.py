@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
     _Tasks = Sequence[tuple[str, int]]
 
-_Name = TypeVar("_Name")
 _Node = TypeVar("_Node")
-_Result = TypeVar("_Result")
+T = TypeVar("T")
+_Task = TypeVar("_Task", bound=tuple[Any, int])
 
 # Of this many versions one is dated first: neighbours are often in one block, and a block is read once.
 _STRIDE = 32
@@ -127,13 +127,8 @@ class _Sweep:
             self._guard = LedgerGuard(self.node, LedgerAnchor.taken(self.node, max(self.versions), ledger=self.ledger))
 
     def read(
-        self,
-        tasks: Sequence[tuple[_Name, int]],
-        prepare: Callable[[tuple[_Name, int]], PreparedCall[_Result]],
-        *,
-        what: str,
-        typed: bool = True,
-    ) -> list[_Result | ToolkitError]:
+        self, tasks: Sequence[_Task], prepare: Callable[[_Task], PreparedCall[T]], *, what: str, typed: bool = True
+    ) -> list[T | ToolkitError]:
         """Send tasks, whose second item is a version, and return their outcomes in the order of the tasks.
 
         If `typed`, calls whose module could not be looked up are sent again, typed, at the end.
@@ -142,9 +137,9 @@ class _Sweep:
         found = self.taken(sent, len(tasks), what)
         return [found[place] for place in range(len(tasks))]
 
-    def taken(self, outcomes: Outcomes[_Result], count: int, what: str) -> dict[int, _Result | ToolkitError]:
+    def taken(self, outcomes: Outcomes[T], count: int, what: str) -> dict[int, T | ToolkitError]:
         """Return outcomes by position; a later outcome replaces an earlier outcome at the same position."""
-        found: dict[int, _Result | ToolkitError] = {}
+        found: dict[int, T | ToolkitError] = {}
         with progress_bar(count, what, show=self.show) as bar:
             for place, outcome in outcomes:
                 bar.advance(int(place not in found))
@@ -705,7 +700,7 @@ def fetch_resources(
     rows = RESOURCES.table(columns)
     texts = [None if isinstance(one, ToolkitError) else compact_json(one[0]) for one in outcomes]
     rows = rows.append_column("data", pa.array(texts, type=pa.string()))
-    return typed_payload_frame(node, parsed, rows, tuple(RESOURCES.names[:4]), "resources")
+    return typed_payload_frame(node, parsed, rows, RESOURCES.names[:4], "resources")
 
 
 def _before(first: int, oldest: int) -> list[int]:
@@ -768,9 +763,7 @@ def _pages(sweep: _Sweep) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Fai
     sweep.ended("reads of transactions")
 
 
-def typed_payload_frame(
-    node: Reads, tag: TypeTag, rows: pa.Table, identity: tuple[str, ...], what: str
-) -> pd.DataFrame:
+def typed_payload_frame(node: Reads, tag: TypeTag, rows: pa.Table, identity: Sequence[str], what: str) -> pd.DataFrame:
     """Return the typed frame of payloads of one type; a payload that does not fit its type becomes a failure row."""
     versions = rows["ledger_version"].to_pylist()
     wanted = [version for version, data in zip(versions, rows["data"].to_pylist(), strict=True) if data is not None]
