@@ -266,6 +266,17 @@ def octas_as_apt(octas: int) -> str:
     >>> octas_as_apt(4100), octas_as_apt(-50)
     ('0.000041', '-0.0000005')
     """
-    whole, rest = divmod(abs(octas), 10**8)
-    digits = f"{rest:08d}".rstrip("0")
-    return f"{'-' if octas < 0 else ''}{whole:,}{f'.{digits}' if digits else ''}"
+    return in_whole_coins(octas, 8)
+
+
+def in_whole_coins(units: int, decimals: int) -> str:
+    """Return an amount of base units of an asset in whole coins, exactly.
+
+    Examples
+    --------
+    >>> in_whole_coins(1_234_500, 3), in_whole_coins(-7, 0)
+    ('1,234.5', '-7')
+    """
+    whole, rest = divmod(abs(units), 10**decimals)
+    digits = f"{rest:0{decimals}d}".rstrip("0")
+    return f"{'-' if units < 0 else ''}{whole:,}{f'.{digits}' if digits else ''}"

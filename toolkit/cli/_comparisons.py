@@ -12,7 +12,6 @@ from typer import Argument, Option
 
 from toolkit._present.text import plural
 from toolkit.cli import _console as console
-from toolkit.cli._console import Texts
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     before: Annotated[str, Argument(help="Folder of a run, or DIR@VERSION for the run up to a ledger version.")],
     after: Annotated[str, Argument(help="Folder of a run, or DIR@VERSION.")],
     fail_over: Annotated[
-        Texts, Option(help="Maximum increase per call: 2%, or 50 (gas units); may be repeated.")
+        console.Texts, Option(help="Maximum increase per call: 2%, or 50 (gas units); may be repeated.")
     ] = None,
     study: Annotated[
         Path | None, Option(help="Study with thresholds and waivers; by default, the second run's.")
@@ -221,7 +220,7 @@ def schedule(
 
 def timeline(  # noqa: PLR0917 - typer makes options of parameters
     versions: Annotated[str, Option(help="Range of versions, such as 0:-1, or dates.")] = "0:-1",
-    module: Annotated[Texts, Option(help="Module whose code to track; may be repeated.")] = None,
+    module: Annotated[console.Texts, Option(help="Module whose code to track; may be repeated.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     quiet: console.QuietOption = False,

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolkit import move
-from toolkit._present.text import ELLIPSIS, plural, short_addresses
+from toolkit._present.text import ELLIPSIS, in_whole_coins, plural, short_addresses
 from toolkit.client._accounts import Asset
 from toolkit.client._arguments import structs_of
 from toolkit.errors import ToolkitError
@@ -76,13 +76,10 @@ class Known:
         about = self.assets.get(asset)
         name = asset if about is None or not about.symbol else about.symbol
         if about is None or about.decimals is None or (name.upper() == "APT" and asset not in APT_NAMES):
-            digits, name = f"{abs(units):,}", f"base units of {short_addresses(asset)}"
+            digits, name = f"{units:,}", f"base units of {short_addresses(asset)}"
         else:
-            whole, rest = divmod(abs(units), 10**about.decimals)
-            part = f"{rest:0{about.decimals}d}".rstrip("0") if about.decimals else ""
-            digits = f"{whole:,}.{part}" if part else f"{whole:,}"
-        sign = "-" if units < 0 else "+" if signed and units else ""
-        return f"{sign}{digits} {name}"
+            digits = in_whole_coins(units, about.decimals)
+        return f"{'+' if signed and units > 0 else ''}{digits} {name}"
 
     def address(self, text: str) -> Html:
         """Return a shortened address, followed by the account's name if known."""

@@ -10,7 +10,7 @@ import msgspec
 import pandas as pd
 
 from toolkit._present.tables import json_value
-from toolkit._present.text import ELLIPSIS, change_place, plural, short_addresses, visible
+from toolkit._present.text import ELLIPSIS, change_place, number, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._series import is_model
@@ -192,7 +192,7 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
         words.append(f"{name.lower()} {units / whole:.0%}")
         bar += f'<span class="ltk-part{place}" style="width:{units / whole:.2%}"></span>'
         dot = Html(f'<span class="ltk-dot ltk-part{place}" aria-hidden="true"></span>{html.safe(name)}')
-        rows.append((dot, f"{units:,.2f}".rstrip("0").rstrip("."), f"{units / whole:.0%}"))
+        rows.append((dot, number(units), f"{units / whole:.0%}"))
     rows.append((Html("<b>Charged</b>"), Html(f"<b>{html.safe(html.number(split.total_charge_gas_units))}</b>"), ""))
     listed = html.table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
     stacked = f'<div class="ltk-stack" role="img" aria-label="Gas: {", ".join(words)}">{bar}</div>'

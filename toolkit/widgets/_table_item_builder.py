@@ -25,9 +25,8 @@ from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._type_tags import wire_type
 from toolkit.move._values import DeclaredTable, encode_argument
-from toolkit.widgets import _fields
 from toolkit.widgets import _messages as parts
-from toolkit.widgets._fields import Findings, validated
+from toolkit.widgets._fields import Findings, blank, field, read_leaf, validated
 from toolkit.widgets._functions import in_step
 from toolkit.widgets._programs import connect_line, curl_lines
 from toolkit.widgets._readings import READ_ACTIONS, VERSION_FIELDS, ReadDraft, ReadForm, Reading, Wanted, parse_plan
@@ -299,7 +298,7 @@ class TableItemBuilder(ReadForm):
         """Select one of the owner's tables, as entered or else the first, and fill in its handle and types."""
         owner, before = _canonical(draft.owner), self._taken
         if draft.owner.strip():
-            _fields.read_leaf(move.Address(), draft.owner, "owner", found)
+            read_leaf(move.Address(), draft.owner, "owner", found)
         tables = self._tables.get(owner or "", [])
         if owner in self._tables and not tables:
             found.notes["owner"] = "its resources contain no tables"
@@ -328,7 +327,7 @@ class TableItemBuilder(ReadForm):
             draft = replace(draft, raw="")  # a key of the previous table
         before, self._key_layout, self._last_layout = self._key_layout, layout, layout or self._last_layout
         if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
-            draft = replace(draft, arguments=(_fields.blank(layout),), lead="fields")  # its field shows what it accepts
+            draft = replace(draft, arguments=(blank(layout),), lead="fields")  # its field shows what it accepts
         draft = in_step(
             draft,
             None if layout is None else [layout],
@@ -383,7 +382,7 @@ class TableItemBuilder(ReadForm):
         key: list[tuple[str, parts.Part]] = [("raw", raw)]
         if self._key_layout is not None:
             twin = parts.group(("raw", replace(raw, label="JSON")), label="Key as JSON", fold=True)
-            key = [("arguments", parts.group((0, _fields.field(self._key_layout, "Key")))), ("", twin)]
+            key = [("arguments", parts.group((0, field(self._key_layout, "Key")))), ("", twin)]
         return parts.group(
             ("owner", parts.mono("Account", about, placeholder="0xcafe")),
             *([("table", parts.select("Table", names))] if tables else []),
