@@ -7,7 +7,7 @@ import re
 import socket
 import sys
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from toolkit._present.files import open_descriptor
@@ -86,25 +86,22 @@ def _taken(place: Path) -> int:
             handle = open_descriptor(place, os.O_RDWR | os.O_CREAT, mode=0o644, follow=False)
         except OSError as error:
             raise StudyError(f"{place} cannot be written: {error.strerror}") from None
-        try:
-            _lock(handle)
-            if _is_at(handle, place):
-                _check_ours(handle, place)
-                return handle
-        except StudyError:
-            os.close(handle)
-            raise
-        except (BlockingIOError, PermissionError):
-            holder = os.read(handle, _MAX_TEXT).decode("utf-8", "replace")
-            os.close(handle)
-            raise _refusal(place, f"({holder})" if holder else "") from None
-        except OSError as error:
-            os.close(handle)
-            raise StudyError(
-                f"{place}: the file system does not support locks ({error.strerror}), so two writers could use the "
-                "folder at once. Use a folder on a local disk, and copy it when it is complete"
-            ) from None
-        os.close(handle)
+        with ExitStack() as stack:
+            stack.callback(os.close, handle)
+            try:
+                _lock(handle)
+                if _is_at(handle, place):
+                    _check_ours(handle, place)
+                    stack.pop_all()  # the file stays open
+                    return handle
+            except (BlockingIOError, PermissionError):
+                holder = os.read(handle, _MAX_TEXT).decode("utf-8", "replace")
+                raise _refusal(place, f"({holder})" if holder else "") from None
+            except OSError as error:
+                raise StudyError(
+                    f"{place}: the file system does not support locks ({error.strerror}), so two writers could use the "
+                    "folder at once. Use a folder on a local disk, and copy it when it is complete"
+                ) from None
 
 
 def _is_at(handle: int, place: Path) -> bool:

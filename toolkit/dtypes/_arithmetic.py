@@ -509,7 +509,7 @@ def accumulate(array: WideIntArray, name: str, *, skipna: bool, ids: Iterable[in
 
 
 def groupby(
-    array: WideIntArray, how: str, *, ids: NDArray[np.intp], ngroups: int, min_count: int, **options: Any
+    array: WideIntArray, how: str, *, ids: NDArray[np.intp], ngroups: int, min_count: int, skipna: bool = True, **_: Any
 ) -> Any:
     """Return the result of a groupby operation.
 
@@ -518,8 +518,6 @@ def groupby(
     TypeError
         If this operation is not defined for integers.
     """
-    options |= {"ids": ids, "ngroups": ngroups, "min_count": min_count}
-    skipna = options.get("skipna", True)
     if how == "sum":
         return _wide(array, _group_sums(array, ids, ngroups, min_count, skipna=skipna), _sum_kind(array.dtype.wide))
     if how == "mean":

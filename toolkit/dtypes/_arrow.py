@@ -138,12 +138,11 @@ def from_ints(values: Iterable[Any], kind: WideKind, *, column: str | None = Non
     return pa.array(rows, pa.binary(width))
 
 
-def misfit(value: object, kind: WideKind, *, row: int | None = None, column: str | None = None) -> SchemaError:
+def misfit(value: object, kind: WideKind, *, row: int, column: str | None = None) -> SchemaError:
     """Return the error for a value that is not a number of this kind."""
-    where = _where(column) + (f"row {row}: " if row is not None else "")
-    text = f"{where}{shown(value)} does not fit {kind.name}: expected an integer in {kind.low}..{kind.high}"
-    rows: Sequence[int] = () if row is None else (row,)
-    return SchemaError(text, column=column, rows=rows)
+    what = f"{_where(column)}row {row}: {shown(value)}"
+    text = f"{what} does not fit {kind.name}: expected an integer in {kind.low}..{kind.high}"
+    return SchemaError(text, column=column, rows=(row,))
 
 
 # Python refuses to read numbers of thousands of digits; no number of 256 bits has more than 78.

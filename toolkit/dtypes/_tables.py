@@ -85,11 +85,9 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     frame: pd.DataFrame = table.to_pandas(types_mapper=_dtype if stored is None else _nested_dtype)
     if stored is not None:
         frame.index = _with_wide_levels(frame.index, table, stored)
-    known = {field.name: _field_metadata(field) for field in table.schema}
-    known = {name: facts for name, facts in known.items() if facts}
-    stored_facts = frame.attrs.get(_ATTRS, {})
-    if known or stored_facts:
-        frame.attrs[_ATTRS] = _ColumnFacts({**known, **stored_facts})
+    known = {field.name: facts for field in table.schema if (facts := _field_metadata(field))}
+    if known := known | frame.attrs.get(_ATTRS, {}):
+        frame.attrs[_ATTRS] = _ColumnFacts(known)
     return frame
 
 
@@ -269,19 +267,14 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
     rows = [
         {
             "column": str(name),
-            "type": _type_name(frame.dtypes.iloc[place]),
+            "type": str(getattr(dtype, "pyarrow_dtype", dtype)),
             **{key: facts.get(name, {}).get(key) for key in _SHOWN_META},
             "nulls": int(frame.iloc[:, place].isna().sum()),
         }
-        for place, name in enumerate(frame.columns)
+        for place, (name, dtype) in enumerate(frame.dtypes.items())
     ]
     text = [pa.field(name, pa.string()) for name in ("column", "type", *_SHOWN_META)]
     return to_pandas(pa.Table.from_pylist(rows, pa.schema([*text, pa.field("nulls", pa.int64())])))
-
-
-def _type_name(dtype: Any) -> str:
-    """Return the name of a dtype; for an ArrowDtype, the name of its Arrow type."""
-    return str(dtype.pyarrow_dtype) if isinstance(dtype, pd.ArrowDtype) else str(dtype)
 
 
 def _dtype(arrow: pa.DataType) -> Any:

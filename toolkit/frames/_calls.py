@@ -177,7 +177,7 @@ def view_frame(
         array = pa.array([record.raw for record in records], type=pa.string())
         about = {"source": "return values", "typing": "untyped", "meaning": JSON_TEXT}
         values = [(described_field("value", array.type, **about), array)]
-    table = _inserted(table, values, after="head_version")
+    table = _inserted(table, values)
     if named:
         return to_pandas(table)
     frame = to_pandas(table.drop_columns(["call"]))
@@ -220,7 +220,7 @@ def item_frame(
     about: dict[str, Any] = {"source": "table item value", "typing": "given", "flatten": flatten}
     values, versions = [record.value for record in records], known["ledger_version"]
     columns = typed_columns("value", layouts, values, versions, default=value_layout, **about)
-    table = _inserted(table, columns, after="head_version")
+    table = _inserted(table, columns)
     return to_pandas(table.add_column(0, *_key_column(key_layout, [record.key for record in records])))
 
 
@@ -317,8 +317,8 @@ def _json_values(record: ViewRecord) -> tuple[Any, ...] | None:
     return tuple(parse_json(text, "return values"))
 
 
-def _inserted(table: pa.Table, columns: list[NamedColumn], *, after: str) -> pa.Table:
-    place = table.schema.get_field_index(after) + 1
+def _inserted(table: pa.Table, columns: list[NamedColumn]) -> pa.Table:
+    place = table.schema.get_field_index("head_version") + 1
     for offset, (field, array) in enumerate(columns):
         table = table.add_column(place + offset, field, array)
     return table

@@ -26,11 +26,9 @@ _BRAND_MAX_LENGTH = 64  # real ones have at most 10
 _CHAIN_ID = re.compile(r"x-[a-z0-9]+(?:-[a-z0-9]+)*-chain-id", re.IGNORECASE)
 _CURSOR_MAX_LENGTH = 4096  # a state key in hex has a few hundred
 # Headers of the ledger state without their brand, in the order of the fields of `LedgerState`.
-_LEDGER = tuple(
-    """
-    chain-id ledger-version ledger-oldest-version ledger-timestampusec epoch block-height oldest-block-height
-    """.split()  # noqa: SIM905
-)
+_LEDGER = """
+chain-id ledger-version ledger-oldest-version ledger-timestampusec epoch block-height oldest-block-height
+""".split()  # noqa: SIM905
 
 
 @dataclass(frozen=True, slots=True, repr=False)

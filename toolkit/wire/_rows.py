@@ -41,13 +41,10 @@ TRANSACTION_COLUMNS = tuple(
     raw problem
     """.split()  # noqa: SIM905 - names read better in rows
 )
-_NUMBERS = frozenset(
-    """
-    version gas_used sequence_number max_gas_amount gas_unit_price expiration_timestamp_secs replay_protection_nonce
-    timestamp_us epoch total_charge_gas_units execution_gas_units io_gas_units storage_fee_octas
-    storage_fee_refund_octas
-    """.split()  # noqa: SIM905
-)
+_NUMBERS = """
+version gas_used sequence_number max_gas_amount gas_unit_price expiration_timestamp_secs replay_protection_nonce
+timestamp_us epoch total_charge_gas_units execution_gas_units io_gas_units storage_fee_octas storage_fee_refund_octas
+""".split()  # noqa: SIM905
 #: Columns of the changes. `transaction_index` (position of the transaction), `version` and `change_index` contain ints,
 #: `key` and `value` bytes, all others text.
 CHANGE_COLUMNS = tuple(

@@ -787,16 +787,8 @@ class UnknownSignature(UnknownModel, SignatureModel):
         raise InputError(f"a signature of the unknown type {shorten(self.type)} cannot be zero-padded")
 
 
-AccountSignature = (
-    Ed25519Signature
-    | MultiEd25519Signature
-    | SingleKeySignature
-    | MultiKeySignature
-    | NoAccountSignature
-    | AbstractSignature
-    | UnknownSignature
-)
-
+_KeySignature = Ed25519Signature | MultiEd25519Signature | SingleKeySignature | MultiKeySignature
+AccountSignature = _KeySignature | NoAccountSignature | AbstractSignature | UnknownSignature
 # In the order of their indices in BCS.
 _ACCOUNT_KINDS: tuple[type[SignatureModel], ...] = get_args(AccountSignature)[:-1]
 _ACCOUNT_READERS = {kind.type: kind.from_wire for kind in _ACCOUNT_KINDS}  # type: ignore[attr-defined]  # each has a type
@@ -985,18 +977,10 @@ class SingleSenderSignature(SignatureModel):
         return False
 
 
-TransactionSignature = (
-    Ed25519Signature
-    | MultiEd25519Signature
-    | MultiAgentSignature
-    | FeePayerSignature
-    | SingleSenderSignature
-    | NoAccountSignature
-    | UnknownSignature
-)
-
 # In the order of their indices in BCS.
-_KINDS: tuple[type[SignatureModel], ...] = get_args(TransactionSignature)[:5]
+_Encoded = Ed25519Signature | MultiEd25519Signature | MultiAgentSignature | FeePayerSignature | SingleSenderSignature
+TransactionSignature = _Encoded | NoAccountSignature | UnknownSignature
+_KINDS: tuple[type[SignatureModel], ...] = get_args(_Encoded)
 _READERS = {kind.type: kind.from_wire for kind in (*_KINDS, NoAccountSignature)}  # type: ignore[attr-defined]  # each has a type
 _KNOWN_SIGNATURE = variants("transaction authenticator", *map(_form, _KINDS))
 _S = TypeVar("_S", bound=SignatureModel)

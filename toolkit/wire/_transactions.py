@@ -430,15 +430,8 @@ class MalformedTransaction(Struct, kw_only=True):
     problem: str
 
 
-KnownTransaction = (
-    UserTransaction
-    | GenesisTransaction
-    | BlockMetadataTransaction
-    | StateCheckpointTransaction
-    | BlockEpilogueTransaction
-    | ValidatorTransaction
-    | PendingTransaction
-)
+_BlockTransaction = BlockMetadataTransaction | StateCheckpointTransaction | BlockEpilogueTransaction
+KnownTransaction = UserTransaction | GenesisTransaction | _BlockTransaction | ValidatorTransaction | PendingTransaction
 Transaction = KnownTransaction | GenericTransaction | MalformedTransaction
 
 
