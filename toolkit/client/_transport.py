@@ -390,7 +390,8 @@ class LedgerTransport:
     """
 
     def __init__(self, ledger: http.Ledger) -> None:
-        from toolkit.embedded.http._dispatch import EmbeddedNode, answer_request
+        from toolkit.embedded.http._dispatch import answer_request
+        from toolkit.embedded.http._node import EmbeddedNode
 
         self._answer_request = answer_request
         self._node = EmbeddedNode(ledger)

@@ -51,12 +51,12 @@ if TYPE_CHECKING:
     from toolkit.embedded.framework._object import OBJECT_GROUP as OBJECT_GROUP
     from toolkit.embedded.framework._object import ObjectModule as ObjectModule
     from toolkit.embedded.framework._values import EventHandle as EventHandle
-    from toolkit.embedded.http._dispatch import Limits as Limits
     from toolkit.embedded.http._faults import Fault as Fault
     from toolkit.embedded.http._faults import Faults as Faults
     from toolkit.embedded.http._faults import parse_fault as parse_fault
     from toolkit.embedded.http._faults import parse_latency as parse_latency
     from toolkit.embedded.http._faults import parse_schedule as parse_schedule
+    from toolkit.embedded.http._node import Limits as Limits
     from toolkit.embedded.http._server import Server as Server
     from toolkit.embedded.http._server import serve as serve
     from toolkit.embedded.http._server import start as start
@@ -75,7 +75,7 @@ _HOMES = {
     "framework._object": "OBJECT_GROUP ObjectModule",
     "framework._values": "EventHandle",
     "http._faults": "Fault Faults parse_fault parse_latency parse_schedule",
-    "http._dispatch": "Limits",
+    "http._node": "Limits",
     "http._server": "Server serve start",
     "_ledger": "Aborted Ledger LedgerAccount PublishedContract",
     "_profile": "GasProfile",

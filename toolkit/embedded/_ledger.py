@@ -14,7 +14,7 @@ from toolkit import wire
 from toolkit._present.tables import Listing
 from toolkit._present.text import plural
 from toolkit.embedded import _execution as execution
-from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Settings
+from toolkit.embedded._chain import Chain
 from toolkit.embedded._code import check_upgrade, read_resource
 from toolkit.embedded._compiler import compiled
 from toolkit.embedded._contract import StandInScript, find_script
@@ -23,6 +23,7 @@ from toolkit.embedded._meter import Schedule, released_schedule
 from toolkit.embedded._profile import ProfilingMeter, profile_of
 from toolkit.embedded._saved import from_cache, read_ledger, write_ledger
 from toolkit.embedded._session import store_value
+from toolkit.embedded._settings import MAX_CHAIN_ID, Settings
 from toolkit.embedded._state import module_key
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature

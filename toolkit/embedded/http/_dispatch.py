@@ -1,4 +1,4 @@
-"""Turn requests into responses without a web server: the node, its limits and routes, and contract errors.
+"""Turn requests into responses without a web server: limits on requests, routes, and contract errors.
 
 `answer_request` answers a request from this process without a socket. The server uses the same functions.
 """
@@ -6,167 +6,22 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from toolkit._present.messages import raised_at
-from toolkit.embedded._execution import MAX_VIEW_GAS
 from toolkit.embedded._vm_status import VmError
-from toolkit.embedded.http._messages import U64, ApiError, HttpAnswer, HttpCall, framework_error, query_value, shown
+from toolkit.embedded.http._messages import ApiError, HttpAnswer, HttpCall, framework_error, shown
+from toolkit.embedded.http._node import EmbeddedNode, Limits, Postponed
 from toolkit.embedded.http._operations import POSTS
 from toolkit.embedded.http._reads import GETS
-from toolkit.errors import ContractError, InputError
-from toolkit.wire._headers import ledger_headers
+from toolkit.errors import ContractError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from toolkit.embedded._ledger import Ledger
-    from toolkit.embedded._session import LedgerSnapshot
-
-    Handler = Callable[["EmbeddedNode", HttpCall], HttpAnswer]
+    Handler = Callable[[EmbeddedNode, HttpCall], HttpAnswer]
     Headers = Sequence[tuple[bytes, bytes]]
-
-
-# Fewer than the requests that wait for them, because each takes time from the thread that answers the others.
-_WORKERS = 4
-_MOMENT_S = 0.05
-_BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of an embedded node.
-
-    Parameters
-    ----------
-    body_bytes : int, default 8 MiB
-        Maximum size of a POST body, in bytes.
-    view_gas : int, default 2_000_000
-        Maximum number of gas units that a view may use.
-    page : int, default 100
-        Maximum number of transactions in one response.
-    header_bytes, header_lines : int, default 64 KiB and 100
-        Maximum size of a request head: bytes including the request line, and number of header lines. A longer head is
-        rejected with status 431.
-    header_timeout_s, body_timeout_s : float, default 10 and 30
-        Time limits in seconds for a client to send a head, and to send a body or read a response.
-    connections : int, default 512
-        Maximum number of open connections; above it, the oldest idle connection is closed.
-
-    Examples
-    --------
-    >>> Limits(page=10).page
-    10
-    """
-
-    body_bytes: int = 8 * 1024 * 1024
-    view_gas: int = MAX_VIEW_GAS
-    page: int = 100
-    header_bytes: int = 64 * 1024
-    header_lines: int = 100
-    header_timeout_s: float = 10.0
-    body_timeout_s: float = 30.0
-    connections: int = 512
-
-
-class Postponed(Exception):  # noqa: N818 - not an error of the call
-    """Contract code takes too long for the thread that answers all requests."""
-
-
-class EmbeddedNode:
-    """A node that serves a ledger.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        The ledger.
-    brand : str, default "APTOS"
-        Part of the names of ledger headers.
-    limits : Limits, optional
-        Limits on requests.
-    host_names : collection of str, optional
-        Other host names to accept.
-
-    Raises
-    ------
-    InputError
-        If the brand cannot be part of a header name.
-    """
-
-    def __init__(
-        self, ledger: Ledger, *, brand: str = "APTOS", limits: Limits | None = None, host_names: Collection[str] = ()
-    ) -> None:
-        if _BRAND.fullmatch(brand) is None:
-            raise InputError(f"brand must be up to 64 letters, digits and inner hyphens, such as APTOS; got {brand!r}")
-        self.ledger = ledger
-        self.chain = ledger.chain
-        self.brand = brand
-        self.limits = limits or Limits()
-        self.host_names = host_names
-        # Threads start on use.
-        self.workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="embedded-node-worker")
-        self._headers: tuple[tuple[int, int], list[tuple[bytes, bytes]]] | None = None
-
-    def headers(self, gas_used: int | None = None, cursor: str | None = None) -> list[tuple[bytes, bytes]]:
-        """Return the ledger headers of the head, with names in lower case."""
-        with self.chain.lock:
-            stamp = (self.chain.head, self.chain.oldest_version)
-            known = self._headers
-            if known is None or known[0] != stamp:
-                texts = ledger_headers(self.chain.ledger_state(), brand=self.brand)
-                encoded = [(name.lower().encode(), text.encode()) for name, text in texts.items()]
-                known = self._headers = (stamp, encoded)
-        brand = self.brand.lower()
-        own = [(f"x-{brand}-gas-used", gas_used), (f"x-{brand}-cursor", cursor)]
-        return [*known[1], *((name.encode(), str(value).encode()) for name, value in own if value is not None)]
-
-    @contextmanager
-    def execution(self, call: HttpCall, version: int) -> Iterator[LedgerSnapshot]:
-        """Yield the snapshot on which contract code inside the ``with`` block runs.
-
-        A call first runs for a moment in the thread that serves all requests, because passing it to another thread
-        would take longer than most calls. If contract code takes longer, `Postponed` is raised, and the code runs again
-        in a worker without the lock. The node can then answer other requests in the meantime. Contract code changes
-        nothing here, so running it twice has no visible effect.
-        """
-        snapshot = self.chain.snapshot(version)
-        if not call.in_worker:
-            timeout_s = snapshot.timeout_s
-            if timeout_s is None or timeout_s > _MOMENT_S:
-                snapshot = snapshot._replace(timeout_s=_MOMENT_S, timeout_error=Postponed)
-            yield snapshot
-            return
-        self.chain.lock.release()
-        try:
-            yield snapshot
-        finally:
-            self.chain.lock.acquire()
-            self.check_kept(version)  # if it was pruned meanwhile, the reads may have been incomplete
-
-    def version(self, call: HttpCall) -> int:
-        """Return the ledger version that a request reads: the version in its query, or the head.
-
-        Raises
-        ------
-        ApiError
-            404 if the version is above the head, 410 if it is pruned.
-        """
-        wanted = query_value(call, "ledger_version", U64)
-        if wanted is None:
-            return self.chain.head
-        if wanted > self.chain.head:
-            raise ApiError(404, "version_not_found", f"Ledger version not found by Ledger version({wanted})")
-        self.check_kept(wanted)
-        return wanted
-
-    def check_kept(self, version: int) -> None:
-        """Raise `ApiError` if a version is pruned."""
-        if version < self.chain.oldest_version:
-            raise ApiError(410, "version_pruned", f"Ledger version({version}) has been pruned")
 
 
 _LENGTH_DIGITS = 20
@@ -215,7 +70,7 @@ def answer_request(
     Examples
     --------
     >>> from toolkit.embedded import Ledger
-    >>> from toolkit.embedded.http._dispatch import EmbeddedNode
+    >>> from toolkit.embedded.http._node import EmbeddedNode
     >>> status, headers, body = answer_request(EmbeddedNode(Ledger()), "GET", "/v1/-/healthy", {})
     >>> status, body
     (200, b'{"message":"aptos-node:ok"}')

@@ -42,8 +42,8 @@ from toolkit.wire._signatures import is_zero_padded, parse_account_signature, pa
 
 if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction
-    from toolkit.embedded.http._dispatch import EmbeddedNode
     from toolkit.embedded.http._messages import HttpCall
+    from toolkit.embedded.http._node import EmbeddedNode
     from toolkit.wire import TransactionSignature
     from toolkit.wire._bcs_requests import EncodedPayload
     from toolkit.wire._signatures import SignatureModel

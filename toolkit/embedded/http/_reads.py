@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolkit.embedded._state import StateKey
-    from toolkit.embedded.http._dispatch import EmbeddedNode
     from toolkit.embedded.http._messages import HttpCall
+    from toolkit.embedded.http._node import EmbeddedNode
     from toolkit.move import TypeTag
 
 

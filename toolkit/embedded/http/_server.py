@@ -25,9 +25,10 @@ from urllib.parse import urlsplit
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from toolkit.embedded.http._dispatch import EmbeddedNode, Postponed, body_bytes, header_problem, response, routed
+from toolkit.embedded.http._dispatch import body_bytes, header_problem, response, routed
 from toolkit.embedded.http._faults import Faults
 from toolkit.embedded.http._messages import ApiError, framework_error
+from toolkit.embedded.http._node import EmbeddedNode, Postponed
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
     from toolkit.embedded._ledger import Ledger
-    from toolkit.embedded.http._dispatch import Limits
     from toolkit.embedded.http._messages import HttpAnswer
+    from toolkit.embedded.http._node import Limits
 
     Scope = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
