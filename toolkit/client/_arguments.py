@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean, shorten
 from toolkit._present.text import listed, visible
-from toolkit.client._calls import AbisAt, Known, ViewResult, encode_arguments, first_of_each
+from toolkit.client._calls import AbisAt, Known, encode_arguments, first_of_each
 from toolkit.client._node_errors import extended
-from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError, ToolkitError
+from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError
 from toolkit.move import FunctionAbi, ModuleAbi, TypeTag, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.move._type_tags import StructTag, Vector, wire_type
@@ -28,7 +28,6 @@ from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._models import function_id
 
 if TYPE_CHECKING:
-    from toolkit.client._http import PreparedCall
     from toolkit.client._reads import Reads
 
 
@@ -332,14 +331,11 @@ def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
 def _answers(node: Reads, call: ViewFunction, version: int) -> bool:
     """Return whether a node runs a view function that its module's ABI does not list, such as a private function."""
     try:
-        sent: list[PreparedCall[ViewResult] | ToolkitError] = [node.prepare_view(call, version)]
+        node.run_view(call, version)
     except InputError:  # it exists, and its arguments do not fit
         return False
-    ((_, outcome),) = node.many(sent)
-    if isinstance(outcome, InvalidRequest):
-        return outcome.vm_error_code is not None
-    if isinstance(outcome, ToolkitError):
-        raise outcome
+    except InvalidRequest as error:
+        return error.vm_error_code is not None
     return True
 
 

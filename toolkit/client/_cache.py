@@ -539,9 +539,9 @@ class NodeCache:
             self._identity = info.ledger.chain_id, info.git_hash
         chain_id, build = self._identity
         where = request.url.removeprefix(self._url).removesuffix(f"?ledger_version={pinned}")
-        kinds = {"content_type": request.headers.get("Content-Type"), "accept": request.headers.get("Accept")}
-        kinds |= {"build": build if call.gas else None, "owner": self._owner}
-        return Place(key(chain_id, pinned, request.method, where, request.body, **kinds), chain_id, pinned)
+        more = {"content_type": request.headers.get("Content-Type"), "accept": request.headers.get("Accept")}
+        more |= {"build": build if call.gas else None, "owner": self._owner}
+        return Place(key(chain_id, pinned, request.method, where, request.body, **more), chain_id, pinned)
 
     def find(self, places: Iterable[Place | None]) -> dict[bytes, Answer]:
         """Return the responses stored at these places, by key."""

@@ -402,13 +402,12 @@ class Reads:
         asked = f"{what} of account {wire_address(address)} at version {ledger_version}"
         text, value, kind = ("type", "data", dict) if what == "resources" else ("bytecode", "bytecode", str)
 
+        def fits(row: Any) -> bool:
+            return isinstance(row, dict) and isinstance(row.get(text), str) and isinstance(row.get(value), kind)
+
         def read(answer: Answer) -> tuple[list[Any], str | None]:
             rows = parse_json(answer.body, asked)
-            fields = rows if isinstance(rows, list) else [None]
-            if not all(
-                isinstance(row, dict) and isinstance(row.get(text), str) and isinstance(row.get(value), kind)
-                for row in fields
-            ):
+            if not isinstance(rows, list) or not all(map(fits, rows)):
                 got = f"{answer.body[:60]!r}"
                 raise errors.SchemaError(f"{asked}: expected a list of objects with `{text}` and `{value}`, got {got}")
             if what == "resources":
