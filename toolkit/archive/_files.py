@@ -29,12 +29,12 @@ class Staged(NamedTuple):
     Attributes
     ----------
     name : str
-    rows : int
+    num_rows : int
     schema : pyarrow.Schema
     """
 
     name: str
-    rows: int
+    num_rows: int
     schema: pa.Schema
 
 

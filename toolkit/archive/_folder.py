@@ -150,14 +150,12 @@ class Folder:
             with self._writing(files.url(name)):
                 if isinstance(added, Staged) and self._fits(manifest, table.name, added, start):
                     files.put(added, name)
-                    rows = added.rows
                 else:
                     new = self._staged_rows(files, added) if isinstance(added, Staged) else added
                     files.write(name, self._continued(manifest, table.name, new, start))
-                    rows = new.num_rows
                     if isinstance(added, Staged):
                         files.remove(added.name)
-            counted.append(structs.replace(table, rows=table.rows + rows))
+            counted.append(structs.replace(table, rows=table.rows + added.num_rows))
         state = {"epoch": found.head.epoch, "block_height": found.head.block_height, "synced_at": datetime.now(UTC)}
         manifest = structs.replace(manifest, last=last, last_hash=found.last_hash, tables=tuple(counted), **state)
         return self.write_manifest(manifest)

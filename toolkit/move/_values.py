@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import InputError, SchemaError
@@ -305,8 +306,8 @@ def tables_in(layout: Layout, value: Any, field: str = "") -> Iterator[DeclaredT
         case StructOf(tag, fields) if isinstance(value, dict):
             # Every table of the framework is one of these, or has one inside.
             if tag.base == "0x1::table::Table" and len(tag.type_arguments) == 2:  # noqa: PLR2004
-                if (handle := _handle(value.get("handle"))) is not None:
-                    key, item = tag.type_arguments
+                with suppress(InputError):
+                    handle, (key, item) = parse_table_handle(value.get("handle", "")), tag.type_arguments
                     yield DeclaredTable(handle, str(key), str(item), field)
                 return
             inner = [(kind, value.get(name), f"{dot}{name}") for name, kind in fields]
@@ -319,10 +320,3 @@ def tables_in(layout: Layout, value: Any, field: str = "") -> Iterator[DeclaredT
             inner = [(element, item, f"{field}[{place}]") for place, item in enumerate(value)]
     for kind, item, name in inner:
         yield from tables_in(kind, item, name)
-
-
-def _handle(text: Any) -> str | None:
-    try:
-        return parse_table_handle(text) if isinstance(text, str) else None
-    except InputError:
-        return None

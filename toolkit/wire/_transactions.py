@@ -571,12 +571,12 @@ def malformed(transaction: bytes | Transaction, problem: str) -> MalformedTransa
     with suppress(SchemaError):
         payload = decode_with(_RAW_OBJECT, fields.get("payload", Raw(b"{}")))
         payload = decode_with(_RAW_OBJECT, payload.get("transaction_payload", Raw(b"null"))) | payload
-    version = _text(fields.get("version"))
+    version = _text(fields, "version")
     return MalformedTransaction(
-        type=_text(fields.get("type")),
+        type=_text(fields, "type"),
         version_text=version if is_u64(version) else None,
-        hash=_text(fields.get("hash")),
-        function=_text(payload.get("function")),
+        hash=_text(fields, "hash"),
+        function=_text(payload, "function"),
         raw=body,
         problem=problem,
     )
@@ -658,12 +658,12 @@ def _decode_transaction(body: bytes | Raw, place: int = 0) -> Transaction:
 
 def _decode_other(body: bytes | Raw) -> Transaction:
     fields = _decode(_RAW_OBJECT, body)
-    kind = _text(fields.get("type"))
+    kind = _text(fields, "type")
     if kind in _KNOWN_TRANSACTIONS:
         return _rebuild(_ONE, fields)
-    version = _text(fields.get("version"))
+    version = _text(fields, "version")
     return GenericTransaction(
-        type=kind, version_text=version if is_u64(version) else None, hash=_text(fields.get("hash")), raw=bytes(body)
+        type=kind, version_text=version if is_u64(version) else None, hash=_text(fields, "hash"), raw=bytes(body)
     )
 
 
@@ -681,17 +681,14 @@ def _decode_change(body: Raw) -> Change:
         return decode_with(_CHANGE, body)
     except SchemaError as error:
         content = _decode(_RAW_OBJECT, body)
-        kind = _text(content.get("type"))
+        kind = _text(content, "type")
         if kind in _KNOWN_CHANGES:
             raise _shape_error(error) from None
         return GenericChange(kind, bytes(body))
 
 
-def _text(raw: Raw | None) -> str | None:
-    """Decode a JSON string; return None for any other value."""
-    if raw is None:
-        return None
-    try:
-        return decode_with(_TEXT, raw)
-    except SchemaError:
-        return None
+def _text(fields: dict[str, Raw], name: str) -> str | None:
+    """Decode a field that is a JSON string; return None for any other value."""
+    with suppress(KeyError, SchemaError):
+        return decode_with(_TEXT, fields[name])
+    return None
