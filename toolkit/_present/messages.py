@@ -202,9 +202,8 @@ def declared_at(*path: str, uses: str = "") -> str:
         named = (one for one in ast.walk(node) if name == _declared(one))
         if found := [one for one in named if not inside or frame.f_lineno in _lines(one)]:
             node, inside = found[-1], False
-    line = getattr(node, "lineno", None)
     lines = [one.lineno for one in ast.walk(node) if uses and isinstance(one, ast.Name) and one.id == uses]
-    line = min(lines, default=line)
+    line = min(lines, default=getattr(node, "lineno", None))
     return "" if line is None else place(file, line)
 
 
@@ -216,12 +215,10 @@ def running_at() -> str:
 
 def raised_at(error: BaseException) -> str:
     """Return the line of the contract in which an error was raised, in the form of `declared_at`."""
-    frames = []
-    at = error.__traceback__
-    while at is not None:
-        if not str(at.tb_frame.f_globals.get("__name__")).startswith("toolkit."):
-            frames.append((at.tb_frame.f_code.co_filename, at.tb_lineno))
-        at = at.tb_next
+    import traceback
+
+    walked = traceback.walk_tb(error.__traceback__)
+    frames = [(frame.f_code.co_filename, line) for frame, line in walked if _is_users(frame)]
     return place(*frames[-1]) if frames else ""
 
 
@@ -230,9 +227,13 @@ def _users_frame() -> FrameType | None:
     import inspect
 
     frame = inspect.currentframe()
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith("toolkit."):
+    while frame is not None and not _is_users(frame):
         frame = frame.f_back
     return frame
+
+
+def _is_users(frame: FrameType) -> bool:
+    return not str(frame.f_globals.get("__name__")).startswith("toolkit.")
 
 
 def place(file: str, line: int) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from html import escape
-from typing import TYPE_CHECKING
 
 from toolkit._present.messages import did_you_mean
 from toolkit.errors import InputError
@@ -14,10 +14,7 @@ from toolkit.frames._addresses import address
 from toolkit.teaching._answers import Answer, answer_of
 from toolkit.teaching._exercises import AnswerKind, Exercise, Step, exercises
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Happens = Callable[[tuple[Step, ...], Answer], str]
+Happens = Callable[[tuple[Step, ...], Answer], str]
 
 _FAILURES: Counter[str] = Counter()  # wrong answers to each exercise since the last right one
 

@@ -77,12 +77,10 @@ def _started() -> subprocess.Popen[bytes]:
 
 def _found_in(path: Path) -> list[Found]:
     """Return the findings that a fork wrote, without incomplete or malformed lines."""
-    found = []
-    try:
-        lines = read_file(path, limit=_MAX_FOUND).splitlines()
-    except OSError:
-        return []
-    for line in lines:
+    found, content = [], b""
+    with suppress(OSError):
+        content = read_file(path, limit=_MAX_FOUND)
+    for line in content.splitlines():
         with suppress(msgspec.DecodeError, RecursionError):
             found.append(msgspec.json.decode(line, type=Found))
     return found

@@ -89,10 +89,8 @@ class _Story:
         return f"{what}, expected {f'{step.relation} '.removeprefix('is ')}{_shown(step.expected)}"
 
     def _gas(self, step: Gas) -> str:
-        if step.sender:
-            profile = self._ledger.profile(EntryFunction(step.function, step.arguments), sender=step.sender)
-        else:
-            profile = self._ledger.profile(ViewFunction(step.function, step.arguments))
+        call = (EntryFunction if step.sender else ViewFunction)(step.function, step.arguments)
+        profile = self._ledger.profile(call, sender=step.sender or None)
         if profile.gas_used <= step.at_most:
             return ""
         what = f"{_written(step.function, step.arguments)} uses {profile.gas_used:,} gas units"
