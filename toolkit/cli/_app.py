@@ -134,7 +134,14 @@ def _free_port(port: int) -> int:
 
 def _server(voila: Any, port: int) -> Any:
     """Return the server, configured to serve only this user's browser and to load nothing from other hosts."""
+    from jupyter_client.kernelspec import KernelSpecManager
     from traitlets.config import Config
+
+    class OwnPython(KernelSpecManager):
+        """Offers only the Python that runs the command, not the kernels that the user has installed."""
+
+        def _kernel_dirs_default(self) -> list[str]:
+            return []
 
     own = f"{_HOST}:{port}"
     content = f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' ws://{own}"
@@ -152,12 +159,15 @@ def _server(voila: Any, port: int) -> Any:
         },
         log_level="ERROR",
     )
-    settings = {"show_tracebacks": True, "extension_allowlist": list(_FRONT_ENDS)}
+    settings = {
+        "show_tracebacks": True,
+        "kernel_spec_manager_class": OwnPython,
+        "extension_allowlist": list(_FRONT_ENDS),
+    }
     culling = {"cull_idle_timeout": _IDLE_S, "cull_interval": 60}
     server.update_config(Config({"VoilaConfiguration": settings, "MappingKernelManager": culling}))
     server.initialize([str(_PAGE / "workbench.ipynb")])
-    # Only the Python that runs the command is offered, not the kernels that the user has installed.
-    server.kernel_spec_manager.kernel_dirs = []
+
     server.template_paths.insert(0, str(_PAGE))
     return server
 
