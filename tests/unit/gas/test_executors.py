@@ -12,7 +12,7 @@ from toolkit.client._executors import executor_failure, max_ranges, opened_execu
 from toolkit.client._node import Node
 from toolkit.errors import InputError, NodeUnreachable, RunStopped, StudyError
 from toolkit.gas._calls import Call
-from toolkit.gas._observations import Origin
+from toolkit.gas._origin import Origin
 from toolkit.gas.runs import _reader as views
 from toolkit.gas.runs._runner import executor_name
 

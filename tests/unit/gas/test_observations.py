@@ -12,7 +12,8 @@ from toolkit.client._node import Node
 from toolkit.errors import NodeUnreachable
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import Call
-from toolkit.gas._observations import Origin, Source, fingerprint, stratum_columns
+from toolkit.gas._observations import Source, fingerprint
+from toolkit.gas._origin import Origin, stratum_columns
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._transactions import decode_page
 

@@ -17,7 +17,7 @@ from toolkit.client._node import Node
 from toolkit.client._versions import FindSteps
 from toolkit.errors import NodeUnreachable, StudyError
 from toolkit.gas._calls import Call
-from toolkit.gas._observations import Origin
+from toolkit.gas._origin import Origin
 from toolkit.gas._study import Run
 from toolkit.gas.runs._collector import heard
 from toolkit.gas.runs._reader import _observe_range

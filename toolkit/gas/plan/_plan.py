@@ -14,7 +14,8 @@ from toolkit.client._node import Node, connect
 from toolkit.client._reads import PAGE
 from toolkit.client._versions import FindSteps, evenly, next_round
 from toolkit.errors import StudyError
-from toolkit.gas._observations import Origin, Source
+from toolkit.gas._observations import Source
+from toolkit.gas._origin import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

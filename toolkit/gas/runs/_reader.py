@@ -23,7 +23,7 @@ from toolkit.client._versions import FindSteps, open_pairs
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
 from toolkit.frames._columns import frame_of_rows, plain_columns
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import MADE_BY_NODE, Origin, Source
+from toolkit.gas._observations import MADE_BY_NODE, Source
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.plan._estimate import MAX_FURTHER_READS
 from toolkit.gas.runs._collector import check_there, heard
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.client._progress import Progress
     from toolkit.gas._calls import Call
+    from toolkit.gas._origin import Origin
     from toolkit.gas.plan._plan import StudySpec
     from toolkit.gas.runs._job import Job, Reading
     from toolkit.gas.runs._manifest import NodeRun
