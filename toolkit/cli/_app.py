@@ -167,7 +167,6 @@ def _server(voila: Any, port: int) -> Any:
     culling = {"cull_idle_timeout": _IDLE_S, "cull_interval": 60}
     server.update_config(Config({"VoilaConfiguration": settings, "MappingKernelManager": culling}))
     server.initialize([str(_PAGE / "workbench.ipynb")])
-
     server.template_paths.insert(0, str(_PAGE))
     return server
 
