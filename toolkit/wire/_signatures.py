@@ -299,17 +299,16 @@ def _typed_key(value: Any) -> Any:
     return PublicKey(value) if isinstance(value, str | bytes) else value  # type: ignore[arg-type]  # bytes become hex
 
 
+def _typed_form(kind: type[_Typed]) -> Form:
+    return Form(kind.read, lambda writer, value: value.write(writer))
+
+
 _ED25519_KEY_SIZE = partial(check_length, expected=ED25519_KEY_BYTES, what="an ed25519 public key")
 _ED25519_SIZE = partial(check_length, expected=ED25519_SIGNATURE_BYTES, what="an ed25519 signature")
 _BITMAP_SIZE = partial(check_length, expected=_BITMAP_BYTES, what="the bitmap of a multi-ed25519 signature")
 _HEX = Codec(Form(Reader.bytes, lambda writer, text: writer.bytes(unhex(text))))
-_KEY = Codec(Form(PublicKey.read, lambda writer, key: key.write(writer)), PublicKey.from_wire, PublicKey.to_wire)
-_SIGNATURE = Codec(
-    Form(Signature.read, lambda writer, one: one.write(writer)),
-    Signature.from_wire,
-    Signature.to_wire,
-    lambda one: Signature.zero(one.type),
-)
+_KEY = Codec(_typed_form(PublicKey), PublicKey.from_wire, PublicKey.to_wire)
+_SIGNATURE = Codec(_typed_form(Signature), Signature.from_wire, Signature.to_wire, lambda one: Signature.zero(one.type))
 # Types of fields with their codecs.
 _Hex = Annotated[HexText, _HEX]
 _Number = Annotated[StrictInt, Codec(U8)]
