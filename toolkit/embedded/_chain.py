@@ -18,10 +18,10 @@ import msgspec
 from toolkit.embedded._code import CodeSet
 from toolkit.embedded._execution import run_unmetered
 from toolkit.embedded._meter import FREE, Schedule
-from toolkit.embedded._session import LedgerSnapshot
-from toolkit.embedded._state import StateValue, VersionedState, module_key, resource_key
+from toolkit.embedded._session import LedgerSnapshot, Session, TableTypes
+from toolkit.embedded._state import StateKey, StateValue, VersionedState, resource_key
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
-from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, TransactionKind
+from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, Transaction, TransactionKind
 from toolkit.embedded._vm_status import EXECUTED
 from toolkit.embedded.framework import FRAMEWORK, genesis
 from toolkit.embedded.framework._configuration import Block as BlockModule
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from toolkit.embedded._definitions import Definition
-    from toolkit.embedded._session import Session, TableTypes
     from toolkit.embedded._settings import Settings
-    from toolkit.embedded._transaction import Transaction
 
 _NOTHING = Output(success=True, vm_status=EXECUTED, charges=FREE, writes={}, events=())
 
@@ -125,8 +123,7 @@ class Chain:
 
     def block_of(self, version: int) -> LedgerBlock:
         """Return the block that contains a version that has not been pruned."""
-        index = bisect_right(self.blocks, version, key=lambda block: block.first_version) - 1
-        return self.blocks[index]
+        return self.blocks[bisect_right(self.blocks, version, key=lambda block: block.first_version) - 1]
 
     def code_at(self, version: int) -> CodeSet:
         """Return the modules published at a version."""
@@ -266,7 +263,7 @@ class Chain:
         snapshot = LedgerSnapshot(self.state, -1, code, schedule, 0, self.chain_id)
         body = partial(genesis, settings=self.settings, schedule=schedule, features=features, accounts=accounts)
         output = run_unmetered(snapshot, body, seed=self.digest("genesis"))
-        modules = {module_key(one.address, one.name): StateValue(one.bytecode, 0, 0) for one in definitions}
+        modules = {StateKey("module", one.address, one.name): StateValue(one.bytecode, 0, 0) for one in definitions}
         self.blocks.append(LedgerBlock(0, f"0x{self.digest('block', 0).hex()}", 0, 0, 0, 0))
         output = output._replace(writes={**modules, **output.writes})
         self.append(TransactionKind.GENESIS, output, label="genesis")

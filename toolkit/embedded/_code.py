@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from toolkit._present.text import plural
-from toolkit.embedded._state import group_key, resource_key, struct_tag_bytes
+from toolkit.embedded._state import StateKey, VersionedState, resource_key, struct_tag_bytes
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.types import (
     ABILITIES,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from toolkit.embedded._definitions import Definition, Function
-    from toolkit.embedded._state import VersionedState
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
 
@@ -200,11 +199,8 @@ def _inside(annotation: Any) -> Iterator[Any]:
     if isinstance(origin, type) and issubclass(origin, Struct):
         for _, kind in _annotations(origin):
             yield from _inside(kind)
-    elif origin is Annotated:
-        for argument in typing.get_args(annotation.__origin__):
-            yield from _inside(argument)
     elif origin is not Object:
-        for argument in typing.get_args(annotation):
+        for argument in typing.get_args(annotation.__origin__ if origin is Annotated else annotation):
             yield from _inside(argument)
 
 
@@ -546,7 +542,7 @@ def read_resource(state: VersionedState, code: CodeSet, address: str, tag: Struc
     if struct is None or struct.move_group is None:
         value = state.read(resource_key(address, str(tag)), version)
         return None if value is None else value.data
-    value = state.read(group_key(address, str(parse_type_tag(struct.move_group))), version)
+    value = state.read(StateKey("group", address, str(parse_type_tag(struct.move_group))), version)
     return None if value is None else decode_group(value.data).get(str(tag))
 
 

@@ -64,7 +64,7 @@ ALLOWED_BUILTINS = frozenset(
     | {"sorted", "str", "sum", "super", "tuple", "zip", "None", "True", "False"}
 )
 
-_NO_STATE = "a contract has no state of its own; store the value in a Resource"
+NO_STATE = "a contract has no state of its own; store the value in a Resource"
 _READ_ONLY = "cannot be changed: borrow returns a copy; use borrow_mut to change it"
 _NO_FRACTIONS = "use integers of a smaller unit, such as octas"
 
@@ -96,7 +96,7 @@ _REFUSED = _by_word(
         "that it calls in uses=[...]",
         "Try TryStar": "an abort cannot be caught in Move: check the condition beforehand, with contains or exists",
         "Raise": "write self.abort(E_CODE): Move has no exceptions",
-        "Global Nonlocal": _NO_STATE,
+        "Global Nonlocal": NO_STATE,
         "FunctionDef": "Move has no functions inside functions: write a method without a decorator",
         "AsyncFunctionDef Await": "Move has no async functions",
         "ClassDef": "declare structs in the contract's class, outside its methods",
@@ -109,12 +109,10 @@ _REFUSED = _by_word(
 )
 
 # Methods of `self`; everything else must be declared in the class.
-_WRITES = frozenset(
-    {"borrow_mut", "emit", "emit_event", "move_from", "move_to", "new_event_handle", "new_table", "own_signer"}
-)
+_WRITES = {"borrow_mut", "emit", "emit_event", "move_from", "move_to", "new_event_handle", "new_table", "own_signer"}
 _OF_SELF = _WRITES | {"abort", "borrow", "charge", "definition", "each", "exists", "require", "type_name", "use"}
-_TABLE_WRITES = frozenset({"add", "borrow_mut", "remove", "upsert"})
-_VECTOR_WRITES = frozenset({"append", "assign", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"})
+_TABLE_WRITES = {"add", "borrow_mut", "remove", "upsert"}
+_VECTOR_WRITES = {"append", "assign", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"}
 
 
 @dataclass(frozen=True)
@@ -303,7 +301,7 @@ class _Checker:
                 for one in parts:
                     self._assign(one, _UNKNOWN, value)
             case ast.Attribute(value=owner, attr=name) if self._is_self(owner):
-                self._problem(target, f"self.{name} cannot be set: {_NO_STATE}")
+                self._problem(target, f"self.{name} cannot be set: {NO_STATE}")
             case _:
                 expected, text, root = self._type(target), ast.unparse(target), target
                 while isinstance(root, ast.Attribute | ast.Subscript):
@@ -311,7 +309,7 @@ class _Checker:
                 if self._is_read_only(target):
                     self._problem(target, f"{text} {_READ_ONLY}")
                 elif isinstance(self._static(root), type):
-                    self._problem(target, f"{text} cannot be set: {_NO_STATE}")
+                    self._problem(target, f"{text} cannot be set: {NO_STATE}")
                 self._check_same(target, expected, kind, f"{text} must be")
 
     # -- expressions ---------------------------------------------------------------------------------------
@@ -365,9 +363,6 @@ class _Checker:
                         self._condition(test)
                 self._type(element)
                 return _UNKNOWN
-            case ast.Lambda(body=body):
-                self._type(body)
-                return _UNKNOWN
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self._type(child)
@@ -404,13 +399,12 @@ class _Checker:
             return _type_of(getattr(self._cls, name, None))
         static = self._static(node.value)
         kind = self._type(node.value)
+        # A module that is not allowed is reported by its name.
+        is_allowed_module = isinstance(static, types.ModuleType) and _is_allowed(static)
         if static is not None:
             if not hasattr(static, name):
                 self._missing(node, f"{text} does not exist", name, _public(static), "declare it in the contract")
-            # A module that is not allowed is reported by its name.
-            elif (
-                isinstance(static, types.ModuleType) and _is_allowed(static) and not _is_allowed(getattr(static, name))
-            ):
+            elif is_allowed_module and not _is_allowed(getattr(static, name)):
                 self._problem(node, f"a contract cannot use {text}: it is not part of the ledger")
             return _type_of(getattr(static, name, None))
         if name.startswith(("_", "move_")):
@@ -770,21 +764,17 @@ class _Rewriter(ast.NodeTransformer):
         self._scope = scope
         scope[_VECTOR], scope[_COPY] = Vector, named_copy
 
-    def _name(self, name: str, at: ast.AST) -> ast.expr:
-        return ast.copy_location(ast.Name(name, ast.Load()), at)
-
     def _call(self, name: str, argument: ast.expr) -> ast.expr:
-        return ast.copy_location(ast.Call(self._name(name, argument), [argument], []), argument)
+        return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), [argument], []), argument)
 
     def _method(self, name: str, arguments: list[ast.expr], at: ast.AST) -> ast.expr:
-        method = ast.copy_location(ast.Attribute(self._name(self._run, at), name, ast.Load()), at)
+        method = ast.Attribute(ast.Name(self._run, ast.Load()), name, ast.Load())
         return ast.copy_location(ast.Call(method, arguments, []), at)
 
     def _charged(self, iterated: ast.expr) -> ast.expr:
         """Make a loop charge for its iterations, unless it already does."""
-        if isinstance(iterated, ast.GeneratorExp) or any(
-            isinstance(one, ast.Attribute) and one.attr == "each" for one in ast.walk(iterated)
-        ):
+        attributes = (one.attr for one in ast.walk(iterated) if isinstance(one, ast.Attribute))
+        if isinstance(iterated, ast.GeneratorExp) or "each" in attributes:
             return iterated
         return self._method("each", [iterated], iterated)
 
@@ -793,7 +783,7 @@ class _Rewriter(ast.NodeTransformer):
             return node
         name = _NUMBER.format(node.value)
         self._scope[name] = int.__new__(Integer, node.value)
-        return self._name(name, node)
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         return node  # its parts are text

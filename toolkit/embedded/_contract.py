@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from toolkit._present.messages import declared_at, running_at
 from toolkit.embedded._code import DeclaredStructs, crossing_type, struct_constraints, wrong_argument, wrong_field
-from toolkit.embedded._compiler import ContractRange, FrameworkModule, code_digest
+from toolkit.embedded._compiler import NO_STATE, ContractRange, FrameworkModule, code_digest
 from toolkit.embedded._definitions import MAGIC, PRIVATE, Definition, Function, FunctionMark, modelled_bytecode
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
@@ -332,17 +332,65 @@ class Module(Code):
         friends: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
+        what = f"class {cls.__name__}(Module)"
         if kwargs:
             raise InputError(
-                f"class {cls.__name__}(Module): {next(iter(kwargs))} is not an option of a contract; the options are "
+                f"{what}: {next(iter(kwargs))} is not an option of a contract; the options are "
                 f"address, name, revision, code_bytes, uses and friends{declared_at(cls.__name__)}"
             )
         super().__init_subclass__()
+        before: Definition | None = getattr(cls, "definition", None)
+        full_address = _address(cls, address, before)
+        _check_methods(cls)
+        in_snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+        module_name = name or (before.name if before is not None and address is None else in_snake_case)
+        structs, errors = _members(cls, f"{wire_address(full_address)}::{module_name}")
+        declared = DeclaredStructs(structs.values())
+        if declared.recursive is not None:
+            raise _field_error(*declared.recursive, "the struct contains itself, which Move does not allow")
+        functions = {
+            method: _function(cls, method, function, function.move_mark, declared)
+            for method, function in inspect.getmembers(cls, inspect.isfunction)
+            if hasattr(function, "move_mark")
+        }
+        choose = next_revision.get()
+        if revision is None and choose is not None:
+            revision = choose(full_address, module_name)
+        revision = revision or (1 if before is None else before.revision)
+        if friends is None:
+            friends = () if before is None else before.friends
+        if module_name in map(check_identifier, friends):
+            raise InputError(f"{what}: friends must be other modules, got the module's own name {module_name}")
+        used = frozenset() if before is None else before.uses
+        if uses is not None:
+            used = frozenset((one.definition.address, one.definition.name) for one in uses)
+        abi_json = {
+            "address": wire_address(full_address),
+            "name": module_name,
+            "friends": [f"{wire_address(full_address)}::{friend}" for friend in friends],
+            "exposed_functions": [function.to_abi() for function in functions.values() if function.mark.is_exposed],
+            "structs": [_struct_abi(struct) for _, struct in sorted(structs.items())],
+        }
         cls.replaced = ()
-        cls.definition = _define(cls, address, name, revision, code_bytes, uses, friends)
+        cls.definition = Definition(
+            contract=cls,
+            address=full_address,
+            name=module_name,
+            functions=functions,
+            structs=structs,
+            revision=revision,
+            abi=decode_module_abi(abi_json),
+            abi_json=abi_json,
+            bytecode=modelled_bytecode(abi_json, revision, code_bytes, errors),
+            uses=used,
+            friends=tuple(friends),
+            errors=errors,
+        )
         cls._location = cls.definition.wire_id
         cls.blocks = FRAMEWORK_BLOCKS if cls.definition.is_system else CONTRACT_BLOCKS
-        if not cls.__module__.startswith("toolkit."):  # now, because a file can change after it was run
+        if not cls.__module__.startswith("toolkit."):  # as written in Move, and checked by a test
+            check_abilities(cls.__name__, structs.values(), functions.values(), declared)
+            # Now, because a file can change after it was run.
             code_digest(cls)  # type: ignore[arg-type]  # classes are hashable
 
     def __init__(self, session: Session) -> None:
@@ -354,10 +402,7 @@ class Module(Code):
         return plain if declared is None else replace(declared, code=plain.code)
 
     def __setattr__(self, name: str, _: object) -> None:
-        raise InputError(
-            f"self.{name} cannot be set: a contract has no state of its own; store the value in a Resource"
-            f"{running_at()}"
-        )
+        raise InputError(f"self.{name} cannot be set: {NO_STATE}{running_at()}")
 
     # -- resources -----------------------------------------------------------------------------------------
 
@@ -598,75 +643,18 @@ def find_script(bytecode: bytes) -> StandInScript | None:
     return _SCRIPTS.get(bytecode)
 
 
-def _define(  # noqa: PLR0917 - the keywords of the class statement, in their order
-    cls: type[Module],
-    address: str | None,
-    name: str | None,
-    revision: int | None,
-    code_bytes: int | None,
-    uses: Sequence[type[Module]] | None,
-    friends: Sequence[str] | None,
-) -> Definition:
-    """Return the definition of a contract class."""
-    before: Definition | None = getattr(cls, "definition", None)
-    if address is None and before is None:
-        raise InputError(
-            f"class {cls.__name__}(Module) has no address: write "
-            f"class {cls.__name__}(Module, address='0xcafe'){declared_at(cls.__name__)}"
-        )
-    _check_methods(cls)
-    try:
-        full_address = parse_address(address) if address is not None else typing.cast("Definition", before).address
-    except InputError as error:
-        raise InputError(f"class {cls.__name__}(Module): {error}{declared_at(cls.__name__)}") from None
-    in_snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
-    inherited_name = before.name if before is not None and address is None else in_snake_case
-    module_name = name or inherited_name
-    structs, errors = _members(cls, f"{wire_address(full_address)}::{module_name}")
-    declared = DeclaredStructs(structs.values())
-    if declared.recursive is not None:
-        raise _field_error(*declared.recursive, "the struct contains itself, which Move does not allow")
-    functions = {
-        method: _function(cls, method, function, function.move_mark, declared)
-        for method, function in inspect.getmembers(cls, inspect.isfunction)
-        if hasattr(function, "move_mark")
-    }
-    choose = next_revision.get()
-    if revision is None and choose is not None:
-        revision = choose(full_address, module_name)
-    revision = revision or (1 if before is None else before.revision)
-    if friends is None:
-        friends = () if before is None else before.friends
-    if module_name in map(check_identifier, friends):
-        raise InputError(
-            f"class {cls.__name__}(Module): friends must be other modules, got the module's own name {module_name}"
-        )
-    used = frozenset() if before is None else before.uses
-    if uses is not None:
-        used = frozenset((one.definition.address, one.definition.name) for one in uses)
-    abi_json = {
-        "address": wire_address(full_address),
-        "name": module_name,
-        "friends": [f"{wire_address(full_address)}::{friend}" for friend in friends],
-        "exposed_functions": [function.to_abi() for function in functions.values() if function.mark.is_exposed],
-        "structs": [_struct_abi(struct) for _, struct in sorted(structs.items())],
-    }
-    if not cls.__module__.startswith("toolkit."):  # as written in Move, and checked by a test
-        check_abilities(cls.__name__, structs.values(), functions.values(), declared)
-    return Definition(
-        contract=cls,
-        address=full_address,
-        name=module_name,
-        functions=functions,
-        structs=structs,
-        revision=revision,
-        abi=decode_module_abi(abi_json),
-        abi_json=abi_json,
-        bytecode=modelled_bytecode(abi_json, revision, code_bytes, errors),
-        uses=used,
-        friends=tuple(friends),
-        errors=errors,
-    )
+def _address(cls: type[Module], given: str | None, before: Definition | None) -> str:
+    """Return the canonical address of a contract class: the given address, or that of the class it extends."""
+    name = cls.__name__
+    if given is not None:
+        try:
+            return parse_address(given)
+        except InputError as error:
+            raise InputError(f"class {name}(Module): {error}{declared_at(name)}") from None
+    if before is None:
+        problem = f"class {name}(Module) has no address: write class {name}(Module, address='0xcafe')"
+        raise InputError(f"{problem}{declared_at(name)}")
+    return before.address
 
 
 def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], dict[int, AbortCode]]:
@@ -694,10 +682,8 @@ def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
     """Yield the abort codes in ``errors = {...}``, whose keys are names or numbers and whose values are sentences."""
     declared = getattr(cls, "errors", {})
     if not isinstance(declared, dict):
-        raise InputError(
-            f"{cls.__name__}.errors must be a dict from names or numbers of constants to sentences; "
-            f"got {declared!r:.80}"
-        )
+        expected = f"{cls.__name__}.errors must be a dict from names or numbers of constants to sentences"
+        raise InputError(f"{expected}; got {declared!r:.80}")
     names = {value: name for name, value in inspect.getmembers(cls, lambda one: type(one) is int)}
     for key, text in declared.items():
         code = getattr(cls, key, None) if isinstance(key, str) else key

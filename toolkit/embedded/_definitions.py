@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit.move._bcs import Writer
 
@@ -58,12 +58,6 @@ def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
     for number in (1, _METADATA_TABLE, 0, len(table.getvalue())):  # one table: its kind, offset and size
         start.uleb128(number)
     return bytes(start.getvalue() + table.getvalue())
-
-
-class Contract(Protocol):
-    """A contract class, as executions and ledgers use it."""
-
-    definition: Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +136,7 @@ class Definition:
 
     Parameters
     ----------
-    contract : type of Contract
+    contract : type of Module
         The class whose methods run.
     address, name : str
         Canonical address and module name.

@@ -10,10 +10,10 @@ from toolkit._present.messages import place, raised_at
 from toolkit.embedded._compiler import compiled_script
 from toolkit.embedded._contract import UNSPECIFIED_ABORT_CODE, ScriptContext, find_script
 from toolkit.embedded._meter import FREE, Charges, Meter, free_meter
-from toolkit.embedded._session import EmittedEvent, Session, load_value, store_value
-from toolkit.embedded._state import StateValue, resource_key, state_key_size
+from toolkit.embedded._session import EmittedEvent, LedgerSnapshot, Session, load_value, store_value
+from toolkit.embedded._state import StateKey, StateValue, resource_key, state_key_size
 from toolkit.embedded._time_limit import TimeLimitReached, run_within
-from toolkit.embedded._transaction import Output, encode_stored
+from toolkit.embedded._transaction import Output, Transaction, encode_stored
 from toolkit.embedded._values import undropped
 from toolkit.embedded._vm_status import EXECUTED, SUCCESS, AbortCode, MoveAbort, VmError
 from toolkit.embedded.framework._account import Account, NonceValidation, TransactionValidation
@@ -23,21 +23,17 @@ from toolkit.embedded.framework._multisig_account import MultisigAccount
 from toolkit.embedded.framework._object import ObjectModule
 from toolkit.embedded.types import signer_of
 from toolkit.errors import ContractError, SchemaError, ToolkitError
-from toolkit.move import StructTag, decode_bcs, encode_bcs, parse_type_tag
+from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_to_bytes
-from toolkit.wire import FeePayerSignature
+from toolkit.wire import AccountSignature, FeePayerSignature, TransactionSignature
 from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedScript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from toolkit.embedded._code import BoundFunction, StructType
-    from toolkit.embedded._session import LedgerSnapshot
-    from toolkit.embedded._state import StateKey
-    from toolkit.embedded._transaction import Executable, Transaction
-    from toolkit.move import TypeTag
-    from toolkit.wire import AccountSignature, TransactionSignature
+    from toolkit.embedded._transaction import Executable
 
 NO_PAYER = "0x0"
 """The fee payer of a simulation that charges no account."""

@@ -119,10 +119,9 @@ class _History:
         yield 0.10, code, "0xcafe::trial deleted", trial
         text = "gas schedule of v1.41.0: a release that adds parameters and changes no costs"
         yield 0.25, schedule, text, lambda: ledger.set_gas_schedule("v1.41.0")
-        text = (
-            f"feature {Features.COIN_TO_FUNGIBLE_ASSET} on: 0x1::coin also counts the fungible asset paired with a coin"
-        )
-        yield 0.35, MilestoneKind.CONFIG, text, lambda: ledger.set_features(enable=[Features.COIN_TO_FUNGIBLE_ASSET])
+        feature = Features.COIN_TO_FUNGIBLE_ASSET
+        text = f"feature {feature} on: 0x1::coin also counts the fungible asset paired with a coin"
+        yield 0.35, MilestoneKind.CONFIG, text, lambda: ledger.set_features(enable=[feature])
         text = "0xfa17::vault upgraded: share_price is cheaper, preview is new"
         yield 0.45, code, text, lambda: ledger.publish(teaching.CheaperVault)
         text = "0xfeed::price_feed upgraded: price is cheaper, and so is 0xde5c::desk::quote, which calls it"
@@ -242,9 +241,8 @@ class _History:
         if sender not in _MIGRANTS:
             self._pay(sender)
             return
-        self._ledger.commit(
-            "0x1::coin::migrate_to_fungible_store", sender=sender, type_arguments=["0x1::aptos_coin::AptosCoin"]
-        )
+        coin = ["0x1::aptos_coin::AptosCoin"]
+        self._ledger.commit("0x1::coin::migrate_to_fungible_store", sender=sender, type_arguments=coin)
 
     # -- the vault, gold and its price ---------------------------------------------------------------------
 
@@ -292,21 +290,10 @@ class _History:
 
     # Each activity occurs as often as its weight.
     _ACTIVITIES: ClassVar[tuple[Callable[[_History, str], None], ...]] = (
-        *[_register_name] * 28,
-        *[_register_taken_name] * 5,
-        *[_transfer_name] * 8,
-        *[_release_name] * 6,
-        *[_cancel_unknown_order] * 2,
-        *[_pay] * 19,
-        *[_migrate] * 1,
-        *[_pay_newcomer] * 2,
-        *[_pay_too_much] * 3,
-        *[_deposit] * 4,
-        *[_withdraw] * 2,
-        *[_harvest] * 3,
-        *[_mint_gold] * 2,
-        *[_give_gold] * 3,
-        *[_report_price] * 4,
+        *([_register_name] * 28 + [_register_taken_name] * 5 + [_transfer_name] * 8 + [_release_name] * 6),
+        *([_cancel_unknown_order] * 2 + [_pay] * 19 + [_migrate] * 1 + [_pay_newcomer] * 2 + [_pay_too_much] * 3),
+        *([_deposit] * 4 + [_withdraw] * 2 + [_harvest] * 3),
+        *([_mint_gold] * 2 + [_give_gold] * 3 + [_report_price] * 4),
     )
 
 

@@ -8,23 +8,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from toolkit import wire
 from toolkit._present.tables import Listing
 from toolkit._present.text import plural
 from toolkit.embedded import _execution as execution
-from toolkit.embedded._chain import Chain
-from toolkit.embedded._code import check_upgrade, read_resource
+from toolkit.embedded._chain import Chain, Milestone
+from toolkit.embedded._code import BoundFunction, CodeSet, check_upgrade, read_resource
 from toolkit.embedded._compiler import compiled
-from toolkit.embedded._contract import StandInScript, find_script
+from toolkit.embedded._contract import Module, StandInScript, find_script
 from toolkit.embedded._history import seeded_ledger
 from toolkit.embedded._meter import Schedule, released_schedule
-from toolkit.embedded._profile import ProfilingMeter, profile_of
+from toolkit.embedded._profile import GasProfile, ProfilingMeter, profile_of
 from toolkit.embedded._saved import from_cache, read_ledger, write_ledger
-from toolkit.embedded._session import store_value
+from toolkit.embedded._session import Session, store_value
 from toolkit.embedded._settings import MAX_CHAIN_ID, Settings
-from toolkit.embedded._state import module_key
+from toolkit.embedded._state import StateKey
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
 from toolkit.embedded._vm_status import EXECUTED, VmError, failure_sentence
@@ -36,24 +36,17 @@ from toolkit.errors import Aborted, InputError, SchemaError
 from toolkit.move import Bytes, FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._values import decode_argument, encode_argument
-from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, LedgerState, Multisig, Script, SimulationRequest, ViewFunction
 from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedPayloadV2, EncodedScript, encoded_payload
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import Self
 
-    from toolkit.embedded._chain import Milestone
-    from toolkit.embedded._code import BoundFunction, CodeSet
-    from toolkit.embedded._contract import Module
     from toolkit.embedded._definitions import Definition
-    from toolkit.embedded._profile import GasProfile
-    from toolkit.embedded._session import Session
     from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output
     from toolkit.move import Layout, TypeTag
-    from toolkit.wire import LedgerState
     from toolkit.wire._bcs_requests import EncodedPayload
 
 
@@ -229,7 +222,7 @@ class ContractPackage(NamedTuple):
         registry = session.module(Code)
         registry.publish_package(self.owner, self.name, self.modules, written=self.definitions, deps=self.deps)
         for definition in self.definitions:
-            session.writes[module_key(definition.address, definition.name)] = definition.bytecode
+            session.writes[StateKey("module", definition.address, definition.name)] = definition.bytecode
         session.code = self.code.with_modules(self.definitions)
         for definition in self.definitions:
             initialize = getattr(definition.contract, "init_module", None)
@@ -483,10 +476,10 @@ class Ledger:
             if address == "0x1":
                 continue
             about = (definition.contract.__doc__ or "").strip().partition("\n")[0]
-            marks = {function.name: function.mark for function in definition.functions.values()}
-            views = tuple(name for name, mark in marks.items() if mark.is_view)
-            entries = tuple(name for name, mark in marks.items() if mark.is_entry)
-            version, _ = self.chain.state.read_stamped(module_key(address, name), head)
+            functions = definition.functions.values()
+            views = tuple(one.name for one in functions if one.mark.is_view)
+            entries = tuple(one.name for one in functions if one.mark.is_entry)
+            version, _ = self.chain.state.read_stamped(StateKey("module", address, name), head)
             found.append(PublishedContract(definition.wire_id, about, views, entries, version))
         return Listing(sorted(found, key=lambda one: one.contract))
 
@@ -607,8 +600,7 @@ class Ledger:
     def digest(self) -> str:
         """Return 64 hex digits: a digest of all transactions that are not pruned, with their writes and events."""
         hashed = hashlib.sha3_256()
-        for version in range(self.oldest_version, self.head + 1):
-            transaction = self.chain.transaction(version)
+        for transaction in self.chain.transactions:
             output = transaction.output
             hashed.update(f"{transaction.hash}{output.vm_status}{tuple(output.charges)}".encode())
             for key, value in output.writes.items():
@@ -807,14 +799,8 @@ class Ledger:
         >>> ledger.execute(call, sender="0xa11ce")
         <CommittedTransaction version 2: 0x1::aptos_account::transfer, succeeded, 65 gas units>
         """
-        request = _request_of(
-            call,
-            sender=sender,
-            secondary_signers=secondary_signers,
-            fee_payer=fee_payer,
-            max_gas_amount=max_gas_amount,
-            gas_unit_price=gas_unit_price,
-        )
+        gas = {"max_gas_amount": max_gas_amount, "gas_unit_price": gas_unit_price}
+        request = _request_of(call, sender=sender, secondary_signers=secondary_signers, fee_payer=fee_payer, **gas)
         return self._checked(self._commit(self._requested(request, committed=True)), check)
 
     def _fund_new(self, address: str) -> None:

@@ -77,17 +77,9 @@ PAGE_BYTES = 4_096
 VALUE_UNITS = 40
 
 # The instructions of ``while (i < n) { i = i + 1 }``, which represent any basic block of Move code.
-_BLOCK = {
-    "instr.copy_loc.base": 2,
-    "instr.copy_loc.per_abs_val_unit": 2 * VALUE_UNITS,
-    "instr.lt": 1,
-    "instr.br_false": 1,
-    "instr.move_loc.base": 1,
-    "instr.ld_u64": 1,
-    "instr.add": 1,
-    "instr.st_loc.base": 1,
-    "instr.branch": 1,
-}
+_BLOCK = {"instr.copy_loc.base": 2, "instr.copy_loc.per_abs_val_unit": 2 * VALUE_UNITS}
+_BLOCK |= {"instr.lt": 1, "instr.br_false": 1, "instr.move_loc.base": 1, "instr.ld_u64": 1}
+_BLOCK |= {"instr.add": 1, "instr.st_loc.base": 1, "instr.branch": 1}
 
 # Basic blocks of Move code around one operation: calls, loads and stores of locals, access to fields. The framework has
 # more of them, because its Move code does more than its Python code.
@@ -228,9 +220,8 @@ class Meter:
         """Charge execution gas: the value of a parameter, multiplied by `times`."""
         self._spend(self._entries.get(parameter, 0) * times, parameter)
 
-    def charge_io(self, parameter: str, times: int = 1, item: object = None) -> None:
+    def charge_io(self, parameter: str, times: int = 1, item: object = None) -> None:  # noqa: ARG002 - for profiles
         """Charge input and output gas for a state key or an event: the value of a parameter, multiplied by `times`."""
-        del item  # for profiles
         amount = self._entries.get(parameter, 0) * times
         if amount > self._balance:
             self._io += self._balance
@@ -256,9 +247,8 @@ class Meter:
     def written(self, item: object) -> None:
         """Do nothing; `ProfilingMeter` records here that a state key is written or an event is emitted."""
 
-    def charge_storage(self, octas: int, item: object = None) -> None:
+    def charge_storage(self, octas: int, item: object = None) -> None:  # noqa: ARG002 - for profiles
         """Charge a storage fee, in octas, converted to gas at the transaction's price."""
-        del item  # for profiles
         if not self._price or not octas:
             return
         amount = -(-octas * self.schedule.scaling // self._price)

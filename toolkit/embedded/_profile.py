@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toolkit._present.notebook import literal
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.embedded._contract import Code, Module
-from toolkit.embedded._meter import Meter
+from toolkit.embedded._meter import Meter, Schedule
 from toolkit.embedded._session import EmittedEvent
 from toolkit.embedded._vm_status import VmError
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
     import pandas as pd
-
-    from toolkit.embedded._meter import Schedule
 
 
 CATEGORIES = ("execution", "io", "storage", "rounding")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolkit.embedded._code import decode_group
+from toolkit.embedded._code import BoundFunction, CodeSet, decode_group
 from toolkit.embedded._contract import find_script
-from toolkit.embedded._state import state_key_bytes, state_key_hash
+from toolkit.embedded._state import StateKey, VersionedState, state_key_bytes, state_key_hash
 from toolkit.embedded._transaction import TransactionKind
 from toolkit.embedded._vm_status import VmError
 from toolkit.errors import ToolkitError
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.embedded._chain import Chain
-    from toolkit.embedded._code import BoundFunction, CodeSet
     from toolkit.embedded._session import EmittedEvent, TableTypes
-    from toolkit.embedded._state import StateKey, VersionedState
     from toolkit.embedded._transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
     from toolkit.wire import TransactionSignature
 
@@ -95,10 +93,8 @@ def _change_json(code: CodeSet, key: StateKey, data: bytes | None, table: TableT
     if data is None:
         return [shared | {"resource": wire_type(parse_type_tag(name)), "type": "delete_resource"}]
     members = {name: data} if key.kind == "resource" else decode_group(data)
-    return [
-        shared | {"data": resource_json(code, tag, members[tag]), "type": "write_resource"}
-        for tag in sorted(members, key=_member_order)
-    ]
+    tags = sorted(members, key=_member_order)
+    return [shared | {"data": resource_json(code, tag, members[tag]), "type": "write_resource"} for tag in tags]
 
 
 def _member_order(tag: str) -> tuple[bytes, str, str, str]:
@@ -183,7 +179,7 @@ def simulation_json(chain: Chain, request: Transaction, output: Output, version:
     """
     code = chain.code_at(version)
     return {
-        **_outcome_json(code, version, request.hash, output, chain.tables),
+        **_outcome_json(chain, version, request.hash, output),
         **_request_json(code, request),
         "events": events_json(code, output.events),
         "timestamp": str(chain.transaction(version).timestamp_us),
@@ -199,7 +195,7 @@ def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[st
     def hash_of(label: str) -> str:
         return f"0x{chain.digest(label, version).hex()}"
 
-    answer = _outcome_json(code, version, transaction.hash, transaction.output, chain.tables)
+    answer = _outcome_json(chain, version, transaction.hash, transaction.output)
     answer |= {
         "state_change_hash": hash_of("changes"),
         "event_root_hash": hash_of("events") if events else _NO_EVENTS,
@@ -250,9 +246,7 @@ def block_json(chain: Chain, block: LedgerBlock, *, with_transactions: bool) -> 
     }
 
 
-def _outcome_json(
-    code: CodeSet, version: int, hash_: str, output: Output, tables: Mapping[str, TableTypes]
-) -> dict[str, Any]:
+def _outcome_json(chain: Chain, version: int, hash_: str, output: Output) -> dict[str, Any]:
     """Return the fields that all transactions have; hashes are zeros, as in a simulation."""
     return {
         "version": str(version),
@@ -264,7 +258,7 @@ def _outcome_json(
         "success": output.success,
         "vm_status": output.vm_status,
         "accumulator_root_hash": _ZERO_HASH,
-        "changes": changes_json(code, output, tables),
+        "changes": changes_json(chain.code_at(version), output, chain.tables),
     }
 
 

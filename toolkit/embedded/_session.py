@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from toolkit._present.messages import running_at
-from toolkit.embedded._code import decode_group, encode_group, read_resource
+from toolkit.embedded._code import CodeSet, StructType, decode_group, encode_group, read_resource
 from toolkit.embedded._compiler import compiled
-from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, whole_pages
-from toolkit.embedded._state import StateKey, group_key, resource_key, struct_tag_bytes, table_key
+from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, Meter, Schedule, whole_pages
+from toolkit.embedded._state import StateKey, StateValue, VersionedState, resource_key, struct_tag_bytes
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S, TimeLimitReached
 from toolkit.embedded._values import READ_ONLY, Loan, created
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
-from toolkit.embedded.types import is_framework
+from toolkit.embedded.types import MoveType, Struct, is_framework
 from toolkit.errors import ContractError, InputError, SchemaError
-from toolkit.move import decode_bcs, encode_bcs, parse_address
+from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_address
 from toolkit.move._ids import address_from_bytes, address_to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
 
-    from toolkit.embedded._code import CodeSet, StructType
-    from toolkit.embedded._definitions import Contract, Definition
-    from toolkit.embedded._meter import Meter, Schedule
-    from toolkit.embedded._state import StateValue, VersionedState
-    from toolkit.embedded.types import MoveType, Struct
-    from toolkit.move import StructTag, TypeTag
+    from toolkit.embedded._contract import Module
+    from toolkit.embedded._definitions import Definition
 
-_M = TypeVar("_M", bound="Contract")
+_M = TypeVar("_M", bound="Module")
 _R = TypeVar("_R", bound="Struct")
 _V = TypeVar("_V")
 
@@ -270,7 +265,7 @@ class Session:
                 self._loaded.add(key)
                 self.meter.charge_read(len(data or b""), key)
             return data
-        key = group_key(address, kind.group)
+        key = StateKey("group", address, kind.group)
         whole = self.peek(key)
         data = decode_group(whole).get(kind.tag)
         if (key, kind.tag) not in self._loaded:
@@ -286,7 +281,7 @@ class Session:
         if kind.group is None:
             self._write(resource_key(address, kind.tag), data)
             return
-        key = group_key(address, kind.group)
+        key = StateKey("group", address, kind.group)
         members = decode_group(self.peek(key))
         if data is None:
             members.pop(kind.tag, None)
@@ -312,7 +307,7 @@ class Session:
         self.meter.charge_code(CONTRACT_BLOCKS)
         self.meter.charge(f"table.{verb}_box.base")
         self.meter.charge(f"table.{verb}_box.per_byte_serialized", len(data))
-        return table_key(handle, data)
+        return StateKey("table", handle, data)
 
     def load_item(self, key: StateKey) -> bytes | None:
         """Return an item's bytes; charge the first load as execution, because table functions are native."""

@@ -48,25 +48,10 @@ class StateKey(NamedTuple):
         return self.name.encode() if isinstance(self.name, str) else self.name
 
 
-def module_key(address: str, name: str) -> StateKey:
-    """Return the key of a module's code."""
-    return StateKey("module", address, name)
-
-
 @lru_cache(maxsize=16_384)
 def resource_key(address: str, tag: str) -> StateKey:
     """Return the key of the resource `tag` (canonical text) under `address`."""
     return StateKey("resource", address, tag)
-
-
-def group_key(address: str, tag: str) -> StateKey:
-    """Return the key of the resource group `tag` (canonical text) under `address`."""
-    return StateKey("group", address, tag)
-
-
-def table_key(handle: str, key: bytes) -> StateKey:
-    """Return the key of one table item."""
-    return StateKey("table", handle, key)
 
 
 def state_key_bytes(key: StateKey) -> bytes:

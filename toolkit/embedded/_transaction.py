@@ -12,7 +12,7 @@ import msgspec
 
 from toolkit._present.tables import Listing
 from toolkit._present.text import listed, plural, short_addresses, visible
-from toolkit.embedded._code import decode_group
+from toolkit.embedded._code import CodeSet, decode_group
 from toolkit.embedded._vm_status import SUCCESS
 from toolkit.errors import InputError
 from toolkit.move import decode_bcs, parse_address, parse_type_tag
@@ -25,7 +25,6 @@ from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedModuleBundle, En
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from toolkit.embedded._code import CodeSet
     from toolkit.embedded._meter import Charges
     from toolkit.embedded._session import EmittedEvent, TableTypes
     from toolkit.embedded._state import StateKey, StateValue
@@ -322,11 +321,9 @@ def placeholder_signature(
 
     def sign(address: str) -> Ed25519Signature:
         first = digest("signature", address, sequence_number)
-        signature = first + digest("signature", first)
+        signature, key = first + digest("signature", first), digest("key", address)
         # Not validated, because it is valid and every transaction has one.
-        return Ed25519Signature.model_construct(
-            public_key=f"0x{digest('key', address).hex()}", signature=f"0x{signature.hex()}"
-        )
+        return Ed25519Signature.model_construct(public_key=f"0x{key.hex()}", signature=f"0x{signature.hex()}")
 
     agents: dict[str, Any]
     agents = {"secondary_signer_addresses": tuple(others), "secondary_signers": tuple(map(sign, others))}

@@ -183,9 +183,9 @@ def _comparison(cls: type[Integer], compare: Callable[[Any, Any], bool]) -> Any:
     return operate
 
 
-def _shift(cls: type[Integer], symbol: str) -> tuple[Any, Any]:
+def _shift(cls: type[Integer], *, is_left: bool) -> tuple[Any, Any]:
     """Return a shift operator and its reflected operator."""
-    bits, mask, new, is_left = cls.bits, cls.high, int.__new__, symbol == "<<"
+    bits, mask, new = cls.bits, cls.high, int.__new__
 
     def operate(self: Any, other: Any) -> Any:
         if cls.low:
@@ -219,18 +219,15 @@ def _negation(cls: type[Integer]) -> Any:
 
 def _complete(cls: type[Integer]) -> None:
     """Add the operators to an integer type; they are created once per type, because they run millions of times."""
-    for name, compute, problem in _ARITHMETIC:
-        operate, reflected = _arithmetic(cls, compute, problem)
-        setattr(cls, f"__{name}__", operate)
-        setattr(cls, f"__r{name}__", reflected)
+    pairs = {name: _arithmetic(cls, compute, problem) for name, compute, problem in _ARITHMETIC}
+    pairs |= {"lshift": _shift(cls, is_left=True), "rshift": _shift(cls, is_left=False)}
+    functions = {"neg": _negation(cls), "pos": lambda self: self}
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        setattr(cls, f"__{name}__", _comparison(cls, getattr(int, f"__{name}__")))
-    for name, symbol in (("lshift", "<<"), ("rshift", ">>")):
-        operate, reflected = _shift(cls, symbol)
-        setattr(cls, f"__{name}__", operate)
-        setattr(cls, f"__r{name}__", reflected)
-    unary: dict[str, Any] = {"neg": _negation(cls), "pos": lambda self: self, "hash": int.__hash__}
-    for name, function in unary.items():  # setting __eq__ took away __hash__
+        functions[name] = _comparison(cls, getattr(int, f"__{name}__"))
+    functions["hash"] = int.__hash__  # setting __eq__ takes away __hash__
+    for name, (operate, reflected) in pairs.items():
+        functions |= {name: operate, f"r{name}": reflected}
+    for name, function in functions.items():
         setattr(cls, f"__{name}__", function)
 
 

@@ -24,13 +24,7 @@ _OUT_OF_GAS, _MOVE_ABORT, _EXECUTION_FAILURE, _MISCELLANEOUS = range(1, 5)
 SUCCESS = b"\x00"
 
 _MAX_REASON = 0xFFFF
-_EXECUTION_FAILURES = {
-    "ARITHMETIC_ERROR",
-    "EXECUTION_STACK_OVERFLOW",
-    "MISSING_DATA",
-    "RESOURCE_ALREADY_EXISTS",
-    "VECTOR_OPERATION_ERROR",
-}
+_EXECUTION_FAILURES = _WITHOUT_MESSAGE | {"ARITHMETIC_ERROR", "MISSING_DATA", "RESOURCE_ALREADY_EXISTS"}
 
 
 @dataclass(slots=True)
@@ -214,10 +208,8 @@ class VmError(Exception):
         """The text for ``vm_status`` in a transaction."""
         if self.status == "OUT_OF_GAS":
             return "Out of gas"
-        if self.status in _EXECUTION_FAILURES:
-            text = f"Execution failed in {self.location or 'script'} at code offset 0"
-        else:
-            text = self.status
+        failed = f"Execution failed in {self.location or 'script'} at code offset 0"
+        text = failed if self.status in _EXECUTION_FAILURES else self.status
         # Nodes do not name the status here, but without it an index and an empty vector would look the same.
         shown = f"{self.status} with sub status {self.sub_status}" if self.sub_status else self.status
         message = self.message or (shown if self.status in _WITHOUT_MESSAGE else "")

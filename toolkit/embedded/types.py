@@ -17,7 +17,7 @@ import sys
 import types
 import typing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, dataclass_transform
 
 from toolkit._present.messages import declared_at, did_you_mean, running_at
 from toolkit.embedded._values import (
@@ -41,7 +41,6 @@ from toolkit.move._codecs import VARIANT
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
-    from typing import Self
 
 __all__ = ["T0", "T1", "Enum", "Event", "Object", "Option", "Resource", "String", "Struct", "Table", "TypeArgument"]
 __all__ += ["address", "signer", "vector"]
@@ -312,9 +311,8 @@ class Table(Generic[T0, T1]):
         """Add an item or replace it."""
         if "drop" not in self._bound().code.abilities(self._value.text):
             kind = self._value.text
-            raise InputError(
-                f"upsert can only replace values with the ability drop, which {kind} lacks; use remove and add"
-            )
+            text = f"upsert can only replace values with the ability drop, which {kind} lacks; use remove and add"
+            raise InputError(text)
         self._session.load_item(self._state_key("contains", key))
         self._write(self._state_key("add", key), value)
 
@@ -421,9 +419,8 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
     if origin is Object:
         return replace(_plain_type("address", checked=checked), text=f"0x1::object::Object<{inner[0].text}>")
     if getattr(origin, "move_enum", None) is not None:
-        raise InputError(
-            f"{origin.__name__} is a variant, not a type: write the enum, {origin.move_declared().__name__}"
-        )
+        enum = origin.move_declared().__name__
+        raise InputError(f"{origin.__name__} is a variant, not a type: write the enum, {enum}")
     describe = getattr(origin, "move_type", None)
     if describe is not None:
         described: MoveType = describe(inner)
@@ -676,10 +673,9 @@ class Struct(Value):
             if values:
                 example = ", ".join(f"{field}=..." for field in expected)
                 raise InputError(f"{name}: fields must be passed by name: write {name}({example})")
-            missing = [field for field in expected if field not in fields]
-            unknown = [field for field in fields if field not in expected]
-            parts = [f"missing fields: {', '.join(missing)}"] if missing else []
-            parts += [f"unknown fields: {', '.join(unknown)}"] if unknown else []
+            wrong = {"missing": [field for field in expected if field not in fields]}
+            wrong["unknown"] = [field for field in fields if field not in expected]
+            parts = [f"{kind} fields: {', '.join(found)}" for kind, found in wrong.items() if found]
             raise InputError(f"{name}: {'; '.join(parts)}")
         takes = _takes(type(self))  # type: ignore[arg-type]  # classes are hashable; instances are not
         for field, take in takes.items():
@@ -696,9 +692,8 @@ class Struct(Value):
         takes = _takes(type(self))  # type: ignore[arg-type]  # classes are hashable; instances are not
         if takes:
             if name not in takes:
-                raise ContractError(
-                    f"{path} has no field {name}; {did_you_mean(name, takes) or 'declare it in the struct'}"
-                )
+                instead = did_you_mean(name, takes) or "declare it in the struct"
+                raise ContractError(f"{path} has no field {name}; {instead}")
             old = self.__dict__.get(name)
             if isinstance(old, Table) or (isinstance(old, Value) and "drop" not in old.move_abilities):
                 raise ContractError(f"{path}.{name} cannot be overwritten: its value lacks the ability drop")

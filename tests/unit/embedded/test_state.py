@@ -7,19 +7,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.embedded._state import (
-    StateValue,
-    VersionedState,
-    group_key,
-    module_key,
-    resource_key,
-    state_key_bytes,
-    state_key_hash,
-    table_key,
-)
+from toolkit.embedded._state import StateKey, StateValue, VersionedState, resource_key, state_key_bytes, state_key_hash
 from toolkit.move import parse_address
 
-KEYS = [resource_key("0x1", "0x1::m::A"), resource_key("0x2", "0x1::m::A"), table_key(f"0x{'1' * 64}", b"k")]
+KEYS = [resource_key("0x1", "0x1::m::A"), resource_key("0x2", "0x1::m::A"), StateKey("table", f"0x{'1' * 64}", b"k")]
 WRITES = st.lists(st.dictionaries(st.sampled_from(KEYS), st.none() | st.binary(max_size=3), max_size=3), max_size=30)
 
 
@@ -77,10 +68,10 @@ def _recorded_changes(folder):
 
 def _key_of(change):
     if "handle" in change:
-        return table_key(change["handle"], bytes.fromhex(change["key"][2:]))
+        return StateKey("table", change["handle"], bytes.fromhex(change["key"][2:]))
     address = parse_address(change["address"])
     if change["type"] == "write_module":
-        return module_key(address, change["data"]["abi"]["name"])
+        return StateKey("module", address, change["data"]["abi"]["name"])
     tag = change["resource"] if change["type"] == "delete_resource" else change["data"]["type"]
     return resource_key(address, tag)
 
@@ -92,7 +83,7 @@ def test_state_keys_hash_as_public_networks_print_them(shared_data):
         if state_key_hash(_key_of(change)) == change["state_key_hash"]:
             alone += 1
         else:
-            group = group_key(parse_address(change["address"]), "0x1::object::ObjectGroup")
+            group = StateKey("group", parse_address(change["address"]), "0x1::object::ObjectGroup")
             assert state_key_hash(group) == change["state_key_hash"], change
             grouped += 1
     assert (alone, grouped) == (9, 11)
@@ -101,5 +92,5 @@ def test_state_keys_hash_as_public_networks_print_them(shared_data):
 def test_keys_of_different_kinds_never_collide():
     """A module, a resource and a table item of one owner have different keys."""
     owner = f"0x{'5' * 64}"
-    keys = [module_key(owner, "m"), resource_key(owner, "0x1::m::A"), table_key(owner, b"m")]
+    keys = [StateKey("module", owner, "m"), resource_key(owner, "0x1::m::A"), StateKey("table", owner, b"m")]
     assert len({state_key_bytes(key) for key in keys}) == 3

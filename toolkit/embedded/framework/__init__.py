@@ -98,6 +98,5 @@ def genesis(
         create_account(address)
         mint(CORE_RESOURCES, address, octas)
     definitions = tuple(module.definition for module in FRAMEWORK)
-    session.module(_configuration.Code).publish_package(
-        "0x1", FRAMEWORK_PACKAGE, definitions, written=definitions, deps=()
-    )
+    registry = session.module(_configuration.Code)
+    registry.publish_package("0x1", FRAMEWORK_PACKAGE, definitions, written=definitions, deps=())

@@ -45,10 +45,8 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
         amount: u64
 
-    class WithdrawEvent(Struct, abilities="drop store"):
+    class WithdrawEvent(DepositEvent):
         """A withdrawal of coins (event with a handle)."""
-
-        amount: u64
 
     class CoinStore(Resource, Generic[T0]):
         """The coins of one type that an account holds."""
@@ -242,9 +240,8 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         """Initialize a coin type with a tracked supply."""
         self.require(account == self._issuer(coin_type), self.ECOIN_INFO_ADDRESS_MISMATCH)
         self.require(not self.exists(Coin.CoinInfo, account, coin_type), self.ECOIN_INFO_ALREADY_PUBLISHED)
-        counted = OptionalAggregator.OptionalAggregator(
-            aggregator=None, integer=OptionalAggregator.Integer(value=0, limit=MAX_U128)
-        )
+        supply = OptionalAggregator.Integer(value=0, limit=MAX_U128)
+        counted = OptionalAggregator.OptionalAggregator(aggregator=None, integer=supply)
         self.move_to(account, Coin.CoinInfo(name=name, symbol=symbol, decimals=decimals, supply=counted), coin_type)
 
     def mint(self, coin_type: TypeArgument, amount: u64) -> Coin[T0]:

@@ -10,7 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from toolkit.embedded._contract import Module, entry, public, view
-from toolkit.embedded._state import module_key
+from toolkit.embedded._state import StateKey
 from toolkit.embedded._vm_status import not_found, out_of_range, permission_denied
 from toolkit.embedded.framework._values import EventModule, event_handle
 from toolkit.embedded.types import *
@@ -93,15 +93,13 @@ class Stake(Module, address="0x1"):
 class Reconfiguration(Module, address="0x1"):
     """Epochs and their start."""
 
-    class NewEpoch(Event):
-        """An epoch began."""
-
-        epoch: u64
-
     class NewEpochEvent(Struct, abilities="drop store"):
         """An epoch began (event with a handle)."""
 
         epoch: u64
+
+    class NewEpoch(NewEpochEvent, Event):
+        """An epoch began."""
 
     class Configuration(Resource):
         """The current epoch."""
@@ -425,7 +423,7 @@ class Code(Module, address="0x1"):
         Public networks do not have this function. It shows how calls fail after a module has been deleted.
         """
         self.require(aptos_framework == "0x1", GasSchedule.ENOT_FRAMEWORK)
-        self.session.delete(module_key(owner, name))
+        self.session.delete(StateKey("module", owner, name))
         with self.borrow_mut(Code.PackageRegistry, owner) as registry:
             for package in registry.packages:
                 package.modules = [module for module in package.modules if module.name != name]
@@ -435,9 +433,7 @@ def package_metadata(
     name: str, modules: Sequence[Definition], upgrade_number: int, deps: Sequence[tuple[str, str]]
 ) -> Code.PackageMetadata:
     """Return the metadata of a package, as stored in a registry."""
-    described = [
-        Code.ModuleMetadata(name=definition.name, source=b"", source_map=b"", extension=None) for definition in modules
-    ]
+    described = [Code.ModuleMetadata(name=one.name, source=b"", source_map=b"", extension=None) for one in modules]
     digest = hashlib.sha3_256(b"".join(definition.bytecode for definition in modules)).hexdigest().upper()
     return Code.PackageMetadata(
         name=name,

@@ -131,11 +131,10 @@ class MultisigAccount(Module, address="0x1"):
             number = account.next_sequence_number
             account.transactions.add(number, proposed)
             account.next_sequence_number += 1
-        self.emit(
-            MultisigAccount.CreateTransaction(
-                multisig_account=multisig_account, creator=owner, sequence_number=number, transaction=proposed
-            )
+        event = MultisigAccount.CreateTransaction(
+            multisig_account=multisig_account, creator=owner, sequence_number=number, transaction=proposed
         )
+        self.emit(event)
 
     @entry
     def approve_transaction(self, owner: signer, multisig_account: address, sequence_number: u64) -> None:
@@ -248,11 +247,10 @@ class MultisigAccount(Module, address="0x1"):
         with transactions.borrow_mut(sequence_number) as proposed:
             others = [vote for vote in self.each(proposed.votes) if vote.owner != owner]
             proposed.votes = [*others, MultisigAccount.Vote(owner=owner, approved=approved)]
-        self.emit(
-            MultisigAccount.VoteCast(
-                multisig_account=multisig_account, owner=owner, sequence_number=sequence_number, approved=approved
-            )
+        event = MultisigAccount.VoteCast(
+            multisig_account=multisig_account, owner=owner, sequence_number=sequence_number, approved=approved
         )
+        self.emit(event)
 
     def _approvals(self, multisig_account: str, sequence_number: int) -> int:
         account = self._account(multisig_account)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import msgspec
 
 from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.move import FunctionId, StructTag, parse_address, parse_type_tag
+from toolkit.move import FunctionId, Layout, StructTag, TypeTag, parse_address, parse_type_tag
 from toolkit.move._ids import address_to_bytes, check_identifier, parse_hex
 from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.embedded._code import BoundFunction, CodeSet
-    from toolkit.move import Layout, TypeTag
 
 
 JSON = "application/json"
@@ -31,11 +30,11 @@ encode = msgspec.json.Encoder().encode
 class HttpCall:
     """A request: path parameters, query, headers (names in lower case) and body."""
 
-    path: Mapping[str, str] = field(default_factory=dict)
-    query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
-    in_worker: bool = False  # answered in another thread, because contract code takes long
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    in_worker: bool  # answered in another thread, because contract code takes long
 
     def wants_bcs(self) -> bool:
         """Return True if the response must be BCS; of JSON and BCS, the first in the `Accept` header is used.
@@ -292,9 +291,8 @@ def media_type(call: HttpCall, *accepted: str) -> str:
     if accepted == (JSON,) and _JSON_MEDIA.fullmatch(content_type):
         return JSON
     if content_type not in accepted:
-        raise framework_error(
-            f"the `Content-Type` requested by the client is not supported: {shown(content_type)}", status=415
-        )
+        problem = f"the `Content-Type` requested by the client is not supported: {shown(content_type)}"
+        raise framework_error(problem, status=415)
     return content_type
 
 
@@ -316,10 +314,8 @@ def function_id(text: str) -> FunctionId:
     try:
         return FunctionId.parse(text)
     except InputError:
-        raise framework_error(
-            f'parse request payload error: failed to parse "string(EntryFunctionId)": '
-            f"Invalid entry function ID {shown(text)}"
-        ) from None
+        problem = f'failed to parse "string(EntryFunctionId)": Invalid entry function ID {shown(text)}'
+        raise framework_error(f"parse request payload error: {problem}") from None
 
 
 def type_tag(text: str) -> TypeTag:
@@ -361,10 +357,8 @@ def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind
     if found is None:
         invalid_input(f"could not find {kind} function by {function.wire}")
     if len(tags) != found.type_parameters:
-        verb = "expected" if kind == "view" else "expect"
-        invalid_input(
-            f"{verb} {found.type_parameters} type arguments for {kind} function {function.wire}, but got {len(tags)}"
-        )
+        expected = f"{'expected' if kind == 'view' else 'expect'} {found.type_parameters} type arguments"
+        invalid_input(f"{expected} for {kind} function {function.wire}, but got {len(tags)}")
     return code.substituted(definition, found, tags)
 
 

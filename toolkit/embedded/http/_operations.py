@@ -19,12 +19,12 @@ from toolkit._present.messages import not_installed
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
 from toolkit.embedded._execution import decoded_arguments, execute, returned_text, run_view
-from toolkit.embedded._state import table_key
+from toolkit.embedded._state import StateKey
 from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.http import _messages as messages
-from toolkit.embedded.http._messages import BCS, JSON, U64, Address, ApiError, Flag, Hex, HttpAnswer
+from toolkit.embedded.http._messages import BCS, JSON, U64, Address, ApiError, Flag, Hex, HttpAnswer, HttpCall
 from toolkit.embedded.http._reads import gas_estimate, read_balance
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, Untyped, decode_bcs, encode_bcs, encode_json, parse_address
@@ -33,20 +33,17 @@ from toolkit.move._ids import wire_address
 from toolkit.move._layouts import NO_ABI
 from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
-from toolkit.wire import FeePayerSignature, RawTransaction, SignedTransaction
+from toolkit.wire import FeePayerSignature, RawTransaction, SignedTransaction, TransactionSignature
 from toolkit.wire import _bcs_requests as payloads
 from toolkit.wire._aborts import VM_STATUS_CODES
 from toolkit.wire._bcs_forms import whole
 from toolkit.wire._bcs_requests import FUNCTION_CALL, EncodedEntryFunction, EncodedScript, script_arguments
-from toolkit.wire._signatures import is_zero_padded, parse_account_signature, parse_signature
+from toolkit.wire._signatures import SignatureModel, is_zero_padded, parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction
-    from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
-    from toolkit.wire import TransactionSignature
     from toolkit.wire._bcs_requests import EncodedPayload
-    from toolkit.wire._signatures import SignatureModel
 
 
 _SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
@@ -317,7 +314,7 @@ def raw_table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def _stored_item(node: EmbeddedNode, handle: str, key: bytes, version: int, text: str) -> bytes:
     """Return a table item in BCS; if it does not exist, the message shows the key as `text`."""
-    value = node.chain.state.read(table_key(handle, key), version)
+    value = node.chain.state.read(StateKey("table", handle, key), version)
     if value is None:
         by = f"Table handle({wire_address(handle)}), Table key({messages.shown(text)}) and Ledger version({version})"
         messages.not_found("Table Item", "table_item_not_found", by)
@@ -379,7 +376,7 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
             messages.check_types(inner.type_arguments, _INVALID)
         signature = read_signature(request.signature, _INVALID)
         try:
-            signed = SignedTransaction(_raw(node, request), signature)
+            signed = SignedTransaction(_raw(node, request, payload), signature)
         except ApiError as error:  # a node's message is the chain of its causes
             error.message = f"{_CONTEXT}{error.message}"
             raise
@@ -431,9 +428,9 @@ def _override(
     return replace(signed, raw=raw)
 
 
-def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
+def _raw(node: EmbeddedNode, request: _Simulated, payload: _Call | _ScriptCall | _MultisigCall) -> RawTransaction:
     """Return the signed part of a transaction, with the chain id of the node."""
-    encoded, nonce = _encoded(node, request.payload), request.replay_protection_nonce
+    encoded, nonce = _encoded(node, payload), request.replay_protection_nonce
     sequence_number = int(request.sequence_number)
     if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
         sequence_number = 2**64 - 1
@@ -458,13 +455,11 @@ def refuse_submission(_node: EmbeddedNode, _call: HttpCall) -> HttpAnswer:
     raise ApiError(403, "api_disabled", message, with_ledger=False)
 
 
-def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> EncodedPayload:
+def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall) -> EncodedPayload:
     """Return a payload in BCS; to encode a call, the types of the function's parameters are looked up."""
     if isinstance(payload, _MultisigCall):
         inner = None if payload.transaction_payload is None else _encoded(node, payload.transaction_payload)
         return payloads.EncodedMultisig(str(payload.multisig_address), inner)  # type: ignore[arg-type]  # only calls are inside a multisig payload
-    if isinstance(payload, _Bundle):
-        messages.invalid_input(_NO_BUNDLES)
     code = node.chain.code_at(node.chain.head)
     if isinstance(payload, _ScriptCall):
         bytecode = payload.code.bytecode

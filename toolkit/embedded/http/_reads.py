@@ -9,30 +9,26 @@ from typing import TYPE_CHECKING, Any
 from toolkit.embedded import _render as render
 from toolkit.embedded._code import decode_group, read_resource
 from toolkit.embedded._execution import run_view
-from toolkit.embedded._state import module_key, state_key_bytes
+from toolkit.embedded._state import StateKey, state_key_bytes
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.framework._fungible_asset import METADATA
 from toolkit.embedded.http import _messages as messages
-from toolkit.embedded.http._messages import BCS, U64, ApiError, Flag, HttpAnswer
+from toolkit.embedded.http._messages import BCS, U64, ApiError, Flag, HttpAnswer, HttpCall
 from toolkit.errors import InputError
-from toolkit.move import parse_address
+from toolkit.move import TypeTag, parse_address
 from toolkit.move._ids import address_to_bytes, wire_address
 from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolkit.embedded._state import StateKey
-    from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
-    from toolkit.move import TypeTag
 
 
 _DEFAULT_PAGE = 25
 _MAX_STATE_PAGE = 9_999
 _ESTIMATE_VERSIONS = 30
-_EVENT_HANDLE = "0x1::event::EventHandle"
 
 
 def index(node: EmbeddedNode, _: HttpCall) -> HttpAnswer:
@@ -90,7 +86,7 @@ def modules(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/modules``, page by page."""
     address = messages.path_address(call, "address")
     code = node.chain.code_at(node.version(call))
-    keys, cursor = _page(call, (module_key(owner, name) for owner, name in code.modules if owner == address))
+    keys, cursor = _page(call, (StateKey("module", *one) for one in code.modules if one[0] == address))
     return _json([render.module_json(code, address, str(key.name)) for key in keys], cursor=cursor)
 
 
@@ -150,9 +146,8 @@ def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     if start is None:
         start = max(chain.oldest_version, head + 1 - limit)
     if start > head:
-        messages.invalid_input(
-            f"Given start value ({start}) is higher than the current ledger version, it must be < {head}"
-        )
+        problem = f"Given start value ({start}) is higher than the current ledger version, it must be < {head}"
+        messages.invalid_input(problem)
     node.check_kept(start)
     versions = range(start, min(head + 1, start + limit))
     return _json([render.transaction_json(chain, chain.transaction(version)) for version in versions])
@@ -165,11 +160,9 @@ def account_transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     limit = _limit(call, default=_DEFAULT_PAGE, most=node.limits.page)
     chain = node.chain
     sent = {
-        transaction.request.raw.sequence_number: transaction
-        for version in range(chain.oldest_version, chain.head + 1)
-        if (transaction := chain.transaction(version)).request is not None
-        and transaction.request.raw.sender == address
-        and transaction.request.nonce is None
+        request.raw.sequence_number: transaction
+        for transaction in chain.transactions
+        if (request := transaction.request) is not None and request.raw.sender == address and request.nonce is None
     }
     if start is None:
         start = max(0, max(sent, default=-1) + 1 - limit)
@@ -224,11 +217,8 @@ def block_by_height(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 def gas_estimate(node: EmbeddedNode) -> dict[str, int]:
     """Return gas unit prices in octas, from the latest transactions."""
     lowest = node.chain.schedule_at(node.chain.head)["txn.min_price_per_gas_unit"]
-    prices = sorted(
-        request.raw.gas_unit_price
-        for version in range(max(node.chain.oldest_version, node.chain.head - _ESTIMATE_VERSIONS), node.chain.head + 1)
-        if (request := node.chain.transaction(version).request) is not None
-    )
+    latest = node.chain.transactions[-1 - _ESTIMATE_VERSIONS :]
+    prices = sorted(one.request.raw.gas_unit_price for one in latest if one.request is not None)
     market = max(lowest, prices[len(prices) // 2] if prices else lowest)
     return {"deprioritized_gas_estimate": lowest, "gas_estimate": market, "prioritized_gas_estimate": market * 3 // 2}
 

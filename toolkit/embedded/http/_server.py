@@ -17,7 +17,7 @@ import socket
 import time
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -27,17 +27,14 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from toolkit.embedded.http._dispatch import body_bytes, header_problem, response, routed
 from toolkit.embedded.http._faults import Faults
-from toolkit.embedded.http._messages import ApiError, framework_error
-from toolkit.embedded.http._node import EmbeddedNode, Postponed
+from toolkit.embedded.http._messages import ApiError, HttpAnswer, framework_error
+from toolkit.embedded.http._node import EmbeddedNode, Limits, Postponed
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterator, MutableMapping, Sequence
-    from ipaddress import IPv4Address, IPv6Address
 
     from toolkit.embedded._ledger import Ledger
-    from toolkit.embedded.http._messages import HttpAnswer
-    from toolkit.embedded.http._node import Limits
 
     Scope = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
