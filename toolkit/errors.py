@@ -143,7 +143,7 @@ class Aborted(InputError):
     reason : str
         The message from the contract or the node.
     vm_status : str
-        The VM status, as a node prints it.
+        The VM status, as reported by the node.
     transaction : CommittedTransaction, optional
         The failed transaction, which was still committed; None for a view.
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from toolkit.wire import LedgerState
 
 _TABLES = ("transactions", "events", "changes")
-# Fields of transactions that nodes print as text, by column.
+# Fields of transactions that nodes return as text, by column.
 _NUMBERS = (
     *("gas_used", "sequence_number", "max_gas_amount", "gas_unit_price"),
     *("expiration_timestamp_secs", "replay_protection_nonce", "epoch", "timestamp"),
@@ -202,7 +202,7 @@ class ArchiveTransport:
 
 
 def _transaction(row: dict[str, Any], parts: Mapping[str, list[Any]]) -> Any:
-    """Return a transaction's fields for frames and studies, as nodes print them; other kinds are unchanged."""
+    """Return a transaction's fields for frames and studies, as returned by nodes; other kinds are unchanged."""
     if row["raw"] is not None:
         return Raw(row["raw"])
     content: dict[str, Any] = {name: row[name] for name in ("type", "hash", "success", "vm_status", "sender")}
@@ -218,7 +218,7 @@ def _event(row: dict[str, Any]) -> Any:
 
 
 def _change(row: dict[str, Any]) -> Any:
-    """Return a state change as nodes print it; a change of an unknown kind is returned as stored."""
+    """Return a state change as returned by nodes; a change of an unknown kind is returned as stored."""
     kind, data = row["type"], None if row["data"] is None else Raw(row["data"])
     if kind not in list(ChangeKind):
         return data

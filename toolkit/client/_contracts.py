@@ -73,7 +73,7 @@ class Contract:
     - ``contract.g.request(*arguments, sender=...)`` returns the `SimulationRequest`, for `fetch_simulations`;
     - ``contract.g.call(*arguments)`` returns the `EntryFunction`.
 
-    Pass arguments by position, because ABIs do not contain parameter names, as Python values and without the signers.
+    Pass arguments as Python values, without the signers, and by position, because ABIs do not contain parameter names.
     Arguments are checked against the ABI before anything is sent. Pass type arguments by keyword:
     ``type_arguments=["u64"]``. ``help(contract.f)`` documents a single function; ``print(contract)`` prints the tables
     that a notebook displays.

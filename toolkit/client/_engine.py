@@ -58,7 +58,7 @@ _MESSAGES = {
 _MAX_SOCKETS_PER_WAIT = 16
 # Header lines of up to this many bytes are parsed once: most of them repeat in each answer of a node.
 _MAX_CACHED_LINE = 200
-# Options for a file and for a folder of trusted authorities: for the node, and for an https proxy.
+# Options for a file and for a folder of CA certificates: for the node, and for an https proxy.
 _TRUSTED = ((pycurl.CAINFO, pycurl.CAPATH), (pycurl.PROXY_CAINFO, pycurl.PROXY_CAPATH))
 # How often requests are checked for progress, per `timeout_s`.
 _CHECKS_PER_TIMEOUT = 8

@@ -64,7 +64,7 @@ def checked_node(node: _Node) -> _Node:
         version = getattr(node, "ledger_version", None)
         pinned = "" if version is None else f" and versions={version}"
         raise InputError(f"expected a Node, got a {type(node).__name__}; use its .node{pinned}")
-    raise InputError(f"expected a Node, as toolkit.connect returns it, got {node!r:.80}")
+    raise InputError(f"expected a Node, as returned by toolkit.connect, got {node!r:.80}")
 
 
 def plan_versions(node: Reads, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:

@@ -231,7 +231,7 @@ def rebuild_request(
         A committed transaction.
     abis_at : callable, optional
         Returns the modules at a version, with which arguments are decoded. Without it, arguments keep the form in which
-        the node prints them.
+        the node returns them.
 
     Returns
     -------
@@ -301,7 +301,7 @@ def _with_python_arguments(payload: Any, abis: AbisAt | None) -> Any:
     if function is None or len(function.parameters) != len(payload.arguments):
         return payload
     layouts = parameter_layouts(function, payload.type_arguments, abis)
-    for decode in (decode_json, _decode_hex):  # nodes print arguments that do not fit their types as BCS
+    for decode in (decode_json, _decode_hex):  # nodes return arguments that do not fit their types as BCS
         try:
             pairs = zip(layouts, payload.arguments, strict=True)
             return payload.replace(arguments=[decode(layout, one, where="argument") for layout, one in pairs])

@@ -548,8 +548,8 @@ def typed_at(
             kept = node.ledger().version
             layouts[kept] = node.abis.layouts(tag).found(kept)[1]
         warn_caller(
-            f"the node has pruned the modules of versions up to {max(pruned)}: {visible(str(tag), 120)} is typed there "
-            f"as at version {kept}"
+            f"the node has pruned the modules of versions up to {max(pruned)}; for these versions, "
+            f"{visible(str(tag), 120)} is decoded with its type at version {kept}"
         )
         layouts |= dict.fromkeys(pruned, layouts[kept])
     return layouts

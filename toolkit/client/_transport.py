@@ -145,7 +145,7 @@ class Routes:
         Raises
         ------
         HopelessError
-            If the URL, the proxy or the trusted authorities are not valid.
+            If the URL, the proxy or the CA certificates are not valid.
         NodeUnreachable
             If no address of ``localhost`` accepts connections. The next use looks again.
         """
@@ -175,7 +175,7 @@ class Routes:
         found = Path(path)
         if not found.exists():
             raise HopelessError(
-                f"{name} is set to {path!r}, which does not exist; expected a file or folder of trusted authorities"
+                f"{name} is set to {path!r}, which does not exist; expected a file or folder of CA certificates"
             )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -185,8 +185,8 @@ class Routes:
             context.load_verify_locations(**{"capath" if found.is_dir() else "cafile": path})
         except OSError as error:  # SSLError is one
             raise HopelessError(
-                f"{name} is set to {path!r}, which cannot be read as trusted authorities ({escape(error)}); "
-                "expected certificates in PEM"
+                f"{name} is set to {path!r}, which cannot be read as CA certificates ({escape(error)}); "
+                "expected certificates in PEM format"
             ) from None
         return Authorities(path, context)
 

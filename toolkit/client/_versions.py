@@ -293,7 +293,9 @@ def _listed(plan: int | Sequence[Any], head: int) -> Sequence[int]:
     versions = []
     for version in given:  # the list is the caller's: short, and each entry needs its own check
         if not _is_integer(version) or not -head - 1 <= int(version) <= _MAX_VERSION:
-            raise InputError(f"{version!r:.80} is not a ledger version: expected an integer from {-head - 1} to 2^64-1")
+            raise InputError(
+                f"{version!r:.80} is not a ledger version: expected an integer from {-head - 1} to 2^64 - 1"
+            )
         versions.append(int(version) if version >= 0 else head + 1 + int(version))
     return versions
 
@@ -421,11 +423,11 @@ def as_version(value: object, *, least: int = 0) -> int:
     Raises
     ------
     InputError
-        If `value` is not a whole number from `least` to 2^64-1.
+        If `value` is not a whole number from `least` to 2^64 - 1.
     """
     if not _is_integer(value) or not least <= int(value) <= _MAX_VERSION:  # type: ignore[call-overload]  # has __index__
         raise InputError(
-            f"{value!r:.80} is not a ledger version: expected a whole number from 0 to 2^64-1; leave it out for the "
+            f"{value!r:.80} is not a ledger version: expected a whole number from 0 to 2^64 - 1; leave it out for the "
             "head, or count from the head with node.at(-1)"
         )
     return int(value)  # type: ignore[call-overload, no-any-return]  # has __index__

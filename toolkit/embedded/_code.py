@@ -361,7 +361,7 @@ class CodeSet:
         return None if definition is None else definition.structs.get(tag.name)
 
     def abi_json(self, definition: Definition) -> dict[str, Any]:
-        """Return the ABI of a module as a node prints it.
+        """Return the ABI of a module as returned by a node.
 
         Abilities are in a fixed order. The variants of enums are included if the set has `enum_variants`.
         """

@@ -567,7 +567,7 @@ class StandInScript:
     name : str
         Name of the Python function.
     function : Function
-        Its signature, under the name ``main``, as nodes print it.
+        Its signature, under the name ``main``, as returned by nodes.
     body : callable
         The Python function.
     bytecode : bytes
@@ -589,7 +589,7 @@ class StandInScript:
 
     @property
     def abi(self) -> dict[str, Any]:
-        """The signature as nodes print it."""
+        """The signature as returned by nodes."""
         return self.function.to_abi()
 
 
@@ -823,7 +823,7 @@ def _check_parameters(method: _Source, function: Callable[..., Any], annotations
 
 
 def _constraints(kind: Any) -> tuple[str, ...]:
-    """Return the abilities of ``Annotated[TypeArgument, "drop store"]``, in the order in which nodes print them."""
+    """Return the abilities of ``Annotated[TypeArgument, "drop store"]``, in the order that nodes use."""
     texts = [mark for mark in getattr(kind, "__metadata__", ()) if isinstance(mark, str)]
     return tuple(sorted(parse_abilities(" ".join(texts)), key=ABILITIES.index))
 

@@ -149,7 +149,7 @@ class Definition:
     abi : ModuleAbi
         The decoded ABI.
     abi_json : dict
-        The whole ABI as JSON; `CodeSet.abi_json` returns what a node prints.
+        The whole ABI as JSON; `CodeSet.abi_json` returns the JSON that a node returns.
     bytecode : bytes
         Metadata and a digest of the ABI and the revision, in place of compiled code.
     uses : frozenset of (canonical address, module name)

@@ -55,7 +55,7 @@ UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class LedgerAccount:
-    """An account of a ledger, as `Ledger.accounts` lists it.
+    """An account of a ledger, as listed by `Ledger.accounts`.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class LedgerAccount:
 
 @dataclass(frozen=True, slots=True)
 class PublishedContract:
-    """A published module, as `Ledger.contracts` lists it.
+    """A published module, as listed by `Ledger.contracts`.
 
     Parameters
     ----------

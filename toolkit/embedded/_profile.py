@@ -47,7 +47,7 @@ class GasCharge(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GasProfile:
-    """The gas of a call by function and by kind of charge, as `Ledger.profile` returns it.
+    """The gas of a call by function and by kind of charge, as returned by `Ledger.profile`.
 
     The charges add up exactly to ``gas_used * scaling`` internal gas units, because the rounding of the total is a
     charge too. The cost of a write or an event, including storage, belongs to the function that first wrote the value

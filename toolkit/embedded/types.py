@@ -46,7 +46,7 @@ __all__ = ["T0", "T1", "Enum", "Event", "Object", "Option", "Resource", "String"
 __all__ += ["address", "signer", "vector"]
 __all__ += ["i8", "i16", "i32", "i64", "i128", "i256", "u8", "u16", "u32", "u64", "u128", "u256"]
 
-# In the order in which nodes print them.
+# In the order that nodes use.
 ABILITIES = ("copy", "drop", "store", "key")
 
 T0 = TypeVar("T0")

@@ -94,9 +94,9 @@ class Comparison:
         One row per call and source, sorted by label: ``kind``, gas on each side in gas units, the change in gas units
         and in percent of the baseline, success, error codes, and the split of gas if it is known. For two runs, a
         committed call has one row for all its transactions and one per ``stratum`` (kind of transaction), with 95 %
-        bounds on the change. The after mean is weighted by the shares of the strata on the before side, unless both
-        these shares and the code changed. ``cause`` and ``explanation`` come from the steps between the two versions,
-        if a run has them.
+        confidence bounds on the change. The after mean is weighted by the shares of the strata on the before side,
+        unless both these shares and the code changed. ``cause`` and ``explanation`` come from the steps between the two
+        versions, if a run has them.
     warnings : tuple of str
         Differences that make the two sides hard to compare, such as different node builds.
     names : tuple of str

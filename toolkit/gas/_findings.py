@@ -364,7 +364,9 @@ class Timeline:
         module = module_of(function).wire
         if module not in self.modules:
             known = ", ".join(self.modules) or "no module"
-            raise InputError(f"the timeline covers {known}, but not {module}; find a timeline that includes it")
+            raise InputError(
+                f"the timeline covers {known}, but not {module}; add {module} to `modules` of toolkit.timeline"
+            )
         return tuple(change for change in self.changes if change.kind is not Cause.CODE or module in change.affects)
 
 

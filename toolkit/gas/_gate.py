@@ -29,7 +29,7 @@ _NOWHERE = "the study names this call, but neither side observed it"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Gate:
-    """The verdict on a comparison; ``print`` shows it in the words of ``ledger-toolkit compare``.
+    """The verdict on a comparison; ``print`` shows the same text as ``ledger-toolkit compare``.
 
     Attributes
     ----------

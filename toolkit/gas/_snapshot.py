@@ -173,7 +173,7 @@ def _line(row: Mapping[str, Any]) -> Line:
         raise StudyError(f"call {visible(label)!r}: the node reported no gas, which a snapshot requires")
     gas = None if error else row["gas_used"]
     if gas is not None and gas > _MAX_INTEGER:
-        raise StudyError(f"call {visible(label)!r}: expected gas up to 2^63-1, which a snapshot can hold, got {gas}")
+        raise StudyError(f"call {visible(label)!r}: gas must be at most 2^63 - 1 in a snapshot, got {gas}")
     return Line(row["node"], Source(row["source"]), label, gas, None if fails is None else visible(fails, _MAX_FAILURE))
 
 

@@ -145,7 +145,7 @@ class PartChange:
     before, after : int
         Levels, rounded to whole units.
     low, high : float
-        95 % bounds of the change, including rounding.
+        95 % confidence bounds on the change, including rounding.
     """
 
     part: str

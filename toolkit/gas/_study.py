@@ -423,7 +423,7 @@ class Study(StudyFields):
             another ledger. Another ledger is detected by the chain id of each response, and by reading a transaction
             again before rows are written, so the folder never contains rows of that ledger.
         NodeUnreachable
-            If a node stops responding. Earlier results are stored.
+            If a node stops responding. Everything read up to then is stored.
         KeyboardInterrupt
             On Ctrl-C; the message says what is stored and where.
 

@@ -1,6 +1,6 @@
-"""Module ABIs as nodes print them: functions, structs and enums. Fields that older nodes omit have defaults.
+"""Module ABIs as returned by nodes: functions, structs and enums. Fields that older nodes omit have defaults.
 
-Error constants are in the metadata of the module's bytecode, which nodes print next to the ABI.
+Error constants are in the metadata of the module's bytecode, which nodes return next to the ABI.
 """
 
 from __future__ import annotations

@@ -73,11 +73,11 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
             yield from part.unknown()
 
     def json_decoder(self) -> Codec:
-        """Return the function that converts JSON, as printed by nodes, to a Python value."""
+        """Return the function that converts JSON, as returned by nodes, to a Python value."""
         return self.from_json
 
     def json_encoder(self) -> Codec:
-        """Return the function that converts a Python value to JSON as printed by nodes."""
+        """Return the function that converts a Python value to JSON as returned by nodes."""
         return self.to_json
 
     def bcs_decoder(self) -> BcsDecoder:
@@ -97,7 +97,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         return self.from_argument
 
     def from_json(self, value: Any) -> Any:
-        """Convert JSON, as printed by nodes, to a Python value."""
+        """Convert JSON, as returned by nodes, to a Python value."""
         raise NotImplementedError
 
     def to_json(self, value: Any) -> Any:

@@ -287,7 +287,7 @@ class StructOf(Kind, frozen=True):
         return self._json(tuple((name, codecs.json_decoder(layout)) for name, layout in self.fields))
 
     def json_encoder(self) -> Codec:
-        fields = sorted(self.fields, key=itemgetter(0))  # nodes print them by name, not in declared order
+        fields = sorted(self.fields, key=itemgetter(0))  # nodes return them by name, not in declared order
         return self._json(tuple((name, codecs.json_encoder(layout)) for name, layout in fields))
 
     def _json(self, plan: tuple[tuple[str, Codec], ...]) -> Codec:
@@ -461,7 +461,7 @@ class EnumOf(Kind, frozen=True):
         return encode
 
     def argument(self, value: Any) -> dict[str, Any]:
-        """Encode an enum given in the form that nodes print or the form that they accept."""
+        """Encode an enum given in the form that nodes return or the form that they accept."""
         rest = dict(value) if isinstance(value, Mapping) else {}
         if codecs.VARIANT in rest:
             name = rest.pop(codecs.VARIANT)
@@ -489,7 +489,7 @@ class EnumOf(Kind, frozen=True):
                 raise Mismatch(f"expected one variant of {self.tag.base} as {{name: fields}}, got {len(given)} keys")
             name, inner = next(iter(given.items()))
             if name not in plans:
-                raise Mismatch(f"{self.tag.base} has no variant {quoted(name)}, it has {', '.join(plans)}")
+                raise Mismatch(f"{self.tag.base} has no variant {quoted(name)}; it has {', '.join(plans)}")
             codec, known = plans[name]
             if unknown := [key for key in expect_map(inner) if key not in known]:
                 raise Mismatch(f"variant {name} has no field {quoted(unknown[0])}")

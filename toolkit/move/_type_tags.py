@@ -480,7 +480,7 @@ class _Parser:
             results += self._list(")", depth + 1)
         elif following in {"&", "|"} or following not in {*_MARKS, "has"}:
             results.append(self.type_at(depth + 1))
-            while depth == 0 and self.accept(","):  # nodes print several without brackets at the outermost level
+            while depth == 0 and self.accept(","):  # nodes return several without brackets at the outermost level
                 results.append(self.type_at(depth + 1))
         found, more = set(), self.accept("has")
         while more:

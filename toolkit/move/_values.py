@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def decode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
-    """Decode a Python value from the JSON that nodes print.
+    """Decode a Python value from the JSON that nodes return.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def decode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
 
 
 def encode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
-    """Encode a Python value as the JSON that nodes print: addresses without leading zeros, fields sorted by name.
+    """Encode a Python value as the JSON that nodes return: addresses without leading zeros, fields sorted by name.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     Returns
     -------
     object
-        The Python value, as `decode_json` returns it.
+        The Python value, as returned by `decode_json`.
 
     Raises
     ------

@@ -94,8 +94,8 @@ def gas_by_version(
     colors : color, sequence or mapping of str to color, optional
         Colours of the calls, in call order or by name. By default, the colours of the active style, if it sets any.
     legend : bool, default True
-        Whether to draw a legend and the names at the ends of lines. A legend that would take up about half the height
-        of the axes is reduced to the calls, or omitted. `Axes.legend` draws one with all entries.
+        Whether to draw a legend and the names at the ends of lines. If the legend would take up about half the height
+        of the axes, it lists only the calls, or is omitted. `Axes.legend` draws one with all entries.
 
     Returns
     -------

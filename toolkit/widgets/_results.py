@@ -223,7 +223,7 @@ def item_pages(item: TableItem, value_type: str) -> dict[str, Html]:
     kind = f"<p>Value <code>{html.safe(wire_type(parse_type_tag(value_type)))}</code></p>"
     raw = json.dumps(encode_json(item.value_layout, item.value), indent=1, ensure_ascii=False)
     shown = html.page(kind, _answer(item.value), html.pairs([("Key", value_html(item.key))], "How it was read"))
-    return {"Item": shown, "Raw": html.code(raw, "The value as the node prints it")}
+    return {"Item": shown, "Raw": html.code(raw, "The value as returned by the node")}
 
 
 def missing_item_pages(words: str) -> dict[str, Html]:

@@ -357,7 +357,7 @@ def _read_key(draft: KeyDraft, path: str, found: Findings) -> Any:
 
 def _read_json(parse: Callable[[dict[str, Any]], Any], typed: str, path: str, found: Findings) -> Any:
     """Return the signature in a JSON object; None if the entry is empty or invalid."""
-    expected = "expected a signature as nodes print it: a JSON object with a type"
+    expected = "expected a signature as returned by nodes: a JSON object with a type"
     if not typed.strip():
         found.missing[path] = expected
         return None

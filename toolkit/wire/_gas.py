@@ -146,7 +146,7 @@ class GasBreakdown(FeeStatement):
 
 
 class FeeStatementTexts(msgspec.Struct, gc=False):
-    """The event as nodes print it: the fields of `FeeStatement`, in the same order, as strings of digits."""
+    """The event as returned by nodes: the fields of `FeeStatement`, in the same order, as strings of digits."""
 
     total_charge_gas_units: str
     execution_gas_units: str

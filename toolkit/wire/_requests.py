@@ -94,7 +94,7 @@ class Script(WireModel):
     bytecode : str or bytes
         Compiled script, as hex or bytes.
     abi : dict, optional
-        ABI of the script's function, as nodes print it. Nodes ignore it in requests.
+        ABI of the script's function, as returned by nodes. Nodes ignore it in requests.
     type_arguments : sequence of str, default ()
         Type tags, one per type parameter.
     arguments : sequence, default ()

@@ -152,7 +152,7 @@ def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction]
     Returns
     -------
     tuple of (list of Transaction, Rows)
-        The transactions, and their columns as `transaction_rows` returns them. In every transaction that is not a
+        The transactions, and their columns as returned by `transaction_rows`. In every transaction that is not a
         `MalformedTransaction`, all numbers, addresses and times are valid.
 
     Examples

@@ -2,8 +2,8 @@
 
 The type of each field has a `Codec` for JSON and BCS. A class whose forms are not simply its fields in order overrides
 the methods that differ. If the API documentation and nodes differ (`abstraction_signature`, the `threshold` of a
-multi-key signature), both forms are accepted, and the form that nodes print is sent. To add a kind, write its class and
-add it to the union and to the tuple of indices below the union. This package sends only all-zero signatures.
+multi-key signature), both forms are accepted, and the form that nodes return is sent. To add a kind, write its class
+and add it to the union and to the tuple of indices below the union. This package sends only all-zero signatures.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class Signature(_Typed):
     @field_validator("type", mode="before")
     @classmethod
     def _take_key_names(cls, value: object) -> object:
-        # The API documentation lists the key types for signatures too; nodes print one name for each.
+        # The API documentation lists the key types for signatures too; nodes return one name for each.
         return _SIGNATURE_OF_KEY.get(str(value), value)
 
     @classmethod
@@ -964,7 +964,7 @@ class SingleSenderSignature(SignatureModel):
         return UnknownSignature(dict(content)) if kind is None else cls(kind.from_wire(content))  # type: ignore[arg-type]
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the JSON form printed by nodes: the fields of the account signature with the outer type."""
+        """Return the JSON form returned by nodes: the fields of the account signature with the outer type."""
         return self.sender.to_wire() | {"type": self.type}
 
     def authentication_key(self) -> bytes | None:

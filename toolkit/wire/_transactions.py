@@ -1,4 +1,4 @@
-"""Transactions, state changes and events as nodes print them.
+"""Transactions, state changes and events as returned by nodes.
 
 ``data``, payloads and signatures are stored as JSON bytes and parsed on access. Numbers are stored as text and
 converted on access. A transaction or change of an unknown kind is stored as JSON and does not raise an error.
@@ -57,7 +57,7 @@ class ResourceData(Struct, gc=False, frozen=True):
     Parameters
     ----------
     type : str
-        Struct tag as the node prints it.
+        Struct tag as returned by the node.
     data : msgspec.Raw
         The fields as a JSON object.
     """
@@ -153,7 +153,7 @@ class Event(Struct, gc=False, frozen=True):
     Parameters
     ----------
     type : str
-        Type tag as the node prints it.
+        Type tag as returned by the node.
     data : msgspec.Raw
         The event as JSON, usually an object.
     sequence_number_text : str

@@ -79,7 +79,7 @@ def test_what_is_no_node_is_refused(given):
         lambda: toolkit.fetch_simulations(given, [TRIED]),
         lambda: toolkit.fetch_transactions(given, versions="0:5"),
     ):
-        with pytest.raises(InputError, match=r"expected a Node, as toolkit.connect returns it, got"):
+        with pytest.raises(InputError, match=r"expected a Node, as returned by toolkit.connect, got"):
             fetch()
 
 

@@ -211,7 +211,7 @@ COME_FROM_OUTSIDE = [
     (lambda: decode_argument(VectorOf(ObjectOf()), ["0x1"]), "parse arguments[0] failed, expect"),
     (
         lambda: decode_argument(SHAPE, {"Square": {}}),
-        f'parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: {CAFE}::shapes::Shape has no variant "Square", it has Dot, Circle',
+        f'parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: {CAFE}::shapes::Shape has no variant "Square"; it has Dot, Circle',
     ),
     (
         lambda: decode_argument(SHAPE, {"__variant__": "Circle", "r": 1}),

@@ -88,9 +88,9 @@ class SeriesStep(levels.Levels):
 class Growth:
     """Growth of one part of one stratum from one observation to another, with no step between them.
 
-    The slope is in gas units, or octas, per 1,000 ledger versions; `low` and `high` are its 95 % bounds. `level` is the
-    mean of the observations, `count` their number. `with_state` is true if the observations follow the line so closely
-    that only growing state explains it.
+    The slope is in gas units, or octas, per 1,000 ledger versions; `low` and `high` are its 95 % confidence
+    bounds. `level` is the mean of the observations, and `count` is their number. `with_state` is true if the
+    observations follow the line so closely that only growing state explains it.
     """
 
     part: Part

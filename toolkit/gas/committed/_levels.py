@@ -239,7 +239,7 @@ class Levels:
     before, after : float
         The levels at the place, at the same payload size on both sides: gas units, or octas for storage and refund.
     low, high : float
-        95 % bounds of the difference, including rounding.
+        95 % confidence bounds on the difference, including rounding.
     count_before, count_after : int
         Observations compared.
     chance : float

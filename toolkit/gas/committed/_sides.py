@@ -72,7 +72,7 @@ class WayDifference:
     changed : bool
         Whether the gas differs by more than chance and rounding can explain.
     low, high : float or None
-        95 % bounds of the difference, including rounding.
+        95 % confidence bounds on the difference, including rounding.
     failing : tuple of (float, float) or None
         The share of transactions that fail on each side, if more of them fail on the after side.
     not_judged : str

@@ -189,7 +189,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             why = ""
         except (msgspec.ValidationError, InputError, TypeError, AttributeError, LookupError) as error:
             why = f": {error}"
-        raise ValueError(f"is not a run of format {FORMAT}{why}; it was written by another version or program")
+        raise ValueError(
+            f"is not a run of format {FORMAT}{why}; it was written by another version of ledger-toolkit, or by another "
+            "program"
+        )
 
     @classmethod
     def of_text(cls, text: bytes) -> Manifest:

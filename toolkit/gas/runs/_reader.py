@@ -307,7 +307,7 @@ def further_observations(
     node : Node
     plan : NodeRun
     observed : DataFrame
-        The observations on both sides of every step of all nodes, as `turning_points` returns them.
+        The observations on both sides of every step of all nodes, as returned by `turning_points`.
     bar : Progress
 
     Returns

@@ -109,7 +109,7 @@ class RunStore:
         """Create a run in an empty or missing folder; return its manifest."""
         self.make_folder()
         if any(self.part_files()):
-            raise StudyError(f"{self.path} has parts but no {_MANIFEST}; choose another folder")
+            raise StudyError(f"{self.path} contains Parquet parts of a run but no {_MANIFEST}; choose another folder")
         return self.write_manifest(manifest)
 
     def discard(self, title: str) -> None:
