@@ -158,7 +158,7 @@ def test_a_full_disk_loses_nothing_that_was_written(study_file, whole, tmp_path)
     assert process.returncode == 5
     assert "could not be written: " in words
     assert "File too large" in words
-    assert "The observations up to that point are stored" in words
+    assert "The observations written earlier are kept" in words
     assert "Traceback" not in words
     kept = rows_in(out)
     assert 0 < kept < 1_270

@@ -113,7 +113,7 @@ def _frame_html(frame: Any, table: Callable[[Any, int], str]) -> str | None:
 
 
 def short_traceback(error: BaseException) -> list[str]:
-    """Return the traceback of an error as IPython shows it, with only the frames of the user's code.
+    """Return the traceback of an error as shown by IPython, with only the frames of the user's code.
 
     Parameters
     ----------

@@ -167,6 +167,6 @@ def executor_failure(error: BaseException) -> RunStopped | None:
     else:
         why = "a worker died or the cluster is unreachable"
     return RunStopped(
-        f"the executor failed: {type(error).__name__}: {str(error)[:300]} ({why}). The data read so far is "
-        "stored. To continue, repeat the call with the same folder and a new executor"
+        f"the executor failed: {type(error).__name__}: {str(error)[:300]} ({why}). The data written earlier is "
+        "kept. To continue, repeat the call with the same folder and a new executor"
     )

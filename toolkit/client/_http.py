@@ -641,7 +641,7 @@ def json_body(value: Any) -> bytes:
 
 
 def ascii_url(url: str) -> str:
-    """Return a URL with its host in ASCII (IDNA), as `requests` sends it; ValueError if it has no such form."""
+    """Return a URL with its host in ASCII (IDNA), as sent by `requests`; ValueError if it has no such form."""
     if url.isascii():
         return url
     prepared = requests.PreparedRequest()

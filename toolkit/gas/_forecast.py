@@ -130,8 +130,8 @@ def forecast(
         checked_node(node)
     if not isinstance(schedule, GasSchedule | Mapping):
         raise InputError(
-            "schedule: expected a GasSchedule, as node.gas_schedule(version) returns it, or a mapping of parameters to "
-            f'values or factors, such as {{"instr.*": "x10"}}, got {type(schedule).__name__}'
+            "schedule: expected a GasSchedule, as returned by node.gas_schedule(version), or a mapping of parameters "
+            f'to values or factors, such as {{"instr.*": "x10"}}, got {type(schedule).__name__}'
         )
     rows: list[dict[str, Any]] = []
     with ExitStack() as stack:

@@ -404,7 +404,8 @@ class Study(StudyFields):
         progress : bool or callable, default True
             Show a progress bar, or call a function with the current activity (``"observing"``, ``"locating steps"`` if
             a version plan has steps between its versions, then ``"finding causes"``), the number of calls done, and the
-            number expected so far. If the function raises, the run stops; everything read up to then is stored.
+            number expected so far. If the function raises, the run stops, and the observations read since the last
+            check of the node's ledger are discarded.
 
         Returns
         -------
@@ -423,7 +424,7 @@ class Study(StudyFields):
             another ledger. Another ledger is detected by the chain id of each response, and by reading a transaction
             again before rows are written, so the folder never contains rows of that ledger.
         NodeUnreachable
-            If a node stops responding. Everything read up to then is stored.
+            If a node stops responding. Results up to the last check of its ledger are stored.
         KeyboardInterrupt
             On Ctrl-C; the message says what is stored and where.
 

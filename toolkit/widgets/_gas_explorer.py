@@ -175,7 +175,7 @@ class GasExplorer(FunctionForm):
     """Choose calls and ledger versions to see where and why the gas of the calls changes.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, the study runs in the background
-    and can be stopped; the observations up to that point can be used. If a run needs more than 20,000 requests, the
+    and can be stopped; the observations stored by then can be used. If a run needs more than 20,000 requests, the
     form first shows their number, and you press Run again to confirm. From Python, `run` starts without confirmation
     and returns when the run is complete.
 
@@ -440,7 +440,7 @@ class GasExplorer(FunctionForm):
                 self._stopping, self._progress = None, parts.Progress()
 
     def cancel(self) -> None:
-        """Stop a run and the form's other requests; the observations up to that point are in `result`.
+        """Stop a run and the form's other requests; the observations stored by then are in `result`.
 
         Requests in progress end at once, or within the node's ``timeout_s`` if they are still connecting.
         """

@@ -351,8 +351,8 @@ class RunStore:
         except OSError as error:
             self._check_lock()  # a removed folder is the cause to report
             raise RunStopped(
-                f"{place} could not be written: {error.strerror or error}. The observations up to that point are "
-                "stored. To continue, fix the cause and run the same study into the same folder"
+                f"{place} could not be written: {error.strerror or error}. The observations written earlier are "
+                "kept. To continue, fix the cause and run the same study into the same folder"
             ) from error
 
     # reading parts --------------------------------------------------------------------------------------------
