@@ -248,13 +248,9 @@ def _called(function: str | None, payload: str | None, kind: str | None, sender:
     content = parse_json(payload, "payload") if payload else {}
     inner = content.get("transaction_payload") or content  # of a multisig payload
     types, arguments = inner.get("type_arguments") or (), inner.get("arguments") or ()
+    texts = tuple(one if isinstance(one, str) else compact_json(one) for one in arguments)
     name = function or inner.get("function") or (kind or "transaction").removesuffix("_payload").replace("_", " ")
-    return Called(
-        str(name),
-        tuple(map(str, types)),
-        tuple(one if isinstance(one, str) else compact_json(one) for one in arguments),
-        str(sender or ""),
-    )
+    return Called(str(name), tuple(map(str, types)), texts, str(sender or ""))
 
 
 # series ---------------------------------------------------------------------------------------------------------------

@@ -388,10 +388,8 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
         result[name] = result[name].where(single, other=None)
     if "explanation" in rows.columns:
         before, after = (rows[name].to_numpy(dtype=np.float64, na_value=0) for name in ("gas_before", "gas_after"))
-        largest = [
-            a + int(np.abs(after - before)[a : b + 1].argmax())
-            for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
+        moved = np.abs(after - before)
+        largest = [a + int(moved[a : b + 1].argmax()) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         result["explanation"] = rows["explanation"].iloc[largest].array
     return result
 

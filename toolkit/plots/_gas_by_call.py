@@ -156,7 +156,7 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         median = float(np.quantile(row.gas, 0.5, method="inverted_cdf"))
         ax.plot([median, median], [foot, foot + 0.1], color=style.ink(), linewidth=1.6, gid="median")
         at, name, late = (median, foot + 0.1), f"median {number(median)}", median > np.sqrt(edges[0] * edges[-1])
-        options: dict[str, Any] = {"colour": style.muted(ax), "va": "center", "ha": "right" if late else "left"}
+        options: dict[str, Any] = {"color": style.muted(ax), "va": "center", "ha": "right" if late else "left"}
         style.write(ax, name, at, gid="median-name", offset=(-4 if late else 4, -1), size="x-small", **options)
 
 

@@ -142,11 +142,11 @@ def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
 
     Captions are placed in order; those without room are hidden.
     """
-    top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top", "size": "small"}
+    top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top"}
     drawn = []
     for x, caption, colour in captions:
         behind = {"facecolor": paper(ax), "edgecolor": "none", "pad": 0.6}  # of the caption, instead of its line
-        look: dict[str, Any] = {"colour": as_text(ax, colour), "annotation_clip": False, "bbox": behind} | top
+        look: dict[str, Any] = {"color": as_text(ax, colour), "annotation_clip": False, "bbox": behind} | top
         text = write(ax, caption, (x, 1), gid="caption", **look)
         text.set_in_layout(False)
         drawn.append((text, ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")))
@@ -160,10 +160,8 @@ def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]], rows: 
         text.set_visible(True)  # a hidden text has no extent
         text.set_position((0, 0))
         extent, size = text.get_window_extent(), float(text.get_fontsize())
-        beside, shift = (
-            extent.width / 2 + size / 2,
-            0.0,
-        )  # at an edge, it is beside its line, which would otherwise cross it
+        # At an edge, it is beside its line, which would otherwise cross it.
+        beside, shift = extent.width / 2 + size / 2, 0.0
         if extent.x0 < box.x0 + size / 2 or extent.x1 > box.x1:
             shift = beside if extent.x0 < box.x0 + size / 2 else -beside
         span = (extent.x0 + shift - size, extent.x1 + shift + size)

@@ -146,7 +146,7 @@ def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:
     text = ", ".join(f"{int(found.sum()):,} {what}" for what, found in counts.items() if found.any())
     if text:
         outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-        style.write(ax, text, (1, place), gid="without-factor", offset=(8, 0), colour=style.muted(ax), **outside)
+        style.write(ax, text, (1, place), gid="without-factor", offset=(8, 0), color=style.muted(ax), **outside)
 
 
 def state_changes(

@@ -341,19 +341,11 @@ def fit(ax: Axes, ends: Floats, texts: Sequence[str]) -> None:
 
 
 def write(
-    ax: Axes,
-    text: str,
-    at: tuple[float, float],
-    *,
-    gid: str,
-    offset: tuple[float, float] = (0, 0),
-    size: float | str = "small",
-    colour: Any = None,
-    **options: Any,
+    ax: Axes, text: str, at: tuple[float, float], *, gid: str, offset: tuple[float, float] = (0, 0), **options: Any
 ) -> Annotation:
     """Write text at a position in the axes, shifted by `offset` points; `options` are passed to `Axes.annotate`."""
-    options = {"xytext": offset, "textcoords": "offset points", "va": "center_baseline"} | options
-    return ax.annotate(text, xy=at, fontsize=size, color=colour or ink(), gid=gid, **options)
+    usual = {"textcoords": "offset points", "va": "center_baseline", "size": "small", "color": ink()}
+    return ax.annotate(text, xy=at, xytext=offset, gid=gid, **usual | options)
 
 
 def gas_label(*, model: bool) -> str:
@@ -436,14 +428,14 @@ CSS_NAMES = {
     MUTED: "muted",
     GRID: "grid",
     PAPER: "paper",
+    GREY: "grey",
+    ON_DARK: "on-bar",
     BLUE: "blue",
     VERMILLION: "vermillion",
     GREEN: "green",
     PURPLE: "purple",
     ORANGE: "orange",
     SKY: "sky",
-    GREY: "grey",
-    ON_DARK: "on-bar",
     **dict(zip(PALETTE, ("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy"), strict=True)),
 }
 
@@ -453,14 +445,10 @@ _SVG_RC: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9,
     "axes.titlesize": 10,
-    "axes.edgecolor": GRID,
-    "axes.labelcolor": INK,
-    "text.color": INK,
-    "grid.color": GRID,
-    "xtick.labelcolor": MUTED,
-    "ytick.labelcolor": INK,
-    **dict.fromkeys(("xtick.color", "ytick.color"), GRID),
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "axes.labelsize"), 8.5),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("grid.color", "axes.edgecolor", "xtick.color", "ytick.color"), GRID),
+    "xtick.labelcolor": MUTED,
 }
 
 

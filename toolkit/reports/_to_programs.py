@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
 
 FORMAT = 1  # increases when a name or a meaning changes, not when a name is added
-_LEFT_OUT = frozenset(
-    {"observations", "steps", "events", "paid", "timeline", "dates"}
-)  # frames, and events, which are added with their sentences
+# Frames, and events, which are added with their sentences.
+_LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "timeline", "dates"})
 _MAX_LINE = 1_000
 
 
@@ -69,16 +68,11 @@ def comparison_json(comparison: Comparison, gate: Gate | None = None) -> str:
     str
         ASCII, indented.
     """
-    content: dict[str, Any] = {
-        "format": FORMAT,
-        "before": comparison.names[0],
-        "after": comparison.names[1],
-        "warnings": list(comparison.warnings),
-        "counts": comparison.counts,
-        "left_out": [label for label, _ in comparison.left_out],
-        "gate": None if gate is None else _gate(gate),
-        "calls": json_value(to_arrow(comparison.calls).to_pylist()),
-    }
+    content: dict[str, Any] = {"format": FORMAT, "before": comparison.names[0], "after": comparison.names[1]}
+    content |= {"warnings": list(comparison.warnings), "counts": comparison.counts}
+    content["left_out"] = [label for label, _ in comparison.left_out]
+    content["gate"] = None if gate is None else _gate(gate)
+    content["calls"] = json_value(to_arrow(comparison.calls).to_pylist())
     return json.dumps(content, indent=1, ensure_ascii=True) + "\n"
 
 

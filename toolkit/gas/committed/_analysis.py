@@ -322,9 +322,10 @@ def _joins(
             able = [change for change in near if Part.EXECUTION in change.parts]
             if able:
                 sides = every[max(0, edge - WINDOW_OF_SHARES) : edge], every[edge : edge + WINDOW_OF_SHARES]
-                found = _joined(observations, line, others, sides, able, ends=ends)
-                if found is not None:
-                    yield found
+                if (joined := _joined(observations, line, others, sides, ends=ends)) is not None:
+                    found, partner = joined
+                    at = len(line.stratum.rows) if ends else 0
+                    yield _Test(line, tuple(able), (at,) * len(able), found, joined=True), partner
 
 
 def _is_of_kind(one: Stratum, two: Stratum) -> bool:
@@ -337,11 +338,10 @@ def _joined(
     observations: Observations,
     line: _Line,
     others: Sequence[Stratum],
-    sides: tuple[NDArray[np.int64], NDArray[np.int64]],
-    changes: Sequence[Change],
+    sides: Sequence[NDArray[np.int64]],
     *,
     ends: bool,
-) -> tuple[_Test, Stratum] | None:
+) -> tuple[levels.Difference, Stratum] | None:
     """Return the step from a stratum that ends to the stratum whose share grows there, if one grows by enough."""
     here, there = (np.abs(side) for side in sides)
     counts = [(int(np.isin(here, one.rows).sum()), int(np.isin(there, one.rows).sum())) for one in others]
@@ -367,8 +367,7 @@ def _joined(
     found = levels.Difference(
         low, high, *bounds, *counted, chance, error, steady=False, first=0, last=0, splits=(), earliest=0, latest=0
     )
-    place = len(line.stratum.rows) if ends else 0
-    return _Test(line, tuple(changes), (place,) * len(changes), found, joined=True), partner
+    return found, partner
 
 
 def _holm(tests: list[_Test]) -> list[_Test]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -109,24 +109,27 @@ def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
             raise _silent(node, why, error) from error
 
 
-def raise_unconfirmed(node: Reads, error: Exception) -> NoReturn:
-    """Raise the error of a run whose node did not respond when its ledger was checked.
+def check_ledger(guard: LedgerGuard) -> None:
+    """Check that a node still serves the ledger of a run.
 
     Parameters
     ----------
-    node : Node
-    error : Exception
-        The error that the check raised.
+    guard : LedgerGuard
 
     Raises
     ------
+    LedgerChanged
+        If the node serves another ledger.
     RunStopped
         If the node asks for a longer wait than a call allows.
     NodeUnreachable
-        In any other case.
+        If the node does not respond for another reason.
     """
-    _stop_if_told_to_wait(error, node)
-    raise _silent(node, "when its ledger was checked", error) from error
+    try:
+        guard.check()
+    except (NodeError, NodeUnreachable, SchemaError) as error:
+        _stop_if_told_to_wait(error, guard.node)
+        raise _silent(guard.node, "when its ledger was checked", error) from error
 
 
 def _silent(node: Reads, why: str, error: Exception) -> NodeUnreachable:
@@ -220,10 +223,7 @@ class Collector:
             If the node asks for a long wait when its ledger is checked, or if the rows cannot be written.
         """
         if self._guard is not None:
-            try:
-                self._guard.check()
-            except (NodeError, NodeUnreachable, SchemaError) as error:
-                raise_unconfirmed(self._guard.node, error)
+            check_ledger(self._guard)
         self._write()
 
     def _write(self) -> None:

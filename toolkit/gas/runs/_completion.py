@@ -11,7 +11,7 @@ from msgspec import structs
 
 from toolkit._present.text import plural
 from toolkit.client._progress import progress_bar
-from toolkit.errors import NodeError, NodeUnreachable, SchemaError, StudyError
+from toolkit.errors import StudyError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._observations import Cause
@@ -19,7 +19,7 @@ from toolkit.gas._steps import Step, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import causes_of
 from toolkit.gas.plan._resolve import ledger_guard
-from toolkit.gas.runs._collector import check_there, raise_unconfirmed
+from toolkit.gas.runs._collector import check_ledger, check_there
 from toolkit.gas.runs._committed import judge_committed
 from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, Schedule, ScheduleEnds
 from toolkit.gas.runs._reader import further_observations, unread
@@ -68,10 +68,7 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
             causes |= found
             origin = provenance(node, first=plan.first, last=plan.last, functions=functions.values())
             plans.append(structs.replace(plan, provenance=origin))
-            try:
-                ledger_guard(node, plan).check()
-            except (NodeError, NodeUnreachable, SchemaError) as error:
-                raise_unconfirmed(node, error)
+            check_ledger(ledger_guard(node, plan))
     # What explains an early step of a run that is extended may be pruned by now.
     stored = job.store.steps() if manifest.extended else None
     known = {} if stored is None else {tuple(row[name] for name in _STEP_KEY): row for row in plain_rows(stored)}
