@@ -166,13 +166,8 @@ class Call(CallFields):
         payload = EntryFunction(self.function, type_arguments=self.type_arguments, arguments=self.arguments)
         if self.simulate is None:
             return payload
-        return SimulationRequest(
-            payload,
-            sender=str(self.sender),
-            fee_payer=self.fee_payer,
-            gas_unit_price=self.gas_unit_price,
-            max_gas_amount=self.max_gas_amount,
-        )
+        options = {name: getattr(self, name) for name in ("fee_payer", "gas_unit_price", "max_gas_amount")}
+        return SimulationRequest(payload, sender=str(self.sender), **options)
 
     @cached_property
     def own_range(self) -> VersionPlan | None:

@@ -517,9 +517,7 @@ def _row(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> d
     row["kind"] = _kind(before, after)
     if before and after and before["source"] != after["source"]:
         row["source"] = f"{before['source']} to {after['source']}"
-    for column, name in _SIDED.items():
-        for side, values in sides.items():
-            row[f"{name}_{side}"] = values.get(column)
+    row |= {f"{name}_{side}": values.get(column) for column, name in _SIDED.items() for side, values in sides.items()}
     gas_before, gas_after = row["gas_before"], row["gas_after"]
     change = None if gas_before is None or gas_after is None else gas_after - gas_before
     row["change"] = change

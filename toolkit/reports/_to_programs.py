@@ -179,16 +179,12 @@ def _group(group: StepGroup) -> dict[str, Any]:
 
 
 def _gate(gate: Gate) -> dict[str, Any]:
-    general = gate.rules.threshold
-    return {
-        "passed": gate.passed,
-        "verdict": gate.verdict,
-        "judged": gate.judged,
-        "threshold": None if general is None else general.model_dump(exclude_none=True),
-        "thresholds_of_calls": {label: one.model_dump(exclude_none=True) for label, one in gate.rules.own.items()},
-        **{name: [_regression(one) for one in getattr(gate, name)] for name in ("regressions", "not_judged", "waived")},
-        "notes": list(gate.notes),
-    }
+    general, names = gate.rules.threshold, ("regressions", "not_judged", "waived")
+    content: dict[str, Any] = {"passed": gate.passed, "verdict": gate.verdict, "judged": gate.judged}
+    content["threshold"] = None if general is None else general.model_dump(exclude_none=True)
+    content["thresholds_of_calls"] = {one: own.model_dump(exclude_none=True) for one, own in gate.rules.own.items()}
+    content |= {name: [_regression(one) for one in getattr(gate, name)] for name in names}
+    return content | {"notes": list(gate.notes)}
 
 
 def _regression(one: Regression | NotJudged) -> Any:

@@ -179,9 +179,9 @@ def fit_model(series: Series, cuts: Sequence[int]) -> Model:
     tt = np.bincount(segment, time * time, len(counts))
     tz = np.bincount(segment, time * relative, len(counts))
     every = float(tt.sum())
-    growth = float(tz.sum()) / every if every > 0 else 0.0
-    own = np.divide(tz, tt, out=np.full(len(counts), growth), where=tt > 0)
-    residual = relative - growth * time
+    common_growth = float(tz.sum()) / every if every > 0 else 0.0
+    own = np.divide(tz, tt, out=np.full(len(counts), common_growth), where=tt > 0)
+    residual = relative - common_growth * time
     residual[np.abs(residual) < _FUZZ] = 0
     freedom = max(1.0, size - lost - 1)
     correlation = _correlation(residual, segment, freedom)
@@ -192,29 +192,22 @@ def fit_model(series: Series, cuts: Sequence[int]) -> Model:
     solid = (counts >= MIN_SIDE) & (tt > 0)
     if solid.sum() > 1 and variance > 0:
         weight = tt[solid] / (variance * inflation)
-        excess = float((weight * (own[solid] - growth) ** 2).sum()) - (solid.sum() - 1)
+        excess = float((weight * (own[solid] - common_growth) ** 2).sum()) - (solid.sum() - 1)
         unequal = max(0.0, excess / (weight.sum() - (weight**2).sum() / weight.sum()))
     error = variance * inflation / every if every > 0 else 0.0
-    shrunk = np.full(len(counts), growth)
-    shrunk_variance = np.full(len(counts), error)
+    growth, growth_variance = np.full(len(counts), common_growth), np.full(len(counts), error)
     if unequal > 0:
         sampling = np.where(tt > 0, variance * inflation / np.maximum(tt, _TINY), np.inf)
         share = unequal / (unequal + sampling)
-        shrunk = growth + share * (own - growth)
-        shrunk_variance = error * (1 - share) ** 2 + unequal * (1 - share)
+        growth = common_growth + share * (own - common_growth)
+        growth_variance = error * (1 - share) ** 2 + unequal * (1 - share)
+    common_error, deviation = math.sqrt(error + unequal / max(1, int(solid.sum()))), math.sqrt(variance)
+    freedom = max(MIN_FREEDOM, freedom / inflation)
     moves = np.diff(series.values)[np.diff(segment) == 0]
     small = np.abs(moves) <= max(series.width, _FUZZ)
+    rises, falls = (int((small & there).sum()) for there in (moves > 0, moves < 0))
     return Model(
-        edges=edges,
-        growth=shrunk,
-        growth_variance=shrunk_variance,
-        common_growth=growth,
-        common_error=math.sqrt(error + unequal / max(1, int(solid.sum()))),
-        deviation=math.sqrt(variance),
-        correlation=correlation,
-        freedom=max(MIN_FREEDOM, freedom / inflation),
-        rises=int((small & (moves > 0)).sum()),
-        falls=int((small & (moves < 0)).sum()),
+        edges, growth, growth_variance, common_growth, common_error, deviation, correlation, freedom, rises, falls
     )
 
 
