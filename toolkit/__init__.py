@@ -21,7 +21,8 @@ _HOMES = {
     "": "dtypes embedded errors move plots reports teaching widgets wire",
     "archive._archive": "Archive",
     "archive._sync": "sync",
-    "client._accounts": "Account Asset",
+    "client._accounts": "Account",
+    "client._assets": "Asset",
     "client._calls": "TableItem ViewResult",
     "client._contracts": "Contract",
     "client._fetch": (
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
     from toolkit.archive._archive import Archive as Archive
     from toolkit.archive._sync import sync as sync
     from toolkit.client._accounts import Account as Account
-    from toolkit.client._accounts import Asset as Asset
+    from toolkit.client._assets import Asset as Asset
     from toolkit.client._calls import TableItem as TableItem
     from toolkit.client._calls import ViewResult as ViewResult
     from toolkit.client._contracts import Contract as Contract

@@ -13,7 +13,8 @@ import pyarrow as pa
 from toolkit._present.text import visible
 from toolkit.client import _arguments as arguments
 from toolkit.client import _reads as reads
-from toolkit.client._accounts import declared_types, note_amounts
+from toolkit.client._accounts import declared_types, read_asset
+from toolkit.client._assets import note_amounts
 from toolkit.client._calls import PreparedItem, PreparedView
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
@@ -286,7 +287,7 @@ def fetch_views(
     frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
     warn_of_types(frame, next(iter(named)) if len(named) == 1 else "a call")
     if typed:
-        note_amounts(frame, named, sweep.node, sweep.newest)
+        note_amounts(frame, named, lambda asset: read_asset(sweep.node, asset, sweep.newest))
     return frame
 
 

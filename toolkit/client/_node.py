@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import date
 
-    from toolkit.client._accounts import Account, Asset
+    from toolkit.client._accounts import Account
+    from toolkit.client._assets import Asset
     from toolkit.client._contracts import Contract
     from toolkit.client._http import Ledger, RetryPolicy, Transport
     from toolkit.client._resimulation import Resimulation

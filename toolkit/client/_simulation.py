@@ -12,8 +12,8 @@ import msgspec
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import octas_as_apt, plural, short_addresses, visible
-from toolkit.client._accounts import APT_NAMES
 from toolkit.client._arguments import entry_function
+from toolkit.client._assets import APT_NAMES
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body
 from toolkit.client._node_errors import NO_ACCOUNT

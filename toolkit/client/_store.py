@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from toolkit.client._node import Node
+    from toolkit.client._reads import Reads
     from toolkit.client._transaction_data import TransactionFrames
     from toolkit.client._versions import Versions
 
@@ -18,8 +18,8 @@ class TransactionStore(ABC):
 
     @property
     @abstractmethod
-    def node(self) -> Node:
-        """A `Node` that reads from the store."""
+    def node(self) -> Reads:
+        """The node that reads from the store."""
 
     @abstractmethod
     def transactions(self, versions: Versions) -> TransactionFrames:

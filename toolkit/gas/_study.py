@@ -122,11 +122,10 @@ class Study(StudyFields):
         use_api_key: bool = False,
         **more: Any,
     ) -> None:
-        if isinstance(node, TransactionStore):
-            node = node.node
-        elif node is not None and not isinstance(node, str | Node):
-            node = placed("node", Node, node)
-        names, logins = _node_names(node, nodes)
+        place = node.node if isinstance(node, TransactionStore) else node
+        if place is not None and not isinstance(place, str | Node):
+            place = placed("node", Node, place)
+        names, logins = _node_names(place, nodes)
         fields = {"title": title, "nodes": names, "requests_per_second": requests_per_second, **more}
         fields["versions"] = placed("versions", VersionChoice.of, versions)
         fields["calls"] = read_calls(calls)
@@ -134,7 +133,7 @@ class Study(StudyFields):
             fields["thresholds"] = placed("thresholds", Threshold.of, thresholds)
         fields["waivers"] = _of_calls(read_waivers(waivers), fields["calls"])
         placed("study", lambda: BaseModel.__init__(self, **fields))
-        self._node = node if isinstance(node, Node) else None
+        self._node = place if isinstance(place, Node) else None
         self._logins, self._use_api_key = logins, use_api_key
 
     def __repr__(self) -> str:

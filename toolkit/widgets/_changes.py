@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit import move
 from toolkit._present.text import ELLIPSIS, in_whole_coins, plural, short_addresses
-from toolkit.client._accounts import Asset
 from toolkit.client._arguments import structs_of
+from toolkit.client._assets import Asset
 from toolkit.errors import ToolkitError
 from toolkit.move import Layout, decode_bcs, encode_json, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex
