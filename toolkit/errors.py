@@ -45,11 +45,31 @@ from toolkit._present.messages import cut_text
 from toolkit._present.text import cleaned
 
 __all__ = [
-    "Aborted", "ClosedError", "ContractError", "FailedReadsWarning", "Forbidden", "HopelessError", "InexactError",
-    "InputError", "InsufficientStorage", "InvalidRequest", "LedgerChanged", "NodeError", "NodeUnreachable",
-    "NotAtPast", "NotFound", "OfflineMiss", "RateLimited", "RunStopped", "SchemaError", "StudyError", "TooLarge",
-    "ToolkitError", "Unavailable", "VersionPruned",
-]  # fmt: skip
+    "Aborted",
+    "ClosedError",
+    "ContractError",
+    "FailedReadsWarning",
+    "Forbidden",
+    "HopelessError",
+    "InexactError",
+    "InputError",
+    "InsufficientStorage",
+    "InvalidRequest",
+    "LedgerChanged",
+    "NodeError",
+    "NodeUnreachable",
+    "NotAtPast",
+    "NotFound",
+    "OfflineMiss",
+    "RateLimited",
+    "RunStopped",
+    "SchemaError",
+    "StudyError",
+    "TooLarge",
+    "ToolkitError",
+    "Unavailable",
+    "VersionPruned",
+]
 
 _MAX_MESSAGE = 8_000
 _MARK = 50  # room for the truncation mark: unpickling an error passes its message again, which must not be cut twice

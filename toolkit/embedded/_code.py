@@ -21,7 +21,6 @@ from toolkit.embedded.types import (
     ABILITIES,
     Enum,
     Event,
-    MoveType,
     Object,
     Resource,
     Struct,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from toolkit.embedded._definitions import Definition, Function
+    from toolkit.embedded._values import MoveType
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
 

@@ -30,7 +30,6 @@ from toolkit.embedded.types import (
     ABILITIES,
     Enum,
     Event,
-    MoveType,
     Struct,
     Table,
     TypeArgument,
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from toolkit.embedded._session import Session
+    from toolkit.embedded._values import MoveType
     from toolkit.embedded.types import signer
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from toolkit.move._bcs import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from toolkit.embedded._values import MoveType
     from toolkit.embedded._vm_status import AbortCode
-    from toolkit.embedded.types import MoveType, Struct
+    from toolkit.embedded.types import Struct
     from toolkit.move import ModuleAbi
 
 
@@ -128,6 +129,12 @@ class Function:
             "params": ["&signer"] * self.signers + [parameter.text for parameter in self.parameters],
             "return": [returned.text for returned in self.returns],
         }
+
+
+class Contract(Protocol):
+    """A contract class, as executions use it."""
+
+    definition: Definition
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from toolkit.embedded._compiler import compiled
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, Meter, Schedule, whole_pages
 from toolkit.embedded._state import StateKey, StateValue, VersionedState, resource_key, struct_tag_bytes
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S, TimeLimitReached
-from toolkit.embedded._values import READ_ONLY, Loan, created
+from toolkit.embedded._values import READ_ONLY, Loan, MoveType, created
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
-from toolkit.embedded.types import MoveType, Struct, is_framework
+from toolkit.embedded.types import Struct, is_framework
 from toolkit.errors import ContractError, InputError, SchemaError
 from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_address
 from toolkit.move._ids import address_from_bytes, address_to_bytes
@@ -22,10 +22,9 @@ from toolkit.move._ids import address_from_bytes, address_to_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolkit.embedded._contract import Module
-    from toolkit.embedded._definitions import Definition
+    from toolkit.embedded._definitions import Contract, Definition
 
-_M = TypeVar("_M", bound="Module")
+_M = TypeVar("_M", bound="Contract")
 _R = TypeVar("_R", bound="Struct")
 _V = TypeVar("_V")
 

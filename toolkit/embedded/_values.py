@@ -11,7 +11,9 @@ longer be used. A borrowed value belongs to a `Loan`, which records whether it m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from toolkit._present.messages import running_at
@@ -19,9 +21,7 @@ from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
 from toolkit.errors import ContractError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from toolkit.embedded.types import MoveType
+    from collections.abc import Iterable
 
 
 _ARITHMETIC_ERROR = "ARITHMETIC_ERROR"
@@ -400,6 +400,33 @@ def consumed(value: Any) -> None:
 def out_of_bounds() -> VmError:
     """Return the error for an index outside a vector."""
     return VmError("VECTOR_OPERATION_ERROR", sub_status=_INDEX_OUT_OF_BOUNDS)
+
+
+# Convert a decoded value to the contract's, with the session, and the contract's value to one that can be encoded.
+Lift = Callable[[Any, Any], Any]
+Lower = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MoveType:
+    """A Move type and the conversions between stored values and the values that contract code uses.
+
+    Parameters
+    ----------
+    text : str
+        The type as the REST API prints it; generic parameters are ``T0``, ``T1``.
+    lift : callable, optional
+        Converts (session, decoded value) to the contract's value; None if no conversion is needed.
+    lower : callable, optional
+        Converts the contract's value to a value that can be encoded; None if no conversion is needed.
+    take : callable, optional
+        Checks a contract's value and returns the value for its new owner; None if every value is accepted unchanged.
+    """
+
+    text: str
+    lift: Lift | None = None
+    lower: Lower | None = None
+    take: Lower | None = None
 
 
 class Vector(list[Any]):

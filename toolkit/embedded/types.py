@@ -16,7 +16,7 @@ import inspect
 import sys
 import types
 import typing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, dataclass_transform
 
 from toolkit._present.messages import declared_at, did_you_mean, running_at
@@ -24,7 +24,10 @@ from toolkit.embedded._values import (
     INTEGERS,
     READ_ONLY,
     Integer,
+    Lift,
     Loan,
+    Lower,
+    MoveType,
     Value,
     Vector,
     change,
@@ -348,28 +351,6 @@ class Table(Generic[T0, T1]):
         return self._session
 
 
-@dataclass(frozen=True, slots=True)
-class MoveType:
-    """A Move type and the conversions between stored values and the values that contract code uses.
-
-    Parameters
-    ----------
-    text : str
-        The type as the REST API prints it; generic parameters are ``T0``, ``T1``.
-    lift : callable, optional
-        Converts (session, decoded value) to the contract's value; None if no conversion is needed.
-    lower : callable, optional
-        Converts the contract's value to a value that can be encoded; None if no conversion is needed.
-    take : callable, optional
-        Checks a contract's value and returns the value for its new owner; None if every value is accepted unchanged.
-    """
-
-    text: str
-    lift: _Lift | None = None
-    lower: _Lower | None = None
-    take: _Lower | None = None
-
-
 def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked: bool = True) -> MoveType:  # noqa: C901 - one per kind
     """Return the Move type of an annotation.
 
@@ -480,11 +461,11 @@ def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
 def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
     """Return the vector type with the given element type; vectors of u8 are decoded as bytes."""
     text, lift, lower = f"vector<{element.text}>", element.lift, element.lower
-    lowered: _Lower | None = None if lower is None else (lambda values: [lower(value) for value in values])
+    lowered: Lower | None = None if lower is None else (lambda values: [lower(value) for value in values])
     if not checked:
         if element.text == "u8":
             return MoveType(text, lambda _, data: list(data), bytes)
-        each: _Lift | None = None if lift is None else (lambda session, values: [lift(session, one) for one in values])
+        each: Lift | None = None if lift is None else (lambda session, values: [lift(session, one) for one in values])
         return MoveType(text, each, lowered)
 
     def lifted(session: Any, values: Any) -> Vector:
@@ -537,8 +518,6 @@ def _integer_type(name: str, integer: type[Integer]) -> MoveType:
     return MoveType(name, lambda _, plain: int.__new__(integer, plain), int, integer.of)
 
 
-_Lift = typing.Callable[[Any, Any], Any]
-_Lower = typing.Callable[[Any], Any]
 # Conversions of addresses.
 _ADDRESS = (lambda _, text: Address(text), lambda value: str(value) if type(value) is Address else value)
 # Types without parts, by annotation or text.
@@ -557,7 +536,7 @@ def _plain_type(key: Any, *, checked: bool) -> MoveType:
     return found if checked else MoveType(found.text) if key in INTEGERS else replace(found, take=None)
 
 
-def _take_vector(element: MoveType) -> _Lower:
+def _take_vector(element: MoveType) -> Lower:
     """Return a function that checks a vector and copies or moves its elements."""
     take = element.take or own
 
@@ -1008,14 +987,14 @@ def is_framework(cls: type) -> bool:
 
 
 @functools.cache
-def _takes(cls: type[Struct]) -> dict[str, _Lower | None]:
+def _takes(cls: type[Struct]) -> dict[str, Lower | None]:
     """Return the functions that check a struct's fields, by field name; empty for framework structs."""
     if is_framework(cls):
         return {}
     return {name: move_type(annotation).take for name, annotation in cls.move_fields().items()}
 
 
-def _take_struct(cls: type[Struct]) -> _Lower | None:
+def _take_struct(cls: type[Struct]) -> Lower | None:
     """Return a function that checks a struct and copies or moves it; framework structs are only checked."""
     framework = is_framework(cls)
 

@@ -12,7 +12,7 @@ from toolkit.embedded._vm_status import AbortCode
 from toolkit.embedded.types import *
 
 if TYPE_CHECKING:
-    from toolkit.embedded.types import MoveType
+    from toolkit.embedded._values import MoveType
 
 
 ResourceType = Annotated[TypeArgument, "key"]
