@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from toolkit.gas._findings import Change, parts_of_parameters
-from toolkit.gas._observations import Cause, Part, stratum_columns
+from toolkit.gas._observations import Cause, Part
+from toolkit.gas._origin import stratum_columns
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._strata import slots_created
 from toolkit.wire._transactions import decode_page

@@ -159,7 +159,7 @@ def test_a_part_that_fails_leaves_nothing_behind(store, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(opening.os, "fsync", full)
-    with pytest.raises(StudyError, match=r"could not be written: No space left on device\. The observations up to"):
+    with pytest.raises(StudyError, match=r"could not be written: No space left on device\. The observations written"):
         store.add(table(row(2)))
     assert files(store) == before
     assert store.observations()["ledger_version"].tolist() == [1]
