@@ -26,7 +26,7 @@ from toolkit.wire import EntryFunction, SimulationRequest, UserTransaction, View
 from toolkit.wire._models import wire_argument
 
 # Keys that name the function of a call, of which a call has exactly one, with the source of its observations.
-KINDS = {"view": Source.VIEW, "simulate": Source.SIMULATE, "committed": Source.COMMITTED}
+KINDS = {source.key: source for source in Source}
 # Every call is checked before a run and is a line of the report; more calls belong in several studies.
 _MAX_CALLS = 10_000
 # The lists of a grid multiply, so a mistake in one of them makes thousands of calls.
@@ -101,9 +101,9 @@ class CallFields(FileModel):
         return next(name for name in KINDS if getattr(self, name) is not None)
 
     @property
-    def source(self) -> str:
-        """The kind of observation that the call makes: ``view@version``, ``simulate@now`` or ``committed``."""
-        return KINDS[self.kind].value
+    def source(self) -> Source:
+        """The kind of observation that the call makes."""
+        return KINDS[self.kind]
 
     @property
     def function(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -22,23 +22,44 @@ if TYPE_CHECKING:
     from toolkit.wire import EntryFunction, SimulationRequest, UserTransaction, ViewFunction
 
 
-class _Labelled(StrEnum):
-    """The possible values of a column, each with a label for display."""
+class ReadAt(Enum):
+    """Where the calls of a source are read. What a run sends, and what a plan and a report say, depend on this alone.
 
-    label: str
+    Steps of calls that are read at versions are found by comparing the outcomes at neighbouring versions.
+    """
 
-    def __new__(cls, value: str, label: str = "") -> Self:
-        member = str.__new__(cls, value)
-        member._value_, member.label = value, label
-        return member
+    VERSIONS = auto()
+    """At the versions that the study lists or that its step search chooses."""
+    HEAD = auto()
+    """Once, at the head of the node, whatever the study's versions."""
+    TRANSACTIONS = auto()
+    """In all transactions of a range, or in a sample of its pages."""
 
 
-class Source(_Labelled):
+class Source(StrEnum):
     """How an observation was made: the values of the column ``source``."""
 
-    VIEW = "view@version", "view"
-    SIMULATE = "simulate@now", "simulation at the head"
-    COMMITTED = "committed", "committed"
+    label: str
+    plural: str
+    read_at: ReadAt
+
+    def __new__(cls, value: str, label: str = "", plural: str = "", read_at: ReadAt = ReadAt.VERSIONS) -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.label, member.plural, member.read_at = value, label, plural, read_at
+        return member
+
+    VIEW = "view@version", "view", "views", ReadAt.VERSIONS
+    SIMULATE = "simulate@now", "simulation at the head", "simulations", ReadAt.HEAD
+    COMMITTED = "committed", "committed", "committed transactions", ReadAt.TRANSACTIONS
+
+    @property
+    def key(self) -> str:
+        """The key of study files and snapshots that names the function of a call."""
+        return self.partition("@")[0]
+
+
+# The sources whose calls are read at versions, as values of the column ``source``.
+READ_AT_VERSIONS = tuple(source.value for source in Source if source.read_at is ReadAt.VERSIONS)
 
 
 class Part(StrEnum):
@@ -62,8 +83,15 @@ class Part(StrEnum):
         return self in {Part.STORAGE, Part.REFUND}
 
 
-class Cause(_Labelled):
+class Cause(StrEnum):
     """Kind of cause of a step; the values of the column ``cause``."""
+
+    label: str
+
+    def __new__(cls, value: str, label: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.label = value, label
+        return member
 
     SCHEDULE = "schedule", "gas schedule"
     CODE = "code", "code"

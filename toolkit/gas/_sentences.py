@@ -19,7 +19,7 @@ from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import listed, plural, relative_change, short_addresses, version_range, visible
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import facts_text, not_seen_text, unread_text
-from toolkit.gas._observations import Cause, Part, Source
+from toolkit.gas._observations import Cause, Part, ReadAt, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, Coverage, PartChange, StepChange, StepGroup, Unjudged, step_groups
 
 if TYPE_CHECKING:
@@ -388,9 +388,9 @@ def _gas_text(gas: int | None) -> str:
 
 
 _UNJUDGED = {
-    Source.COMMITTED: "Committed transactions were observed but not judged",
-    Source.SIMULATE: "Simulations are made at the head only, so they show no change",
-    Source.VIEW: "Views with results at fewer than two ledger versions show no change",
+    ReadAt.TRANSACTIONS: "{} were observed but not judged",
+    ReadAt.HEAD: "{} are made at the head only, so they show no change",
+    ReadAt.VERSIONS: "{} with results at fewer than two ledger versions show no change",
 }
 
 
@@ -413,13 +413,14 @@ def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str
     """
     several = len({one.node for one in unjudged}) > 1
     groups: dict[tuple[Source, str], list[str]] = {}
-    for one in sorted(unjudged, key=lambda one: [*_UNJUDGED].index(Source(one.source))):
+    for one in sorted(unjudged, key=lambda one: [*_UNJUDGED].index(Source(one.source).read_at)):
         groups.setdefault((Source(one.source), one.reason), []).append(_unjudged_text(one, name, several=several))
     sentences = []
     for (source, reason), texts in groups.items():
         because = f", because {name(reason, _MAX_NOTE)}" if reason else ""
         more = [f"{len(texts) - _MAX_LISTED:,} more calls"] if len(texts) > _MAX_LISTED else []
-        sentences.append(f"{_UNJUDGED[source]}{because}: {'; '.join([*texts[:_MAX_LISTED], *more])}.")
+        fact = _UNJUDGED[source.read_at].format(source.plural.capitalize())
+        sentences.append(f"{fact}{because}: {'; '.join([*texts[:_MAX_LISTED], *more])}.")
     return sentences
 
 

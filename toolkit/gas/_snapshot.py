@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, create_model
 
 from toolkit._present.text import visible
 from toolkit.errors import StudyError
@@ -62,12 +62,12 @@ class NodeFacts(FileModel):
     node_build: str | None = None
 
 
-class _NodeTable(NodeFacts):
-    """A node in a snapshot file, with its calls by label."""
-
-    view: dict[str, Any] = Field(default_factory=dict)
-    simulate: dict[str, Any] = Field(default_factory=dict)
-    committed: dict[str, Any] = Field(default_factory=dict)
+# A node in a snapshot file, with a table of the calls of each source by label.
+if TYPE_CHECKING:
+    _NodeTable = NodeFacts
+else:
+    _BY_LABEL = (dict[str, Any], Field(default_factory=dict))
+    _NodeTable = create_model("_NodeTable", __base__=NodeFacts, **dict.fromkeys(KINDS, _BY_LABEL))
 
 
 class _File(FileModel):

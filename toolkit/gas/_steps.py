@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from toolkit.frames._calls import NO_ANSWER
 from toolkit.frames._columns import plain_columns, plain_rows
-from toolkit.gas._observations import Cause, Source, is_no_answer
+from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Source, is_no_answer
 from toolkit.gas._series import require
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def steps_of(observations: pd.DataFrame) -> list[Step]:
     list of Step
         Sorted by call, in the order of the frame, then by version.
     """
-    views = observations[observations["source"] == Source.VIEW]
+    views = observations[observations["source"].isin(READ_AT_VERSIONS)]
     steps = []
     for _, rows in views.groupby(["node", "fingerprint"], sort=False):
         ordered = rows.sort_values("ledger_version", kind="stable")
@@ -463,7 +463,7 @@ def coverage_of(tables: Iterable[pa.Table], committed: Mapping[tuple[str, str], 
     seen = _counted(tables)
     for node, label, source, low, high, readings, answered, count in seen.values():
         why = known.get((node, label), NOT_ANALYSED) if source == Source.COMMITTED else ""
-        if (source == Source.COMMITTED and not why) or (source == Source.VIEW and answered >= _MIN_ANSWERS):
+        if (source == Source.COMMITTED and not why) or (source in READ_AT_VERSIONS and answered >= _MIN_ANSWERS):
             judged.append(source)
         else:
             unjudged.append(Unjudged(label, source, node, readings, count - readings, low, high, why))
@@ -472,7 +472,7 @@ def coverage_of(tables: Iterable[pa.Table], committed: Mapping[tuple[str, str], 
         for (node, label), why in known.items()
         if why and (node, label, Source.COMMITTED) not in seen
     ]
-    return Coverage(len(judged), tuple(unjudged), judged.count(Source.VIEW))
+    return Coverage(len(judged), tuple(unjudged), sum(source in READ_AT_VERSIONS for source in judged))
 
 
 def _counted(tables: Iterable[pa.Table]) -> dict[tuple[str, ...], tuple[Any, ...]]:

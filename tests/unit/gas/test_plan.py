@@ -13,6 +13,7 @@ from toolkit import embedded
 from toolkit.client._node import Node
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._schema import PLAN
+from toolkit.gas._observations import Source
 from toolkit.gas._study import Study
 from toolkit.gas.plan._estimate import CallEstimate, NodeEstimate, Plan
 from toolkit.gas.plan._plan import pages_of
@@ -39,7 +40,7 @@ def node(url):
 
 def node_plan(**changes):
     """Return a plan of one view at 1,000 versions."""
-    call = CallEstimate("a", "view@version", 0, 999, 1_000, 1_000)
+    call = CallEstimate("a", Source.VIEW, 0, 999, 1_000, 1_000)
     plan = NodeEstimate("n", None, False, 4, 999, 0, 0.1, 64, None, 0, 0, 0, (call,), ())
     return replace(plan, **changes)
 

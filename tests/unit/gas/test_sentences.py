@@ -9,7 +9,7 @@ import pytest
 from tests.unit.gas.observed import frame, row, table
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import AtTransaction, Explanation, Transaction
-from toolkit.gas._observations import Cause, Source
+from toolkit.gas._observations import Cause, ReadAt, Source
 from toolkit.gas._sentences import _BECAUSE, _UNJUDGED, run_lines, step_lines
 from toolkit.gas._steps import (
     ROUNDING_NOTE,
@@ -184,4 +184,4 @@ def test_what_was_not_judged_is_said():
 def test_every_cause_and_source_has_its_words():
     """A sentence about a new member cannot fail in the one report that needs it."""
     assert set(_BECAUSE) == set(Cause)
-    assert set(_UNJUDGED) == set(Source)
+    assert set(_UNJUDGED) == set(ReadAt)

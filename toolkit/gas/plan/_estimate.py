@@ -15,7 +15,7 @@ from toolkit._present.text import short_addresses, version_range, visible
 from toolkit.client._versions import evenly
 from toolkit.frames._columns import frame_of_rows
 from toolkit.frames._schema import PLAN
-from toolkit.gas._observations import Source
+from toolkit.gas._observations import ReadAt, Source
 from toolkit.gas.plan._plan import NodePlan, StudySpec, joined_ranges, page_numbers, pages_of
 from toolkit.gas.plan._resolve import resolve
 
@@ -43,7 +43,8 @@ class CallEstimate:
 
     Attributes
     ----------
-    label, source : str
+    label : str
+    source : Source
     first, last : int
         First and last ledger version that is read.
     requests, requests_most : int
@@ -55,7 +56,7 @@ class CallEstimate:
     """
 
     label: str
-    source: str
+    source: Source
     first: int
     last: int
     requests: int
@@ -114,7 +115,7 @@ class NodeEstimate:
     @property
     def requests(self) -> tuple[int, int]:
         """Minimum and maximum number of requests; calls of committed transactions share their pages."""
-        own = [call for call in self.calls if call.source != Source.COMMITTED]
+        own = [call for call in self.calls if call.source.read_at is not ReadAt.TRANSACTIONS]
         least, most = sum(call.requests for call in own), sum(call.requests_most for call in own)
         return least + self.pages, most + self.pages_most
 
@@ -247,13 +248,11 @@ def _latency_s(node: Node) -> float:
 
 
 def _of_call(spec: StudySpec, call: Call, plan: NodePlan) -> CallEstimate:
-    first, last = plan.first, plan.last
+    first, last = plan.range_of(call)
     search, further = spec.search, 0
-    if call.source == Source.SIMULATE:
-        first = last = plan.head
+    if call.source.read_at is ReadAt.HEAD:
         least = most = 1
-    elif call.source == Source.COMMITTED:
-        first, last = plan.range_of(call)
+    elif call.source.read_at is ReadAt.TRANSACTIONS:
         least, most = _page_counts(plan, [call])
     elif search is not None:
         least = len(evenly(first, last, search.initial))
@@ -273,15 +272,15 @@ def _row(call: CallEstimate) -> tuple[str, str, str]:
 
 
 def _reading_text(call: CallEstimate) -> str:
-    if call.source == Source.SIMULATE:
-        return "simulation at the head"
-    if call.source == Source.COMMITTED:
+    if call.source.read_at is ReadAt.HEAD:
+        return call.source.label
+    if call.source.read_at is ReadAt.TRANSACTIONS:
         sample = f", a sample of {_range(call.requests, call.requests_most)} pages"
         return f"transactions {call.first} to {call.last}{sample if call.requests < call.requests_most else ''}"
     if call.requests < call.requests_most:
         return f"search from {call.first} to {call.last}"
-    several = f"view at {call.requests:,} versions, {version_range(call.first, call.last)}"
-    return several if call.requests > 1 else f"view at version {call.first}"
+    several = f"{call.source.label} at {call.requests:,} versions, {version_range(call.first, call.last)}"
+    return several if call.requests > 1 else f"{call.source.label} at version {call.first}"
 
 
 def _notes(node: NodeEstimate) -> Iterator[str]:

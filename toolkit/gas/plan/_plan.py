@@ -14,7 +14,7 @@ from toolkit.client._node import Node, connect
 from toolkit.client._reads import PAGE
 from toolkit.client._versions import FindSteps, evenly, next_round
 from toolkit.errors import StudyError
-from toolkit.gas._observations import Source
+from toolkit.gas._observations import ReadAt
 from toolkit.gas._origin import Origin
 
 if TYPE_CHECKING:
@@ -127,16 +127,16 @@ class StudySpec:
     @property
     def committed(self) -> list[Call]:
         """The calls that observe committed transactions."""
-        return self.calls_of(Source.COMMITTED)
+        return self.calls_read(ReadAt.TRANSACTIONS)
 
     @property
     def functions(self) -> dict[str, str]:
         """The function of each call, by fingerprint."""
         return {call.fingerprint: call.function for call in self.calls}
 
-    def calls_of(self, source: Source) -> list[Call]:
-        """Return the calls of a source."""
-        return [call for call in self.calls if call.source == source]
+    def calls_read(self, at: ReadAt) -> list[Call]:
+        """Return the calls that are read at versions, at the head, or in committed transactions."""
+        return [call for call in self.calls if call.source.read_at is at]
 
     def labelled_as(self, document: Mapping[str, Any]) -> StudySpec:
         """Return a copy with the labels that an earlier run stored, because its rows contain them."""
@@ -238,19 +238,15 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return []
 
     def range_of(self, call: Call) -> Range:
-        """Return the first and last version of the transactions that a committed call reads."""
+        """Return the first and last version at which a run reads a call, or of the transactions that it observes."""
+        if call.source.read_at is ReadAt.HEAD:
+            return self.head, self.head
         return self.committed.get(call.fingerprint, (self.first, self.last))
 
     def span_of(self, calls: Sequence[Call]) -> Range | None:
         """Return the first and last version of the ranges of committed calls; None if there are none."""
         ranges = [self.range_of(call) for call in calls]
         return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else None
-
-    def last_of(self, call: Call) -> int:
-        """Return the last version at which a run reads a call."""
-        if call.source == Source.COMMITTED:
-            return self.range_of(call)[1]
-        return self.head if call.source == Source.SIMULATE else self.last
 
     def is_sampled(self, call: Call) -> bool:
         """Return whether only a sample of the transactions of a committed call's range is read."""

@@ -13,7 +13,7 @@ from toolkit.client._arguments import call_problem, problem_list, readable
 from toolkit.client._reads import LedgerAnchor, LedgerGuard
 from toolkit.client._versions import ResolvedPlan, VersionPlan, resolve_versions
 from toolkit.errors import StudyError
-from toolkit.gas._observations import Source
+from toolkit.gas._observations import ReadAt
 from toolkit.gas.plan._plan import Anchor, NodePlan, Range, StudySpec
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
@@ -109,12 +109,10 @@ def _check_calls(spec: StudySpec, node: Node, plan: NodePlan) -> None:
 
 def _versions_of(call: Call, spec: StudySpec, plan: NodePlan) -> Sequence[int]:
     """Return the versions at which a call may fit the code: a whole range for searches and committed transactions."""
-    if call.source == Source.SIMULATE:
-        return [plan.head]
-    if call.source == Source.COMMITTED:
-        first, last = plan.range_of(call)
-        return range(first, last + 1)
-    return plan.planned() if spec.search is None else range(plan.first, plan.last + 1)
+    if call.source.read_at is ReadAt.VERSIONS and spec.search is None:
+        return plan.planned()
+    first, last = plan.range_of(call)
+    return range(first, last + 1)
 
 
 def anchored(node: Node, plan: P) -> P:
@@ -141,7 +139,7 @@ def calls_at_head(spec: StudySpec, plan: NodePlan) -> list[Call]:
     return [
         call
         for call in spec.calls
-        if call.source == Source.SIMULATE
+        if call.source.read_at is ReadAt.HEAD
         or (of_plan if call.own_range is None else _ends_at_head(call.own_range, plan.range_of(call)[1], plan.head))
     ]
 
@@ -170,15 +168,15 @@ def extended(spec: StudySpec, node: Node, plan: P) -> P:
     if not moving or node.info().ledger.version <= plan.head:
         return plan
     now = resolve(spec, node)
-    ends = [(call, _further_range(call, plan, now)) for call in moving if call.source == Source.COMMITTED]
+    ends = [(call, _further_range(call, plan, now)) for call in moving if call.source.read_at is ReadAt.TRANSACTIONS]
     own = {call.fingerprint: span for call, span in ends if call.own_range is not None}
-    follow = any(call.own_range is None and call.source != Source.SIMULATE for call in moving)
+    follow = any(call.own_range is None and call.source.read_at is not ReadAt.HEAD for call in moving)
     seen = {name: getattr(now, name) for name in ("head", "oldest", "oldest_claimed", "node_build")}
     new = _further(spec, plan, now) if follow else {}
     grown = structs.replace(plan, **seen, extended_from=plan.head, committed=plan.committed | own, **new)
     grown = structs.replace(grown, committed_span=grown.span_of(spec.committed))
     read = ("first", "last", "versions", "step", "searches", "committed")
-    simulated = any(call.source == Source.SIMULATE for call in moving)
+    simulated = any(call.source.read_at is ReadAt.HEAD for call in moving)
     if not simulated and all(getattr(grown, name) == getattr(plan, name) for name in read):
         return plan
     found = anchored(node, grown)

@@ -254,7 +254,7 @@ class RunAge:
         read_at = manifest.checked_at or manifest.finished_at
         assert read_at is not None  # noqa: S101 - of a complete run
         moving = {call.name for plan in manifest.nodes for call in calls_at_head(spec, plan)}
-        reached = {plan.node: max(plan.last_of(call) for call in spec.calls) for plan in manifest.nodes}
+        reached = {plan.node: max(plan.range_of(call)[1] for call in spec.calls) for plan in manifest.nodes}
         return cls(read_at, reached, tuple(call.name for call in spec.calls if call.name in moving))
 
     def since(self) -> timedelta:

@@ -23,7 +23,7 @@ from toolkit.client._versions import FindSteps, open_pairs
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
 from toolkit.frames._columns import frame_of_rows, plain_columns
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import MADE_BY_NODE, Source
+from toolkit.gas._observations import MADE_BY_NODE, ReadAt
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.plan._estimate import MAX_FURTHER_READS
 from toolkit.gas.runs._collector import check_there, heard
@@ -167,12 +167,12 @@ class NodeReader:
     def read_all(self) -> None:
         """Read the missing observations of every call."""
         spec = self._job.spec
-        views = spec.calls_of(Source.VIEW)
+        views = spec.calls_read(ReadAt.VERSIONS)
         if spec.search is None:
             self._read_plan(views)
         else:
             self._read_searches(views, spec.search)
-        self._read_simulations(spec.calls_of(Source.SIMULATE))
+        self._read_simulations(spec.calls_read(ReadAt.HEAD))
         if spec.committed:
             CommittedReader(self._reading, self._read).read()
 
@@ -276,16 +276,16 @@ def unread(
     spec = job.spec
     if spec.search is None:
         planned = np.array(plan.planned(), np.uint64)
-        for call in spec.calls_of(Source.VIEW):
+        for call in spec.calls_read(ReadAt.VERSIONS):
             found = _of(call, read)
             yield call, "not in its plan", found[~np.isin(found, planned)]
             yield call, "missing", planned[~np.isin(planned, found)]
     else:
-        views = spec.calls_of(Source.VIEW)
+        views = spec.calls_read(ReadAt.VERSIONS)
         outcomes = outcomes_read(job.store, plan.node, [call.fingerprint for call in views])
         for call in views:
             yield call, "missing", plan.next_versions(spec.search, outcomes[call.fingerprint])
-    for call in spec.calls_of(Source.SIMULATE):
+    for call in spec.calls_read(ReadAt.HEAD):
         yield call, "missing", [] if call.fingerprint in read else [plan.head]
     if spec.committed:
         for call, missing in missing_transactions(job, plan):
@@ -315,7 +315,7 @@ def further_observations(
     DataFrame
         Observations of at most 400 further versions of each call; empty if none are needed.
     """
-    calls = {call.fingerprint: call for call in spec.calls if call.source == Source.VIEW}
+    calls = {call.fingerprint: call for call in spec.calls_read(ReadAt.VERSIONS)}
     outcomes: dict[str, dict[int, Any]] = {mark: {} for mark in calls}
     mine = observed[observed["node"] == plan.node]
     columns = plain_columns(mine, ["fingerprint", "ledger_version", *OUTCOME_COLUMNS])

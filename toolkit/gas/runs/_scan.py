@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from toolkit.dtypes import to_pandas
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import EARLIER_COLUMNS, Source, is_no_answer
+from toolkit.gas._observations import EARLIER_COLUMNS, READ_AT_VERSIONS, is_no_answer
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.runs._rows import AGAIN, KEY, Outcome, outcome_of, read_again, unanswered
 from toolkit.gas.runs._store import PART_ROWS, RunStore
@@ -118,7 +118,8 @@ def turning_points(store: RunStore) -> pd.DataFrame:
 def _turning(table: pa.Table, store: RunStore) -> NDArray[np.bool_]:
     """Return which rows are answered views whose outcome differs from a neighbouring one of the same call."""
     errors = table["error_code"].cast(pa.string())
-    answered = pc.and_(pc.equal(table["source"].cast(pa.string()), Source.VIEW), pc.invert(unanswered(errors)))
+    views = pc.is_in(table["source"].cast(pa.string()), pa.array(READ_AT_VERSIONS))
+    answered = pc.and_(views, pc.invert(unanswered(errors)))
     places = np.flatnonzero(answered.to_numpy())
     nodes, calls, versions = (key[places] for key in store.order.keys(table))
     order = np.lexsort((versions, calls, nodes))
