@@ -71,7 +71,7 @@ __all__ = [
     "VersionPruned",
 ]
 
-_MAX_MESSAGE = 8_000
+_MAX_MESSAGE = 8_000  # characters: about two screens
 _MARK = 50  # room for the truncation mark: unpickling an error passes its message again, which must not be cut twice
 
 

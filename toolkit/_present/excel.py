@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_ROWS = 2**20 - 1  # of a sheet, besides the names of the columns
-_MAX_CELL = 32_767
+_MAX_CELL = 32_767  # characters, Excel's limit
 
 
 def write_workbook(table: pa.Table, file: BinaryIO) -> None:

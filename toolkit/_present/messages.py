@@ -20,7 +20,7 @@ MAX_TEXT = 2_000
 # Maximum length of a type, a name or a list of them that a message quotes; a type of a node has up to 65,536.
 MAX_NAMED = 400
 
-_MAX_MEANT = 2
+_MAX_MEANT = 2  # a third guess is rarely right and makes the message longer
 _JSON_KINDS: dict[type, str] = {bool: "boolean", str: "string", bytes: "bytes", dict: "object"}
 _JSON_KINDS |= dict.fromkeys((int, float), "number") | dict.fromkeys((list, tuple), "array")
 

@@ -18,7 +18,7 @@ _UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks with
 _UNSEEN_AT_ALL = re.compile(f"[{_UNSEEN}]")
 _FORMULA = frozenset("=+-@|%")
 _ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
-_MAX_WHOLE_DIGITS = 16
+_MAX_WHOLE_DIGITS = 16  # addresses that people choose are shorter; derived ones have 60 or more
 _HEAD, _TAIL = 6, 4
 MAX_MARKS = 2  # maximum number of combining marks per letter; more of them would overlap neighbouring lines
 

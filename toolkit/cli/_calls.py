@@ -148,7 +148,7 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
             print(f"\n{name}\n{show(listed, rows=_MAX_LISTED, columns=columns)}")
 
 
-_MAX_LISTED = 200
+_MAX_LISTED = 200  # rows, some screens; --out writes all
 _ACCOUNT_COLUMNS = {
     "balances": ["symbol", "amount", "balance", "standard", "asset"],
     "modules": ["name", "package", "entry_functions", "view_functions", "structs", "size_bytes"],

@@ -27,7 +27,7 @@ JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when th
 
 Texts = list[str] | None  # of an option that may be repeated
 
-_MAX_ROWS = 40
+_MAX_ROWS = 40  # about a screen; --out writes all
 _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
 
 

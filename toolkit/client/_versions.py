@@ -36,7 +36,7 @@ _FORMS = (
     "-1 is the head"
 )
 _MAX_VERSION = 2**64 - 1
-_MAX_VERSIONS = 50_000_000
+_MAX_VERSIONS = 50_000_000  # a mistyped plan fails at once instead of filling the memory
 _MAX_TIMES = 100_000  # each is found by bisection
 # Number of reads without an answer between two versions after which the interval is not halved further.
 _MAX_UNANSWERED = 8

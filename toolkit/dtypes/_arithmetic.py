@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     WideIntDtype: TypeAlias = Any
 
 
-_MAX_DECIMALS = 38
+_MAX_DECIMALS = 38  # digits of Arrow's decimal128; the next is decimal256's
 _MAX_DIGITS = 76
 _COMPARE = {"eq": pc.equal, "ne": pc.not_equal, "lt": pc.less}
 _COMPARE |= {"le": pc.less_equal, "gt": pc.greater, "ge": pc.greater_equal}

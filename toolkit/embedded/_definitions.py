@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 # Modelled size of compiled code, in bytes: a module, and what each function, struct and field adds.
 _MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 110, 80, 80, 20
 MAGIC = bytes.fromhex("a11ceb0b0700000a")
-_METADATA_TABLE = 0x10
+_METADATA_TABLE = 0x10  # kind of this table in Move's binary format
 _METADATA_KEY = b"aptos::metadata_v1"
-_MIN_DIGEST_BYTES = 32
+_MIN_DIGEST_BYTES = 32  # modules with a small modelled size still differ in their code
 
 
 def modelled_bytecode(

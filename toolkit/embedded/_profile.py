@@ -29,7 +29,7 @@ CATEGORIES = ("execution", "io", "storage", "rounding")
 _OUT_OF_GAS, _ROUNDING = "out of gas", "rounding up"
 _CONTRACT_MODULES = {"toolkit.embedded._contract", "toolkit.embedded._compiler"}
 _BOUNDARY = ("toolkit.embedded._execution", {"execute", "run_view"})
-_MAX_ROWS = 12
+_MAX_ROWS = 12  # of the text; the frame has all
 
 _Stack = tuple[str, ...]
 _Row = tuple[_Stack, str, str]

@@ -33,7 +33,7 @@ _ALREADY_EXISTS = AbortCode(0x6407, "")
 _NOT_FOUND = AbortCode(0x6507, "")
 
 
-_HANDLE_BYTES = 48
+_HANDLE_BYTES = 48  # BCS of the key, 8 + 32 bytes, and of the sequence number, 8
 
 
 class LedgerSnapshot(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-MAX_CHAIN_ID = 255
+MAX_CHAIN_ID = 255  # of a u8
 Nonnegative = Annotated[int, msgspec.Meta(ge=0)]
 
 

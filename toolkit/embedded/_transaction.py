@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Executable = EncodedEntryFunction | EncodedScript
 
 
-_MAX_NAMED = 5
+_MAX_NAMED = 5  # published modules in a repr
 
 # Prefix of the hashed bytes of a transaction, as on chain; 0 is the variant of user transactions.
 _HASH_SALT = hashlib.sha3_256(b"APTOS::Transaction").digest() + b"\x00"

@@ -204,7 +204,7 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
         return self.borrow(OrderBook.Trader, account).open_orders if self.exists(OrderBook.Trader, account) else 0
 
 
-STRATEGIES = 8
+STRATEGIES = 8  # enough that reading all of them shows in the gas of a view
 PRICE_SCALE = 100_000_000
 
 

@@ -18,7 +18,7 @@ from toolkit.move._ids import ModuleId
 
 _MODULE = re.compile(r"[^:<>]+::\w+")
 _LITERAL = re.compile(r"(?i)(?<!address\()'(0x[0-9a-f]{1,64})((?:::|%)[^']*)?'")
-_MAX_SHOWN = 80
+_MAX_SHOWN = 80  # characters: a full address with 0x, and some more, on one line of a warning
 
 
 @overload

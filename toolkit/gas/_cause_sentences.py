@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Things of one kind that a sentence names; more make it longer than anybody reads.
 _MAX_NAMED = 3
 _MAX_LISTED = 6
-_MAX_NAME = 80
+_MAX_NAME = 80  # characters, so that a sentence with several names is still read at a glance
 # A ratio is stated if more than this share of the changed parameters have it in common.
 _MAJORITY = 0.5
 

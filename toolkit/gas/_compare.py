@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from toolkit.gas._rules import Rules
 
 
-_MAX_NAMED = 5
+_MAX_NAMED = 5  # labels in one note; the frames have all
 _AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
 _VERSION = re.compile(r"\d{1,20}")
 _CALL_KEY = ["node", "fingerprint"]

@@ -45,7 +45,7 @@ _MAX_EXECUTION, _MAX_IO, _MAX_STORAGE = "txn.max_execution_gas", "txn.max_io_gas
 _MIN_PRICE = "txn.min_price_per_gas_unit"
 _CUTOFF = "txn.large_transaction_cutoff"
 _SLOT, _BYTE = "txn.storage_fee_per_state_slot", "txn.storage_fee_per_state_byte"
-_DEFAULT_SCALE = 1_000_000
+_DEFAULT_SCALE = 1_000_000  # internal gas units per gas unit in all recorded schedules
 # Internal gas units by which storage fees can be rounded up in sum, if a price does not divide the scaling factor.
 _ROUNDING_OF_CHARGES = 4_096
 # Sizes of values; they multiply the parameters that price a unit of such a size.

@@ -40,7 +40,7 @@ _HEAD = (
     "# `ledger-toolkit snapshot STUDY --check` compares a new run with it. Review its changes like those of code.\n"
 )
 _MAX_INTEGER = 2**63 - 1  # of TOML, and of the column `change` of a comparison
-_MAX_FAILURE = 200
+_MAX_FAILURE = 200  # characters: one line of a review
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 _Whole = Annotated[int, Field(ge=0, le=_MAX_INTEGER, strict=True)]

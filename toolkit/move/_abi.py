@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _MAGIC = bytes.fromhex("a11ceb0b")
-_METADATA_TABLE = 0x10
+_METADATA_TABLE = 0x10  # kind of this table in Move's binary format
 
 
 class GenericParam(msgspec.Struct, frozen=True):

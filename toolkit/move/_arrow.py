@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     _Cell: TypeAlias = Callable[[Any], Any]
 
 
-_MAX_NATIVE_BITS = 64
-_MAX_ROWS = 5
+_MAX_NATIVE_BITS = 64  # Arrow's integers end there
+_MAX_ROWS = 5  # misfits that one error names
 _VEC = "vec"
 
 

@@ -16,7 +16,7 @@ MAX_LENGTH = (1 << 31) - 1  # largest length of a sequence in BCS
 
 _MAX_U32 = (1 << 32) - 1
 _CONTINUES = 0x80
-_LAST_SHIFT = 28
+_LAST_SHIFT = 28  # of the fifth byte: five times 7 bits hold a u32
 # The signed ones and those after `signer` came later; what is between them has parts.
 _PRIMITIVES = dict(enumerate(("bool", "u8", "u64", "u128", "address", "signer"))) | {8: "u16", 9: "u32", 10: "u256"}
 _PRIMITIVES |= dict(enumerate(tags.SIGNED, 12))

@@ -18,7 +18,7 @@ from toolkit.move._type_tags import StructTag, TypeTag, wire_type
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_MAX_PLAIN_NUMBER = (1 << 32) - 1
+_MAX_PLAIN_NUMBER = (1 << 32) - 1  # nodes take numbers up to u32 as JSON numbers, larger ones as text
 _BYTE = UInt(8)
 
 

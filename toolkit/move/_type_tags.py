@@ -305,7 +305,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_$]+|::|[^ \t\r\n]")
 _MARKS = ("", "::", *"<>,&|()+")  # the empty one is the end of the text
 _WORD = re.compile(r"[A-Za-z0-9_$]")
 _PARAMETER = re.compile(r"T(0|[1-9][0-9]{0,4})")
-_MAX_TEXT = 65_536
+_MAX_TEXT = 65_536  # characters; parsing takes time and memory in proportion, and types come from nodes
 
 
 def parse_type_tag(text: str, *, abi: bool = False, short: bool = True) -> TypeTag:

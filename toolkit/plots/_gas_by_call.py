@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from toolkit.plots._style import Colors, Floats
 
 
-BINS = 90
+BINS = 90  # fine enough to show two ways of a call as two peaks, each bin still some pixels wide
 HEIGHT, NARROW_HEIGHT = 0.78, 0.6  # share of the height of a row for its tallest bar; below the row's name
 COLUMNS = 480  # of a row: about one for every two pixels of a figure's width
 FAILED_COLOUR = "#c6ccd2"
 COLOURS = (style.BLUE, "#f4f4f2", style.VERMILLION)  # of less, equal and more gas
-MIN_POWER = 1e-9
+MIN_POWER = 1e-9  # a smaller power of 2 is rounding of the tick's place, not a change
 MIN_RANGE = float(np.log2(1.1))  # otherwise a change of 0.1 % would be drawn in the strongest colour
 
 

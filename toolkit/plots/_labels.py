@@ -53,7 +53,7 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(get_font(path).get_charmap() for path in paths))
 
 
-_LONG_NAMES_PT = 60
+_LONG_NAMES_PT = 60  # names beside the axes that are wider leave a margin which a legend can use
 
 
 class Placed(Artist):

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 MAX_CSV_ROWS = 200_000  # about 2 MB in the page; larger frames are in the Parquet files of the run
-_HASH_ENDS = 10
+_HASH_ENDS = 10  # characters at each end, with 0x
 
 
 def render(data: ReportData) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from toolkit.teaching._exercises import Exercise
 
-_MAX_SHOWN = 2_000
+_MAX_SHOWN = 2_000  # characters of one line of a student's output; a page holds a whole class
 _MARKS = {
     Verdict.RIGHT: "✓",
     Verdict.NOT_YET: "✗",

@@ -24,7 +24,7 @@ from toolkit.teaching._contract_cell import contracts_in, is_published
 from toolkit.teaching._exercises import AnswerKind, Call, Gas, Gate, Mark, Play, Publish, Relation, Step, Value
 from toolkit.wire import EntryFunction, ViewFunction
 
-_MAX_CALLS = 40
+_MAX_CALLS = 40  # the exercises need few; each call is executed while a class is graded
 _HOLDS = {Relation.EQUAL: operator.eq, Relation.AT_LEAST: operator.ge, Relation.AT_MOST: operator.le}
 _ALONE = "the cell may contain only classes and constants, and must define everything that they use"
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AnnAssign, ast.Assign, ast.Expr, ast.Pass)

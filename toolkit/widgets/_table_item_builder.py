@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from toolkit.move import Layout
 
 
-_MAX_KEYS = 100
-_MAX_KEY = 60
+_MAX_KEYS = 100  # buttons; the browser slows down with thousands of them
+_MAX_KEY = 60  # characters, so that a button fits in a narrow form
 _TYPES = ("key_type", "value_type")
 
 

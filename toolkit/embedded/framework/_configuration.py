@@ -187,7 +187,7 @@ class Block(Module, address="0x1"):
         self.emit(started)
 
 
-_FEATURES = 1024
+_FEATURES = 1024  # far above the largest feature of the framework; bounds the stored bits
 
 # Size of a compressed manifest, which a digest of the name of the package replaces.
 _MANIFEST_BYTES = 150

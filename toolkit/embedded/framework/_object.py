@@ -15,7 +15,7 @@ OBJECT_GROUP = "0x1::object::ObjectGroup"
 """The resource group of an object's resources."""
 
 _FROM_SEED, _FROM_OWNER = b"\xfe", b"\xfc"
-_FIRST_CREATION_NUM = 0x4000000000000
+_FIRST_CREATION_NUM = 0x4000000000000  # INIT_GUID_CREATION_NUM of 0x1::object
 
 
 class ObjectModule(Module, address="0x1", name="object"):

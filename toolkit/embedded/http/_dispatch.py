@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Headers = Sequence[tuple[bytes, bytes]]
 
 
-_LENGTH_DIGITS = 20
+_LENGTH_DIGITS = 20  # of a u64; int() raises for thousands of digits
 _PARAMETER = re.compile(r"\{(\w+)\}")
 _ROUTES: list[tuple[tuple[str, ...], re.Pattern[str], Handler]] = [
     (methods, re.compile("/v1" + _PARAMETER.sub(r"(?P<\1>[^/]+)", path)), handler)

@@ -69,8 +69,8 @@ _HTML = (
 )
 _LATENCY = re.compile(r"(\d+(?:\.\d+)?)(ms|s)")
 _TURN = re.compile(r"(?P<kind>\w+)(?:\*(?P<times>\d{1,6}))?", re.ASCII)
-_MAX_TURNS = 100_000
-_SCALE = 1 << 32
+_MAX_TURNS = 100_000  # each turn is an entry of a list
+_SCALE = 1 << 32  # of the four bytes of a digest, which become a share in [0, 1)
 
 
 @dataclass(frozen=True, slots=True)

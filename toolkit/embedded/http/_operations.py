@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from toolkit.wire._bcs_requests import EncodedPayload
 
 
+# Nodes refuse the larger of the two s that verify a message (malleability).
 _SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 _SCALAR_BYTES = 32
 

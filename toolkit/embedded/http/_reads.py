@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from toolkit.embedded.http._node import EmbeddedNode
 
 
-_DEFAULT_PAGE = 25
-_MAX_STATE_PAGE = 9_999
-_ESTIMATE_VERSIONS = 30
+_DEFAULT_PAGE = 25  # DEFAULT_PAGE_SIZE of the node's API
+_MAX_STATE_PAGE = 9_999  # default of max_account_resources_page_size in the node's configuration
+_ESTIMATE_VERSIONS = 30  # recent enough to follow the market, enough for a median
 
 
 def index(node: EmbeddedNode, _: HttpCall) -> HttpAnswer:

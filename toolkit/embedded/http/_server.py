@@ -308,8 +308,9 @@ class NodeApp:
 
 
 _LOOPBACK = "127.0.0.1"
-_START_TIMEOUT_S = 10.0
+_START_TIMEOUT_S = 10.0  # a start takes some 10 ms; a busy machine may need seconds
 _START_CHECK_S = 0.005
+# Requests in progress are cut off, so only a blocked handler takes longer; its thread ends with the process.
 _STOP_TIMEOUT_S = 5.0
 
 
