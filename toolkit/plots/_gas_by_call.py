@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 
 from toolkit._present.text import number, plural, times
 from toolkit.errors import InputError
-from toolkit.gas._observations import Source
+from toolkit.gas._observations import READ_AT_VERSIONS, Source
 from toolkit.gas._series import CallSeries, as_observations, is_model, series_of
 from toolkit.plots import _style as style
 from toolkit.plots import _time as time
@@ -240,7 +240,7 @@ def gas_heatmap(
     if x not in {"version", "both"}:
         raise InputError(f'x: expected "version" or "both", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_heatmap")
-    found = [series for series in series_of(observations, calls) if series.source == Source.VIEW]
+    found = [series for series in series_of(observations, calls) if series.source in READ_AT_VERSIONS]
     times = None if x == "version" else time.axis_times(observations, None, timeline)
     title = "Gas of each call relative to its first observation" if title is None else title
     xlabel = time.axis_label(found, times, x)

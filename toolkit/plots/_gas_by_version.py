@@ -11,7 +11,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from toolkit._present.text import change_place, plural
 from toolkit.errors import InputError
-from toolkit.gas._observations import Cause, Source
+from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Source
 from toolkit.gas._series import CallSeries, as_observations, is_model, require, series_of
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
 from toolkit.plots import _labels as texts
@@ -247,7 +247,7 @@ def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) ->
     """Draw the observations of a call; return its line for the legend, or None if it has no observation."""
     colour = looks[series.label, series.node]["color"]
     look: dict[str, Any]
-    if series.source == Source.VIEW:
+    if series.source in READ_AT_VERSIONS:
         line = _draw_line(ax, series, series.line(), looks, gid="gas-line", zorder=2)
         gap = np.concatenate(([True], ~series.answered, [True]))
         lonely = gap[:-2] & gap[2:] & ~gap[1:-1]  # without an answered neighbour: a line through one point is invisible

@@ -110,8 +110,7 @@ def _typed(call: Call | None) -> dict[str, Any]:
         return typed
     payload: Any = call.request.payload if isinstance(call.request, SimulationRequest) else call.request
     sender = "" if call.sender is None else wire_address(parse_address(call.sender))
-    source = next(name for name in _READS_LABELS if getattr(call, name) is not None)
-    typed |= {"label": call.label, "source": source, "sender": sender, "range": call.versions or ""}
+    typed |= {"label": call.label, "source": call.kind, "sender": sender, "range": call.versions or ""}
     return typed | write_call(payload)
 
 
