@@ -240,13 +240,14 @@ class Connection:
         """Return the result of a response, or raise its error; a response that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
             self.expect_chain(answer.parsed.chain_id, call.asked)
-        error = None if answer.is_good else refusal(call.asked, answer, self.credentials, self.url)
-        if error is not None and (archived := self._archived(call, error)) is not None:
-            answer, error = archived, None
-        if error is not None:
-            masked = {name: getattr(error, name) for name in ("message", "error_code", "vm_error_code")}
-            self.cache.store(place, replace(answer, body=http.json_body(masked)))
-            raise error
+        if not answer.is_good:
+            error = refusal(call.asked, answer, self.credentials, self.url)
+            archived = self._archived(call, error)
+            if archived is None:
+                masked = {name: getattr(error, name) for name in ("message", "error_code", "vm_error_code")}
+                self.cache.store(place, replace(answer, body=http.json_body(masked)))
+                raise error
+            answer = archived
         try:
             result = call.finish(answer)
         except errors.SchemaError as misfit:
