@@ -7,9 +7,9 @@ import pytest
 import toolkit
 from tests.conformance.conftest import AT_315
 from tests.conformance.recorded_node import RecordedNode
-from toolkit.gas._cause_sentences import facts_text
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.causes._changes import find_timeline
+from toolkit.gas.causes._facts import facts_text
 
 CODE, SCHEDULE = Cause.CODE, Cause.SCHEDULE
 UPGRADED = "same functions, different code"

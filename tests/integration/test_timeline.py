@@ -20,7 +20,8 @@ from toolkit.errors import InputError
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas._timeline import timeline_frame, timeline_of
-from toolkit.gas.causes._changes import CONFIGURATION, find_timeline
+from toolkit.gas.causes._changes import find_timeline
+from toolkit.gas.causes._facts import CONFIGURATION
 
 CONTRACTS = [
     "0xcafe::registry",

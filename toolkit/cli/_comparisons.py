@@ -200,8 +200,7 @@ def schedule(
     ledger-toolkit schedule 2026-05-01 --out schedule.csv
     """
     from toolkit._present.text import visible
-    from toolkit.gas._cause_sentences import schedule_words
-    from toolkit.gas._schedules import schedule_diff
+    from toolkit.gas._schedules import schedule_diff, schedule_words
 
     with console.connected(where) as reached:
         versions = [_version(reached, before), _version(reached, after)]

@@ -1,10 +1,10 @@
-"""The results of the analysis as data: evidence for causes, explanations of steps, timelines."""
+"""The results of the analysis as data: explanations of steps, timelines."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Part
@@ -15,136 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from toolkit.client._calls import Known
-    from toolkit.wire import GasSchedule
-
-
-# evidence -------------------------------------------------------------------------------------------------------------
-
-
-class Role(Enum):
-    """The relation of a module to the called module, with its wording."""
-
-    CALLED = "the called module {module}"
-    OWN = "module {module}, in the called module's own package {other}"
-    NEEDED = "module {module}, a dependency of the called module {other}"
-    NO_REGISTRY = "module {module}, possibly a dependency of {other}, which no package registry lists"
-    NOT_ALL_READ = "module {module}, possibly a dependency of {other}, whose dependencies could not all be read"
-    UNRELATED = "module {module}, not a declared dependency of {other} but the only change found"
-    NAMED = "module {module}"
-    OF_NAMED = "module {module}, a dependency of {other}"
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleChange:
-    """Two gas schedules that differ.
-
-    `rounded` is true if gas did not change by the ratio of the prices. `ends` is true if the schedules are those at the
-    two ends of an interval.
-    """
-
-    before: GasSchedule
-    after: GasSchedule
-    rounded: bool = False
-    ends: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FlagsChange:
-    """The feature flags that were switched on and off."""
-
-    on: frozenset[int]
-    off: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceChange:
-    """A changed resource of the on-chain configuration, with the fields that differ."""
-
-    tag: str
-    fields: tuple[str, ...] = ()
-
-
-class RelatedModule(NamedTuple):
-    """A module and its relation to the called module; `other` is the other module or package in that relation."""
-
-    id: ModuleId
-    role: Role
-    other: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleChange:
-    """A module whose code differs."""
-
-    module: RelatedModule
-    before: Known
-    after: Known
-
-
-@dataclass(frozen=True, slots=True)
-class MoreModules:
-    """The number of further modules that were written."""
-
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class PackageUpgrade:
-    """The upgrade numbers of a package at both ends of an interval; None if it does not exist there."""
-
-    address: str
-    name: str
-    before: int | None
-    after: int | None
-    own: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NotComparable:
-    """Something written whose change could not be determined; `why` is empty if the node does not offer modules."""
-
-    what: str | RelatedModule
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenState:
-    """Written resources of one type, items of one table, or a change of an unknown kind.
-
-    Attributes
-    ----------
-    deleted : bool
-    resource : str or None
-        Type of the resources.
-    table : str or None
-        The field that contains the table, or the table's handle.
-    key : str
-        Key of a single item, or the name of the unknown kind of change.
-    addresses : tuple of str
-        Accounts that store the resources.
-    count : int
-    """
-
-    deleted: bool
-    resource: str | None = None
-    table: str | None = None
-    key: str = ""
-    addresses: tuple[str, ...] = ()
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class StateChange:
-    """State that a transaction wrote; `upkeep` is true if every transaction or block writes it."""
-
-    written: tuple[WrittenState, ...]
-    upkeep: bool = False
-
-
-CodeFact = ModuleChange | MoreModules | PackageUpgrade
-Fact = ScheduleChange | FlagsChange | ResourceChange | CodeFact | NotComparable | StateChange
-Facts = tuple[Fact, ...]
+    from toolkit.gas.causes._facts import Facts, ScheduleChange
 
 
 # explanations ---------------------------------------------------------------------------------------------------------
@@ -178,14 +49,14 @@ class AtTransaction:
 
 @dataclass(frozen=True, slots=True)
 class BetweenVersions:
-    """The differences between the ends of an interval, by cause; `unread` gives the reasons for failed reads, by cause.
+    """The differences between the ends of an interval, by cause; `unread` gives the reasons for failed reads, by name.
 
     If nothing differs, `called` is the module whose code was compared, and `schedule` holds the two schedules if they
     differ in anything but prices.
     """
 
     found: Mapping[Cause, Facts]
-    unread: Mapping[Cause, str]
+    unread: Mapping[str, str]
     called: str = ""
     schedule: ScheduleChange | None = None
 

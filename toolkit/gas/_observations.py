@@ -87,19 +87,20 @@ class Cause(StrEnum):
     """Kind of cause of a step; the values of the column ``cause``."""
 
     label: str
+    because: str
 
-    def __new__(cls, value: str, label: str = "") -> Self:
+    def __new__(cls, value: str, label: str = "", because: str = "") -> Self:
         member = str.__new__(cls, value)
-        member._value_, member.label = value, label
+        member._value_, member.label, member.because = value, label, because
         return member
 
-    SCHEDULE = "schedule", "gas schedule"
-    CODE = "code", "code"
-    CONFIG = "config", "configuration"
-    STATE = "state", "state"
-    MIXED = "mixed", "several causes"
-    NODE = "node", "node build"
-    UNEXPLAINED = "unexplained", "unexplained"
+    SCHEDULE = "schedule", "gas schedule", ", when the gas schedule changed"
+    CODE = "code", "code", ", when code was published"
+    CONFIG = "config", "configuration", ", when the configuration changed"
+    STATE = "state", "state", ", when the state it reads changed"
+    MIXED = "mixed", "several causes", ", for several causes"
+    NODE = "node", "node build", ", because the node changed, not the ledger"
+    UNEXPLAINED = "unexplained", "unexplained", "; no cause was found"
     UNKNOWN = "unknown", "unknown"
 
     @classmethod

@@ -1,17 +1,28 @@
-"""Comparison of gas schedules, parameter by parameter."""
+"""Comparison of gas schedules, parameter by parameter and in words."""
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.text import listed, plural, times, visible
 from toolkit.errors import InputError
 from toolkit.frames._columns import frame_of_rows
 from toolkit.frames._schema import SCHEDULE_DIFF
 from toolkit.wire import GasSchedule
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
+
+
+# Parameters that a sentence names; more make it longer than anybody reads.
+_MAX_NAMED = 3
+_MAX_NAME = 80
+# A ratio is stated if more than this share of the changed parameters have it in common.
+_MAJORITY = 0.5
 
 
 def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
@@ -67,3 +78,33 @@ def changed_ratios(before: GasSchedule, after: GasSchedule) -> dict[str, Fractio
     """Return the ratio of each parameter that both schedules have with different values; None if it was 0 before."""
     sides = {name: (old, after.entries.get(name, old)) for name, old in sorted(before.entries.items())}
     return {name: Fraction(new, old) if old else None for name, (old, new) in sides.items() if new != old}
+
+
+def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
+    """Describe the difference between two schedules, such as ``459 of 512 parameters changed, every one x10``."""
+    common = before.entries.keys() & after.entries.keys()
+    parts = []
+    if ratios := changed_ratios(before, after):
+        parts.append(f"{len(ratios)} of {len(common)} parameters changed, {_ratios_text(ratios, before, after)}")
+    for done, names in (("added", after.entries.keys() - common), ("removed", before.entries.keys() - common)):
+        if names:
+            shown = (visible(name, _MAX_NAME) for name in sorted(names))
+            named = f" ({listed(shown, _MAX_NAMED)})" if len(names) <= _MAX_NAMED else ""
+            parts.append(f"{plural(len(names), 'parameter')} {done}{named}")
+    if before.feature_version != after.feature_version:
+        parts.append(f"gas feature version {before.feature_version} to {after.feature_version}")
+    return "; ".join(parts) or "no parameter differs"
+
+
+def _ratios_text(ratios: Mapping[str, Fraction | None], before: GasSchedule, after: GasSchedule) -> str:
+    (ratio, count), *others = Counter(ratios.values()).most_common()
+    if ratio is not None and not others and len(ratios) > 1:
+        return f"every one {times(float(ratio))}"
+    if ratio is not None and count > _MAJORITY * len(ratios) and len(ratios) > _MAX_NAMED:
+        return f"{count} of them {times(float(ratio))}"
+    named = ", ".join(
+        f"{visible(name, _MAX_NAME)} from {before.entries[name]} to {after.entries[name]}"
+        + ("" if one is None else f" ({times(float(one))})")
+        for name, one in list(ratios.items())[:_MAX_NAMED]
+    )
+    return named if len(ratios) <= _MAX_NAMED else f"among them {named}"

@@ -18,9 +18,10 @@ from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import listed, plural, relative_change, short_addresses, version_range, visible
 from toolkit.frames._columns import plain_rows
-from toolkit.gas._cause_sentences import facts_text, not_seen_text, unread_text
+from toolkit.gas._cause_sentences import not_seen_text, unread_text
 from toolkit.gas._observations import Cause, Part, ReadAt, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, Coverage, PartChange, StepChange, StepGroup, Unjudged, step_groups
+from toolkit.gas.causes._facts import facts_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -299,21 +300,11 @@ def _because(group: StepGroup) -> str:
         rose = float(every[1].replace(",", "")) > 1
         how = "rose tenfold" if every[1] == "10" else f"{'rose' if rose else 'fell'} (x{every[1]})"
         return f", when the gas schedule {how}"
-    return _BECAUSE[group.cause]
+    return group.cause.because
 
 
 # As `schedule_words` writes it: the same factor for all parameters that changed.
 _EVERY = re.compile(r"parameters changed, every one x([\d.,]*\d)")
-_BECAUSE = {
-    Cause.SCHEDULE: ", when the gas schedule changed",
-    Cause.CODE: ", when code was published",
-    Cause.CONFIG: ", when the configuration changed",
-    Cause.STATE: ", when the state it reads changed",
-    Cause.MIXED: ", for several causes",
-    Cause.NODE: ", because the node changed, not the ledger",
-    Cause.UNEXPLAINED: "; no cause was found",
-    Cause.UNKNOWN: "",
-}
 
 
 def between_text(found: Sequence[StepGroup]) -> str:

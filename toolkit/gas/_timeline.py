@@ -13,11 +13,12 @@ from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, SchemaError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import TIMELINE
-from toolkit.gas._cause_sentences import facts_text, not_seen_text, unread_text
+from toolkit.gas._cause_sentences import not_seen_text, unread_text
 from toolkit.gas._findings import Change, Timeline, Transaction
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.causes._changes import DEFAULT_INITIAL, find_timeline
 from toolkit.gas.causes._evidence import Evidence
+from toolkit.gas.causes._facts import facts_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,12 +20,13 @@ from toolkit.client._versions import next_round
 from toolkit.gas import _findings as findings
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.causes import _evidence as reads
+from toolkit.gas.causes import _facts as facts
 from toolkit.gas.causes._evidence import Evidence
 from toolkit.gas.causes._finding import MAX_COMPARED_MODULES, MAX_NAMED, config_facts, module_fact, schedule_facts
 from toolkit.move._ids import ModuleId, wire_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from toolkit.client._node import Node
 
@@ -33,17 +34,6 @@ if TYPE_CHECKING:
 # Versions at which the gas schedule and the configuration are compared first: a change that is reverted within a
 # sixteenth of the range may be missed, and a range without changes costs 17 reads of each source.
 DEFAULT_INITIAL = 17
-
-STORAGE_GAS = "0x1::storage_gas::StorageGas"
-# The resources of 0x1 that the virtual machine reads when it runs or charges transactions, by kind and name.
-CONFIGURATION: Mapping[str, tuple[Cause, str]] = {
-    reads.SCHEDULE: (Cause.SCHEDULE, "the gas schedule"),
-    STORAGE_GAS: (Cause.SCHEDULE, "the storage gas"),
-    reads.FEATURES: (Cause.CONFIG, "the feature flags"),
-    "0x1::version::Version": (Cause.CONFIG, "the ledger's protocol version"),
-    "0x1::execution_config::ExecutionConfig": (Cause.CONFIG, "the execution configuration"),
-    "0x1::transaction_validation::TransactionValidation": (Cause.CONFIG, "the prologue and epilogue"),
-}
 
 # Last gas feature version at which the virtual machine charges by `STORAGE_GAS`; later ones use the gas schedule.
 _LAST_STORAGE_GAS_VERSION = 9
@@ -203,7 +193,8 @@ class _Search:
     def __init__(self, node: Node, evidence: Evidence, modules: Sequence[ModuleId], ends: _Ends, initial: int) -> None:
         self._node, self._evidence, self._modules, self._ends = node, evidence, modules, ends
         self._configuration = [
-            _Source(evidence, reads.FRAMEWORK, tag, name, ends, initial) for tag, (_, name) in CONFIGURATION.items()
+            _Source(evidence, reads.FRAMEWORK, tag, name, ends, initial)
+            for tag, (_, name) in facts.CONFIGURATION.items()
         ]
         self._registries: dict[str, _Source] = {}
         self._needed: set[_PackageKey] = set()
@@ -265,7 +256,7 @@ class _Search:
         tags: defaultdict[tuple[_Ends, Cause], list[str]] = defaultdict(list)
         for source in self._configuration:
             for ends in source.cells():
-                tags[ends, CONFIGURATION[source.tag][0]].append(source.tag)
+                tags[ends, facts.CONFIGURATION[source.tag][0]].append(source.tag)
         code: defaultdict[_Ends, set[_PackageKey]] = defaultdict(set)
         for source in self._registries.values():
             for ends in source.cells():
@@ -275,11 +266,11 @@ class _Search:
         for _ in run_in_threads(exact, self.written, in_flight=self._node.max_in_flight):
             pass
         for (ends, kind), names in tags.items():
-            if kind is Cause.CONFIG:
-                yield self._made(ends, kind, config_facts(names, ends, self._evidence))
-            else:
+            if kind is Cause.SCHEDULE:
                 what = schedule_facts(names, ends, self._evidence)
                 yield self._made(ends, kind, what, parts=self._parts_of_schedule(ends, names))
+            else:
+                yield self._made(ends, kind, config_facts(names, ends, self._evidence))
         for ends, packages in code.items():
             if change := self._of_code(ends, packages):
                 yield change
@@ -290,7 +281,7 @@ class _Search:
             return reads.Written.of(self._evidence.transaction(version))
         return None
 
-    def _made(self, ends: _Ends, kind: Cause, what: findings.Facts, **more: Any) -> findings.Change:
+    def _made(self, ends: _Ends, kind: Cause, what: facts.Facts, **more: Any) -> findings.Change:
         """Return a change with the facts of its transaction."""
         before, after = ends
         if after - before > 1:
@@ -309,7 +300,7 @@ class _Search:
         names = before.entries.keys() | after.entries.keys()
         differing = [name for name in names if before.entries.get(name) != after.entries.get(name)]
         parts = findings.parts_of_parameters(differing)
-        used = STORAGE_GAS in tags and after.feature_version <= _LAST_STORAGE_GAS_VERSION
+        used = facts.STORAGE_GAS in tags and after.feature_version <= _LAST_STORAGE_GAS_VERSION
         return parts | {Part.IO} if used else parts
 
     def _of_code(self, ends: _Ends, packages: set[_PackageKey]) -> findings.Change | None:
@@ -327,26 +318,26 @@ class _Search:
             lambda module: module_fact(self._related(module, places[module]), ends, self._evidence),
             in_flight=self._node.max_in_flight,
         )
-        facts: list[findings.Fact] = []
+        what: list[facts.Fact] = []
         changed = set(order[MAX_COMPARED_MODULES:])
         for place, fact in sorted(compared, key=lambda one: one[0]):
             if fact is not None:
-                facts.append(fact)
+                what.append(fact)
                 changed.add(order[place])
         if not changed:
             return None
-        rest = len(changed) - min(len(facts), MAX_NAMED)
-        named = (*facts[:MAX_NAMED], *([findings.MoreModules(rest)] if rest else []))
+        rest = len(changed) - min(len(what), MAX_NAMED)
+        named = (*what[:MAX_NAMED], *([facts.MoreModules(rest)] if rest else []))
         affects = frozenset(called for module in changed for _, called in places[module])
         modules = frozenset(module.wire for module in changed)
         return self._made(ends, Cause.CODE, named, modules=modules, affects=affects)
 
-    def _related(self, module: ModuleId, needed: Iterable[tuple[int, str]]) -> findings.RelatedModule:
+    def _related(self, module: ModuleId, needed: Iterable[tuple[int, str]]) -> facts.RelatedModule:
         """Return the relation of a module to the requested modules; `needed` lists those that depend on it."""
         if module in self._modules:
-            return findings.RelatedModule(module, findings.Role.NAMED)
+            return facts.RelatedModule(module, facts.Role.NAMED)
         names = listed(sorted({name for _, name in needed}), MAX_NAMED)
-        return findings.RelatedModule(module, findings.Role.OF_NAMED, names)
+        return facts.RelatedModule(module, facts.Role.OF_NAMED, names)
 
     def _written_modules(self, ends: _Ends, packages: set[_PackageKey], needs: reads.Dependencies) -> list[ModuleId]:
         """Return the needed modules of changed packages; only those that the transaction wrote, if they are known."""

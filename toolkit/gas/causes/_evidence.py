@@ -16,6 +16,7 @@ from toolkit._present.text import short_addresses, visible
 from toolkit.client._node_errors import ABSENT
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.gas._findings import Transaction
+from toolkit.gas.causes._facts import FEATURES, SCHEDULE
 from toolkit.move import Layout, decode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, check_identifier
 from toolkit.move._json_text import parse_json
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from toolkit.client._progress import Progress
 
 FRAMEWORK = "0x1"
-FEATURES = "0x1::features::Features"
-SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
 # Raised by a read that the node does not offer, or whose answer has an unusable form.
 UNREAD = (NodeError, NodeUnreachable, SchemaError)
 

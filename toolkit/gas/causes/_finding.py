@@ -18,6 +18,7 @@ from toolkit.gas import _findings as findings
 from toolkit.gas._observations import MADE_BY_NODE, PRUNED, Cause
 from toolkit.gas._schedules import changed_ratios
 from toolkit.gas.causes import _evidence as reads
+from toolkit.gas.causes import _facts as facts
 from toolkit.gas.causes._evidence import Evidence
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _of_node(step: Step) -> str | None:
     return f"the node itself rejected one of the two reads ({codes})" if refused else None
 
 
-def _cause_of(found: Mapping[Cause, findings.Facts]) -> Cause:
+def _cause_of(found: Mapping[Cause, facts.Facts]) -> Cause:
     if not found:
         return Cause.UNEXPLAINED
     return next(iter(found)) if len(found) == 1 else Cause.MIXED
@@ -132,7 +133,7 @@ class _Case(NamedTuple):
         return self.step.version_before, self.step.version_after
 
 
-def _parts(case: _Case) -> dict[Cause, findings.Facts]:
+def _parts(case: _Case) -> dict[Cause, facts.Facts]:
     """Return what the transaction of an exact step wrote, grouped by the cause for which it is evidence."""
     needed, unrelated = _modules(case)
     strong = {
@@ -140,7 +141,7 @@ def _parts(case: _Case) -> dict[Cause, findings.Facts]:
         Cause.CODE: needed,
         Cause.CONFIG: config_facts(case.written.config, case.ends, case.evidence),
     }
-    found = {cause: facts for cause, facts in strong.items() if facts}
+    found = {cause: written for cause, written in strong.items() if written}
     own, others = _state(case)
     if found:
         return found | ({Cause.STATE: own} if own else {})
@@ -152,7 +153,7 @@ def _parts(case: _Case) -> dict[Cause, findings.Facts]:
     return {Cause.STATE: upkeep} if upkeep else {}
 
 
-def schedule_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence, step: Step | None = None) -> findings.Facts:
+def schedule_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence, step: Step | None = None) -> facts.Facts:
     """Return how the gas schedule differs between two versions; `tags` are the schedule resources that may differ.
 
     If a step is given, the facts include whether its gas changed by the ratio of the prices.
@@ -164,92 +165,88 @@ def schedule_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence, step: S
     try:
         before, after = (evidence.schedule(version) for version in ends)
     except reads.UNREAD as error:
-        return (*found, findings.NotComparable(reads.SCHEDULE, reads.reason(error)))
+        return (*found, facts.NotComparable(facts.SCHEDULE, reads.reason(error)))
     if before == after:
         return found
     ratios = set(changed_ratios(before, after).values())
     ratio = ratios.pop() if len(ratios) == 1 else None
     gas = (step.gas_before, step.gas_after) if step else (None, None)
     rounded = bool(ratio is not None and gas[0] and gas[1]) and (gas[0] or 0) * (ratio or 0) != gas[1]
-    return (*found, findings.ScheduleChange(before, after, rounded))
+    return (*found, facts.ScheduleChange(before, after, rounded))
 
 
-def config_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence) -> findings.Facts:
+def config_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence) -> facts.Facts:
     """Return how the given configuration resources differ between two versions."""
     return tuple(fact for tag in tags if (fact := _resource_change(tag, ends, evidence)) is not None)
 
 
-def _resource_change(
-    tag: str, ends: _Ends, evidence: Evidence
-) -> findings.ResourceChange | findings.FlagsChange | findings.NotComparable | None:
+def _resource_change(tag: str, ends: _Ends, evidence: Evidence) -> facts.Fact | None:
     try:
         before, after = (evidence.resource(reads.FRAMEWORK, tag, version) for version in ends)
-        if tag == reads.FEATURES and after is not None:
+        if tag == facts.FEATURES and after is not None:
             return _flags_change(ends, evidence)
     except reads.UNREAD as error:
-        return findings.NotComparable(tag, reads.reason(error))
+        return facts.NotComparable(tag, reads.reason(error))
     if before == after and after is not None:
         return None
     if not isinstance(before, dict) or not isinstance(after, dict):
-        return findings.ResourceChange(tag)
+        return facts.ResourceChange(tag)
     differing = tuple(name for name in {**before, **after} if before.get(name) != after.get(name))
-    return findings.ResourceChange(tag, differing)
+    return facts.ResourceChange(tag, differing)
 
 
-def _flags_change(ends: _Ends, evidence: Evidence) -> findings.FlagsChange | None:
+def _flags_change(ends: _Ends, evidence: Evidence) -> facts.FlagsChange | None:
     before, after = (evidence.features(version) for version in ends)
-    return findings.FlagsChange(after - before, before - after) if before != after else None
+    return facts.FlagsChange(after - before, before - after) if before != after else None
 
 
 # Farther than any dependency: a module that the called one is not known to need.
 _FAR = 1_000
 
 
-def _role(module: ModuleId, called: ModuleId, needs: reads.Dependencies | None) -> tuple[int, findings.RelatedModule]:
+def _role(module: ModuleId, called: ModuleId, needs: reads.Dependencies | None) -> tuple[int, facts.RelatedModule]:
     """Return the distance of a module from the called module, counted in dependencies, and its relation to it."""
     if module == called:
-        return 0, findings.RelatedModule(module, findings.Role.CALLED)
+        return 0, facts.RelatedModule(module, facts.Role.CALLED)
     if needs is None:
-        return _FAR, findings.RelatedModule(module, findings.Role.NO_REGISTRY, called.wire)
+        return _FAR, facts.RelatedModule(module, facts.Role.NO_REGISTRY, called.wire)
     distance = needs.distance(module)
     if distance is None:
-        role = findings.Role.UNRELATED if needs.complete else findings.Role.NOT_ALL_READ
-        return _FAR, findings.RelatedModule(module, role, called.wire)
+        role = facts.Role.UNRELATED if needs.complete else facts.Role.NOT_ALL_READ
+        return _FAR, facts.RelatedModule(module, role, called.wire)
     if distance == 0:
-        return 1, findings.RelatedModule(module, findings.Role.OWN, needs.own.name)
-    return 1 + distance, findings.RelatedModule(module, findings.Role.NEEDED, called.wire)
+        return 1, facts.RelatedModule(module, facts.Role.OWN, needs.own.name)
+    return 1 + distance, facts.RelatedModule(module, facts.Role.NEEDED, called.wire)
 
 
-def _modules(case: _Case) -> tuple[findings.Facts, findings.Facts]:
+def _modules(case: _Case) -> tuple[facts.Facts, facts.Facts]:
     """Return the changed modules that the call runs or may run, and the changed modules that it does not depend on.
 
     The modules nearest to the called one are compared; the others, such as those of a whole framework, are counted.
     """
     needs = _dependencies(case) if case.written.modules else None
     near = sorted(_role(module, case.called, needs) for module in case.written.modules)
-    reached = [one.role is not findings.Role.UNRELATED for _, one in near]
-    facts: dict[bool, list[findings.Fact]] = {True: [], False: []}
+    reached = [one.role is not facts.Role.UNRELATED for _, one in near]
+    sides: dict[bool, list[facts.Fact]] = {True: [], False: []}
     for place, (_, module) in enumerate(near):
-        mine = facts[reached[place]]
+        mine = sides[reached[place]]
         if place >= MAX_COMPARED_MODULES or len(mine) >= MAX_NAMED:
-            mine.append(findings.MoreModules(reached[place:].count(reached[place])))
+            mine.append(facts.MoreModules(reached[place:].count(reached[place])))
             break
         fact = module_fact(module, case.ends, case.evidence)
         mine += [fact] if fact else []
-    return tuple(facts[True]), tuple(facts[False])
+    return tuple(sides[True]), tuple(sides[False])
 
 
-def module_fact(
-    module: findings.RelatedModule, ends: _Ends, evidence: Evidence
-) -> findings.ModuleChange | findings.NotComparable | None:
+def module_fact(module: facts.RelatedModule, ends: _Ends, evidence: Evidence) -> facts.Fact | None:
     """Return what happened to a module between two versions; None if it did not change."""
     try:
         before, after = (evidence.module(module.id, version) for version in ends)
     except reads.UNREAD as error:
-        return findings.NotComparable(module, reads.reason(error))
+        return facts.NotComparable(module, reads.reason(error))
     if not (before.answered and after.answered):
-        return findings.NotComparable(module, "")
-    return findings.ModuleChange(module, before, after) if before.digest != after.digest else None
+        return facts.NotComparable(module, "")
+    return facts.ModuleChange(module, before, after) if before.digest != after.digest else None
 
 
 def _dependencies(case: _Case) -> reads.Dependencies | None:
@@ -261,7 +258,7 @@ def _dependencies(case: _Case) -> reads.Dependencies | None:
     return None
 
 
-def _state(case: _Case) -> tuple[findings.Facts, findings.Facts]:
+def _state(case: _Case) -> tuple[facts.Facts, facts.Facts]:
     """Return the written state of the called module, and all other written state."""
     tables: dict[str, reads.Table] = {}
     if any(write.handle for write in case.written.state):
@@ -286,26 +283,26 @@ def _is_setup(resource: str, case: _Case) -> bool:
 
 def _writes(
     case: _Case, writes: Sequence[reads.Write], tables: Mapping[str, reads.Table], *, upkeep: bool = False
-) -> findings.Facts:
+) -> facts.Facts:
     """Return resources by type and table items by table, each group once."""
     groups: dict[tuple[bool, str], list[reads.Write]] = {}
     for write in writes:
         groups.setdefault((write.deleted, write.resource or str(write.handle)), []).append(write)
     written = tuple(_written(case, group, tables) for group in groups.values())
-    return (findings.StateChange(written, upkeep),) if written else ()
+    return (facts.StateChange(written, upkeep),) if written else ()
 
 
-def _written(case: _Case, group: Sequence[reads.Write], tables: Mapping[str, reads.Table]) -> findings.WrittenState:
+def _written(case: _Case, group: Sequence[reads.Write], tables: Mapping[str, reads.Table]) -> facts.WrittenState:
     first = group[0]
     if first.resource is not None:
         addresses = tuple(str(write.address) for write in group)
-        return findings.WrittenState(first.deleted, first.resource, addresses=addresses)
+        return facts.WrittenState(first.deleted, first.resource, addresses=addresses)
     if first.handle is None:
-        return findings.WrittenState(first.deleted, key=first.kind)
+        return facts.WrittenState(first.deleted, key=first.kind)
     table = tables.get(first.handle)
     where = f"{table.resource}.{table.field}" if table else f"table {first.handle}"
     key = reads.key_text(first, table, case.evidence, case.step.version_after)
-    return findings.WrittenState(first.deleted, table=where, key=key, count=len(group))
+    return facts.WrittenState(first.deleted, table=where, key=key, count=len(group))
 
 
 # intervals ------------------------------------------------------------------------------------------------------------
@@ -319,49 +316,52 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findi
     nothing that could be read differs.
     """
     ends = (step.version_before, step.version_after)
-    comparisons: dict[Cause, Callable[[], findings.Facts]] = {
-        # Parameters that only one of the schedules has do not change what calls cost.
-        Cause.SCHEDULE: lambda: tuple(
-            change for change in [_between(ends, evidence)] if change and changed_ratios(change.before, change.after)
-        ),
-        Cause.CODE: lambda: _code(ends, evidence, called),
-        Cause.CONFIG: lambda: tuple(change for change in [_flags_change(ends, evidence)] if change),
-    }
-    found: dict[Cause, findings.Facts] = {}
-    unread: dict[Cause, str] = {}
-    for cause, compare in comparisons.items():
+    comparisons: list[tuple[Cause, str, Callable[[], facts.Facts]]] = [
+        (Cause.SCHEDULE, "the gas schedule", lambda: _prices(ends, evidence)),
+        (Cause.CODE, "modules and packages", lambda: _code(ends, evidence, called)),
+        (Cause.CONFIG, "the feature flags", lambda: tuple(filter(None, [_flags_change(ends, evidence)]))),
+    ]
+    found: dict[Cause, facts.Facts] = {}
+    unread: dict[str, str] = {}
+    for cause, what, compare in comparisons:
         try:
-            if facts := compare():
-                found[cause] = facts
+            if differing := compare():
+                found[cause] = differing
         except reads.UNREAD as error:
-            unread[cause] = reads.reason(error)
+            unread[what] = reads.reason(error)
     cause = Cause.UNKNOWN if unread and not found else _cause_of(found)
     # New parameters alone do not change the gas of existing calls; that is said if nothing else differs either.
     schedule = None if found or unread else _between(ends, evidence)
     return findings.Explanation(cause, findings.BetweenVersions(found, unread, called.wire, schedule))
 
 
-def _between(ends: _Ends, evidence: Evidence) -> findings.ScheduleChange | None:
+def _prices(ends: _Ends, evidence: Evidence) -> facts.Facts:
+    """Return how the prices differ. Parameters that only one of the schedules has do not change what calls cost."""
+    change = _between(ends, evidence)
+    return (change,) if change and changed_ratios(change.before, change.after) else ()
+
+
+def _between(ends: _Ends, evidence: Evidence) -> facts.ScheduleChange | None:
     before, after = (evidence.schedule(version) for version in ends)
-    return findings.ScheduleChange(before, after, ends=True) if before != after else None
+    return facts.ScheduleChange(before, after, ends=True) if before != after else None
 
 
-def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> findings.Facts:
+def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> facts.Facts:
     """Return what happened to the called module and, judging by upgrade numbers, to the packages that it needs."""
     known = [evidence.module(called, version) for version in ends]
-    facts: list[findings.Fact] = []
+    changes: list[facts.Fact] = []
     if all(one.answered for one in known) and known[0].digest != known[1].digest:
-        facts.append(findings.ModuleChange(findings.RelatedModule(called, findings.Role.CALLED), *known))
+        changes.append(facts.ModuleChange(facts.RelatedModule(called, facts.Role.CALLED), *known))
     needed = [found for version in ends if (found := evidence.dependencies(called, version)) is not None]
-    if not needed and not facts:
+    if not needed and not changes:
         raise SchemaError(f"no package registry names {called.wire}, so its dependencies are not known")
     own = {(one.own.address, one.own.name) for one in needed}
     packages = {(package.address, package.name) for one in needed for package in one.packages}
-    for address, name in sorted(packages - own if facts else packages):
+    for address, name in sorted(packages - own if changes else packages):
         before, after = (_upgrade_number(address, name, version, evidence) for version in ends)
         if before != after:
-            facts.append(findings.PackageUpgrade(address, name, before, after, (address, name) in own))
-    return tuple(facts)
+            changes.append(facts.PackageUpgrade(address, name, before, after, (address, name) in own))
+    return tuple(changes)
 
 
 def _upgrade_number(address: str, name: str, version: int, evidence: Evidence) -> int | None:

@@ -1,0 +1,272 @@
+"""The facts that are evidence for causes: each is data, with the clause that states it in a sentence."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolkit._present.text import listed, plural, short_addresses, visible
+from toolkit.gas._observations import Cause
+from toolkit.gas._schedules import schedule_words
+from toolkit.gas._steps import ROUNDING_NOTE
+from toolkit.move._ids import ModuleId, wire_address
+from toolkit.wire._gas import feature_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from toolkit.client._calls import Known
+    from toolkit.move import ModuleAbi
+    from toolkit.wire import GasSchedule
+
+
+FEATURES = "0x1::features::Features"
+SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
+STORAGE_GAS = "0x1::storage_gas::StorageGas"
+# The resources of 0x1 that the virtual machine reads when it runs or charges transactions, by kind and name.
+CONFIGURATION: Mapping[str, tuple[Cause, str]] = {
+    SCHEDULE: (Cause.SCHEDULE, "the gas schedule"),
+    STORAGE_GAS: (Cause.SCHEDULE, "the storage gas"),
+    FEATURES: (Cause.CONFIG, "the feature flags"),
+    "0x1::version::Version": (Cause.CONFIG, "the ledger's protocol version"),
+    "0x1::execution_config::ExecutionConfig": (Cause.CONFIG, "the execution configuration"),
+    "0x1::transaction_validation::TransactionValidation": (Cause.CONFIG, "the prologue and epilogue"),
+}
+# Things of one kind that a sentence names; more make it longer than anybody reads.
+_MAX_NAMED = 3
+_MAX_LISTED = 6
+_MAX_NAME = 80  # characters, so that a sentence with several names is still read at a glance
+
+
+class Fact(ABC):
+    """Something that happened to what gas depends on."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def clause(self) -> str:
+        """What happened, as a clause that begins with its verb."""
+
+
+Facts = tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleChange(Fact):
+    """Two gas schedules that differ.
+
+    `rounded` is true if gas did not change by the ratio of the prices. `ends` is true if the schedules are those at the
+    two ends of an interval.
+    """
+
+    before: GasSchedule
+    after: GasSchedule
+    rounded: bool = False
+    ends: bool = False
+
+    @property
+    def clause(self) -> str:
+        note = ROUNDING_NOTE if self.rounded else ""
+        return f"changed {'its' if self.ends else 'the'} gas schedule: {schedule_words(self.before, self.after)}{note}"
+
+
+@dataclass(frozen=True, slots=True)
+class FlagsChange(Fact):
+    """The feature flags that were switched on and off."""
+
+    on: frozenset[int]
+    off: frozenset[int]
+
+    @property
+    def clause(self) -> str:
+        return " and ".join(_flags_text(word, flags) for word, flags in (("on", self.on), ("off", self.off)) if flags)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceChange(Fact):
+    """A changed resource of the on-chain configuration, with the fields that differ."""
+
+    tag: str
+    fields: tuple[str, ...] = ()
+
+    @property
+    def clause(self) -> str:
+        return f"changed {_resource_text(self.tag)}{f' ({_names(self.fields)})' if self.fields else ''}"
+
+
+class Role(Enum):
+    """The relation of a module to the called module, with its wording."""
+
+    CALLED = "the called module {module}"
+    OWN = "module {module}, in the called module's own package {other}"
+    NEEDED = "module {module}, a dependency of the called module {other}"
+    NO_REGISTRY = "module {module}, possibly a dependency of {other}, which no package registry lists"
+    NOT_ALL_READ = "module {module}, possibly a dependency of {other}, whose dependencies could not all be read"
+    UNRELATED = "module {module}, not a declared dependency of {other} but the only change found"
+    NAMED = "module {module}"
+    OF_NAMED = "module {module}, a dependency of {other}"
+
+
+class RelatedModule(NamedTuple):
+    """A module and its relation to the called module; `other` is the other module or package in that relation."""
+
+    id: ModuleId
+    role: Role
+    other: str = ""
+
+    @property
+    def words(self) -> str:
+        """The module and its relation."""
+        return self.role.value.format(module=self.id.wire, other=visible(self.other, 200))
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleChange(Fact):
+    """A module whose code differs."""
+
+    module: RelatedModule
+    before: Known
+    after: Known
+
+    @property
+    def clause(self) -> str:
+        if self.after.digest is None:
+            return f"deleted {self.module.words}"
+        if self.before.digest is None:
+            functions = _functions_text(None, self.after.abi).replace("added", "with", 1)
+            return f"published {self.module.words} ({functions})"
+        return f"upgraded {self.module.words} ({_functions_text(self.before.abi, self.after.abi)})"
+
+
+@dataclass(frozen=True, slots=True)
+class MoreModules(Fact):
+    """The number of further modules that were written."""
+
+    count: int
+
+    @property
+    def clause(self) -> str:
+        return f"wrote {plural(self.count, 'more module')}"
+
+
+@dataclass(frozen=True, slots=True)
+class PackageUpgrade(Fact):
+    """The upgrade numbers of a package at both ends of an interval; None if it does not exist there."""
+
+    address: str
+    name: str
+    before: int | None
+    after: int | None
+    own: bool
+
+    @property
+    def clause(self) -> str:
+        whose = "the called module's own package" if self.own else "a dependency"
+        name = f"{whose}, {visible(self.name, 40)} ({wire_address(self.address)})"
+        if self.before is None or self.after is None:
+            return f"{'deleted' if self.after is None else 'published'} {name}"
+        count = self.after - self.before
+        return f"upgraded {name}, {({1: 'once', 2: 'twice'}).get(count, f'{count:,} times')}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotComparable(Fact):
+    """Something written whose change could not be determined; `why` is empty if the node does not offer modules."""
+
+    what: str | RelatedModule
+    why: str
+
+    @property
+    def clause(self) -> str:
+        what = _resource_text(self.what) if isinstance(self.what, str) else self.what.words
+        return f"wrote {what} (what changed is not known: {self.why or 'the node does not offer modules'})"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenState:
+    """Written resources of one type, items of one table, or a change of an unknown kind.
+
+    Attributes
+    ----------
+    deleted : bool
+    resource : str or None
+        Type of the resources.
+    table : str or None
+        The field that contains the table, or the table's handle.
+    key : str
+        Key of a single item, or the name of the unknown kind of change.
+    addresses : tuple of str
+        Accounts that store the resources.
+    count : int
+    """
+
+    deleted: bool
+    resource: str | None = None
+    table: str | None = None
+    key: str = ""
+    addresses: tuple[str, ...] = ()
+    count: int = 1
+
+    @property
+    def words(self) -> str:
+        """What was written: resources with their accounts, or items with their table."""
+        if self.resource is not None:
+            whose = self.addresses[0] if len(self.addresses) == 1 else f"{len(self.addresses)} accounts"
+            return visible(short_addresses(f"{self.resource} of {whose}"), 200)
+        if self.table is None:
+            return f"a change of an unknown kind, {visible(self.key, 40)}"
+        what = f"item {self.key}" if self.count == 1 else f"{self.count} items"
+        return f"{what} of {visible(short_addresses(self.table), 200)}"
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange(Fact):
+    """State that a transaction wrote; `upkeep` is true if every transaction or block writes it."""
+
+    written: tuple[WrittenState, ...]
+    upkeep: bool = False
+
+    @property
+    def clause(self) -> str:
+        texts = []
+        for verb, deleted in (("wrote", False), ("deleted", True)):
+            named = [one.words for one in self.written if one.deleted is deleted]
+            if named:
+                texts.append(f"{verb} {listed(named, _MAX_NAMED)}")
+        always = "; every transaction or block writes these, and nothing else was written" if self.upkeep else ""
+        return " and ".join(texts) + always
+
+
+def facts_text(facts: Iterable[Fact] | str) -> str:
+    """Describe what happened; in a stored timeline, the description is text already."""
+    return facts if isinstance(facts, str) else " and ".join(fact.clause for fact in facts)
+
+
+def _resource_text(tag: str) -> str:
+    return CONFIGURATION[SCHEDULE][1] if tag == SCHEDULE else f"the configuration {short_addresses(tag)}"
+
+
+def _flags_text(word: str, flags: frozenset[int]) -> str:
+    names = [f"{number} {feature_name(number) or '(unknown flag)'}" for number in sorted(flags)]
+    return f"switched {word} feature flag{'s' if len(names) > 1 else ''} {_names(names)}"
+
+
+def _functions_text(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
+    """Return which functions of a module were added, removed, or changed in their signature."""
+    old, new = ({f.name: f for f in (abi.exposed_functions if abi else ())} for abi in (before, after))
+    if not old and not new:
+        return "functions unknown"
+    differing = {
+        "added": sorted(new.keys() - old.keys()),
+        "removed": sorted(old.keys() - new.keys()),
+        "changed": sorted(name for name in old.keys() & new.keys() if old[name] != new[name]),
+    }
+    texts = [f"{word} {_names(names)}" for word, names in differing.items() if names]
+    return "; ".join(texts) or "same functions, different code"
+
+
+def _names(names: Iterable[str]) -> str:
+    return listed((visible(name, _MAX_NAME) for name in names), _MAX_LISTED)
