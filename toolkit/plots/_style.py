@@ -422,21 +422,30 @@ def whole_ticks(axis: Axis, numbers: Formatter = GAS_NUMBERS, characters: int = 
 
 # figures in pages ----------------------------------------------------------------------------------------------------
 
-# The CSS variable that replaces each colour in `inline_svg`.
-CSS_NAMES = {
-    INK: "ink",
-    MUTED: "muted",
-    GRID: "grid",
-    PAPER: "paper",
-    GREY: "grey",
-    ON_DARK: "on-bar",
-    BLUE: "blue",
-    VERMILLION: "vermillion",
-    GREEN: "green",
-    PURPLE: "purple",
-    ORANGE: "orange",
-    SKY: "sky",
-    **dict(zip(PALETTE, ("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy"), strict=True)),
+
+class PageColour(NamedTuple):
+    """The CSS variable that replaces a colour in `inline_svg`, and its value on dark pages; None if a page sets it."""
+
+    variable: str
+    dark: str | None = None
+
+
+_CALLS = ("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy")
+_CALLS_DARK = ("#6b75f6", "#ab9925", "#ca3056", "#ed72a4", "#6baffa", "#fdb48e", "#925aa7", "#ccdcf6")
+PAGE_COLOURS: Mapping[str, PageColour] = {
+    INK: PageColour("ink"),
+    MUTED: PageColour("muted"),
+    GRID: PageColour("grid"),
+    PAPER: PageColour("paper"),
+    ON_DARK: PageColour("on-bar"),
+    GREY: PageColour("grey", dark="#818b95"),
+    BLUE: PageColour("blue", dark="#3f9fdd"),
+    VERMILLION: PageColour("vermillion", dark="#f0803c"),
+    GREEN: PageColour("green", dark="#26b98e"),
+    PURPLE: PageColour("purple", dark="#dc92bb"),
+    ORANGE: PageColour("orange", dark="#edb02f"),
+    SKY: PageColour("sky", dark="#7cc8f5"),
+    **dict(zip(PALETTE, map(PageColour, _CALLS, _CALLS_DARK), strict=True)),
 }
 
 _SVG_RC: dict[Any, Any] = {
@@ -450,6 +459,12 @@ _SVG_RC: dict[Any, Any] = {
     **dict.fromkeys(("grid.color", "axes.edgecolor", "xtick.color", "ytick.color"), GRID),
     "xtick.labelcolor": MUTED,
 }
+
+
+def page_colours(*, dark: bool) -> str:
+    """Return CSS declarations of the variables in `PAGE_COLOURS` that a page does not set."""
+    values = {one.variable: one.dark if dark else light for light, one in PAGE_COLOURS.items() if one.dark}
+    return " ".join(f"--{variable}: {value};" for variable, value in values.items())
 
 
 def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> str:
@@ -500,4 +515,4 @@ def _tag(tag: str, name: str) -> str:
     tag = re.sub(r"url\(#", f"url(#{name}-", tag)
     if "style=" not in tag:
         return tag
-    return re.sub(r"#[0-9a-f]{6}\b", lambda at: f"var(--{CSS_NAMES[at[0]]})" if at[0] in CSS_NAMES else at[0], tag)
+    return re.sub("|".join(PAGE_COLOURS), lambda at: f"var(--{PAGE_COLOURS[at[0]].variable})", tag)

@@ -26,7 +26,7 @@ from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
 from toolkit.plots._gas_by_version import MAX_LINES
-from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, INK
+from toolkit.plots._style import CAUSE_MARKS, INK, PAGE_COLOURS, page_colours
 from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import ReportData, build
@@ -63,7 +63,8 @@ def render(data: ReportData) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     more: dict[str, Any] = {"script": Markup(script), "script_digest": digest}  # noqa: S704 - a file of the package
     more |= {"figures": _figures(data), "downloads": _downloads(data), "short_hash": _short_hash}
-    more["cause_colours"] = {cause.value: CSS_NAMES[mark.colour or INK] for cause, mark in CAUSE_MARKS.items()}
+    more["cause_colours"] = {cause: PAGE_COLOURS[mark.colour or INK].variable for cause, mark in CAUSE_MARKS.items()}
+    more["page_colours"] = page_colours
     return environment().get_template("report.html.j2").render(content(data, chain), **more)
 
 

@@ -458,8 +458,8 @@ def _step_title(group: StepGroup) -> str:
 
     largest, others = group.changes[0], len({change.label for change in group.changes}) - 1
     more = f" and {plural(others, 'other call')}" if others else ""
-    colour = style.CSS_NAMES[style.CAUSE_MARKS[group.cause].colour or style.INK]
-    dot = f'<span class="ltk-dot" style="background:var(--{colour})" aria-hidden="true"></span>'
+    colour = style.CAUSE_MARKS[group.cause].colour or "var(--ltk-ink)"
+    dot = f'<span class="ltk-dot" style="background:{colour}" aria-hidden="true"></span>'
     return (
         f"<b>{escape(change_place(group.version_before, group.version_after))}</b> "
         f'<span class="ltk-cause">{dot}{escape(group.cause.label)}</span> '

@@ -19,6 +19,8 @@ from tests.unit.client.fakes import refused
 from tests.unit.gas.test_runs import RISE, UPGRADE, made_node
 from toolkit import FindSteps, Study
 from toolkit.errors import InputError
+from toolkit.gas._observations import Cause
+from toolkit.plots._style import CAUSE_MARKS
 from toolkit.widgets import GasExplorer
 from toolkit.widgets._messages import Progress, Status
 
@@ -265,6 +267,8 @@ def test_a_run_finds_steps_with_their_causes(done):
     assert re.findall(r'<td class="ltk-number">([^<]*)</td>', second) == ["100", "60"]
     assert "x10" in first
     assert "-40 %" in second
+    assert f"background:{CAUSE_MARKS[Cause.SCHEDULE].colour}" in first
+    assert f"background:{CAUSE_MARKS[Cause.CODE].colour}" in second
     assert form.result.explain().splitlines()[0] in page(form, "Explain")
     assert not form._stale
     assert not form.busy

@@ -45,10 +45,9 @@ class Fact(ABC):
 
     __slots__ = ()
 
-    @property
     @abstractmethod
     def clause(self) -> str:
-        """What happened, as a clause that begins with its verb."""
+        """Return what happened, as a clause that begins with its verb."""
 
 
 Facts = tuple[Fact, ...]
@@ -67,7 +66,6 @@ class ScheduleChange(Fact):
     rounded: bool = False
     ends: bool = False
 
-    @property
     def clause(self) -> str:
         note = ROUNDING_NOTE if self.rounded else ""
         return f"changed {'its' if self.ends else 'the'} gas schedule: {schedule_words(self.before, self.after)}{note}"
@@ -80,7 +78,6 @@ class FlagsChange(Fact):
     on: frozenset[int]
     off: frozenset[int]
 
-    @property
     def clause(self) -> str:
         return " and ".join(_flags_text(word, flags) for word, flags in (("on", self.on), ("off", self.off)) if flags)
 
@@ -92,7 +89,6 @@ class ResourceChange(Fact):
     tag: str
     fields: tuple[str, ...] = ()
 
-    @property
     def clause(self) -> str:
         return f"changed {_resource_text(self.tag)}{f' ({_names(self.fields)})' if self.fields else ''}"
 
@@ -117,9 +113,8 @@ class RelatedModule(NamedTuple):
     role: Role
     other: str = ""
 
-    @property
     def words(self) -> str:
-        """The module and its relation."""
+        """Return the module and its relation in words."""
         return self.role.value.format(module=self.id.wire, other=visible(self.other, 200))
 
 
@@ -131,14 +126,13 @@ class ModuleChange(Fact):
     before: Known
     after: Known
 
-    @property
     def clause(self) -> str:
         if self.after.digest is None:
-            return f"deleted {self.module.words}"
+            return f"deleted {self.module.words()}"
         if self.before.digest is None:
             functions = _functions_text(None, self.after.abi).replace("added", "with", 1)
-            return f"published {self.module.words} ({functions})"
-        return f"upgraded {self.module.words} ({_functions_text(self.before.abi, self.after.abi)})"
+            return f"published {self.module.words()} ({functions})"
+        return f"upgraded {self.module.words()} ({_functions_text(self.before.abi, self.after.abi)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +141,6 @@ class MoreModules(Fact):
 
     count: int
 
-    @property
     def clause(self) -> str:
         return f"wrote {plural(self.count, 'more module')}"
 
@@ -162,7 +155,6 @@ class PackageUpgrade(Fact):
     after: int | None
     own: bool
 
-    @property
     def clause(self) -> str:
         whose = "the called module's own package" if self.own else "a dependency"
         name = f"{whose}, {visible(self.name, 40)} ({wire_address(self.address)})"
@@ -179,9 +171,8 @@ class NotComparable(Fact):
     what: str | RelatedModule
     why: str
 
-    @property
     def clause(self) -> str:
-        what = _resource_text(self.what) if isinstance(self.what, str) else self.what.words
+        what = _resource_text(self.what) if isinstance(self.what, str) else self.what.words()
         return f"wrote {what} (what changed is not known: {self.why or 'the node does not offer modules'})"
 
 
@@ -210,9 +201,8 @@ class WrittenState:
     addresses: tuple[str, ...] = ()
     count: int = 1
 
-    @property
     def words(self) -> str:
-        """What was written: resources with their accounts, or items with their table."""
+        """Return what was written: resources with their accounts, or items with their table."""
         if self.resource is not None:
             whose = self.addresses[0] if len(self.addresses) == 1 else f"{len(self.addresses)} accounts"
             return visible(short_addresses(f"{self.resource} of {whose}"), 200)
@@ -229,11 +219,10 @@ class StateChange(Fact):
     written: tuple[WrittenState, ...]
     upkeep: bool = False
 
-    @property
     def clause(self) -> str:
         texts = []
         for verb, deleted in (("wrote", False), ("deleted", True)):
-            named = [one.words for one in self.written if one.deleted is deleted]
+            named = [one.words() for one in self.written if one.deleted is deleted]
             if named:
                 texts.append(f"{verb} {listed(named, _MAX_NAMED)}")
         always = "; every transaction or block writes these, and nothing else was written" if self.upkeep else ""
@@ -242,7 +231,7 @@ class StateChange(Fact):
 
 def facts_text(facts: Iterable[Fact] | str) -> str:
     """Describe what happened; in a stored timeline, the description is text already."""
-    return facts if isinstance(facts, str) else " and ".join(fact.clause for fact in facts)
+    return facts if isinstance(facts, str) else " and ".join(fact.clause() for fact in facts)
 
 
 def _resource_text(tag: str) -> str:
