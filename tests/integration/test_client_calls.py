@@ -8,15 +8,11 @@ import pytest
 import toolkit
 from toolkit import embedded
 from toolkit.client._http import Pace
-from toolkit.errors import InputError
 from toolkit.wire import (
-    AbstractSignature,
     Ed25519Signature,
     MultiEd25519Signature,
     MultiKeySignature,
-    Multisig,
     PublicKey,
-    Script,
     SingleKeySignature,
 )
 
@@ -141,41 +137,6 @@ def test_every_shape_of_signature_is_simulated(node, shape):
         assert sim.success, sim.vm_status
         assert sim.gas.reconciles
         assert {name[-5:] for name in sim.balance_changes["owner"]} >= {"a11ce", "00b0b"}
-
-
-def test_an_abstract_account_goes_as_it_is(node):
-    """Its data is the account's own business, so it is sent; the node judges."""
-    shape = AbstractSignature("0x1::permissioned::authenticate", auth_data="0x00")
-    with pytest.raises((InputError, toolkit.NodeError)):
-        node.simulate(toolkit.SimulationRequest(TRANSFER, sender="0xa11ce", signature=shape))
-
-
-@pytest.mark.parametrize("key", [KEY, SECP], ids=["json", "bcs"])
-@pytest.mark.parametrize("inside", [None, TRANSFER], ids=["stored on chain", "given"])
-def test_multisig_payloads_are_taken(node, key, inside):
-    """With a payload inside and without: 0xb0b is no multisig account, and the outcome says so."""
-    payload = Multisig("0xb0b", transaction_payload=inside)
-    sim = node.simulate(toolkit.SimulationRequest(payload, sender="0xa11ce", public_key=key))
-    assert not sim.success
-    assert sim.vm_status
-
-
-@pytest.mark.parametrize("key", [KEY, SECP], ids=["json", "bcs"])
-def test_scripts_are_taken(node, key):
-    """They reach the node, which judges the bytecode."""
-    request = toolkit.SimulationRequest(Script("0xa11ceb0b00", arguments=[]), sender="0xa11ce", public_key=key)
-    if key == KEY:
-        with pytest.raises(toolkit.NodeError, match="400 invalid_input"):
-            node.simulate(request)
-    else:
-        assert not node.simulate(request).success
-
-
-def test_a_signature_that_is_not_zeros_is_refused_by_the_request():
-    """It could be a real one."""
-    signed = Ed25519Signature(KEY, signature="0x" + "01" * 64)
-    with pytest.raises(InputError, match="not all zeros"):
-        toolkit.SimulationRequest(TRANSFER, sender="0xa11ce", signature=signed)
 
 
 def test_abis_of_ones_own_come_first(server):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-import time
 
 import pytest
 
 import toolkit
 from toolkit import embedded
-from toolkit.client._http import RetryPolicy
 from toolkit.client._reads import send_all
-from toolkit.errors import NodeError, NodeUnreachable, RateLimited
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")
 VERSIONS = list(range(200, 300))
@@ -65,15 +61,6 @@ def test_one_fault_costs_one_more_request(client, faults, kind):
     assert faults.draw() is None
 
 
-def test_a_node_that_limits_asks_for_a_wait_and_gets_it(client, faults):
-    """Retry-After is what is waited."""
-    faults.retry_after_s = 1
-    faults.next("429")
-    began = time.monotonic()
-    client.view(SIZE, ledger_version=VERSIONS[0])
-    assert time.monotonic() - began >= 0.95
-
-
 @pytest.mark.parametrize("kind", ["429", "500", "503", "html", "cut"])
 def test_a_sweep_recovers_from_a_burst(client, faults, sizes, kind):
     """Ten faults once the head is read: every version answered once, in order, exact."""
@@ -94,15 +81,6 @@ def test_a_sweep_under_a_rain_of_faults_loses_nothing(client, faults, sizes):
     for value, size, there in zip(frame["value"].tolist(), sizes, answered.tolist(), strict=True):
         assert not there or value == size
     assert set(frame["error_code"].dropna()) <= {"internal_error", "unreachable", "rate_limited"}
-
-
-def test_a_node_that_stays_down_gives_rows(client, faults):
-    """Every version is a row with code and words, none is lost."""
-    faults.rates = [embedded.Fault("500")]
-    # The head is read before: a plan of a list needs it, and cannot be had from a node that is down.
-    outcomes = dict(send_all(client, VERSIONS, lambda version: client.prepare_view(SIZE, version)))
-    assert sorted(outcomes) == list(range(len(VERSIONS)))
-    assert all(isinstance(outcome, NodeError) and outcome.status == 500 for outcome in outcomes.values())
 
 
 def test_rows_of_a_node_that_goes_down_in_the_middle(client, faults, sizes):
@@ -165,25 +143,6 @@ def test_transactions_recover_too(client, faults):
     assert frames.transactions["ledger_version"].tolist() == list(range(400))
 
 
-def test_a_timeout_is_an_unreachable_node(server, faults):
-    """Latency above the limit: the text says how long was waited; a sweep has rows."""
-    with toolkit.Node(server.url, cache=None, timeout_s=0.05, retry=RetryPolicy(attempts=1)) as node:
-        faults.latency_s = 0.4
-        with pytest.raises(NodeUnreachable):
-            node.view(SIZE, ledger_version=VERSIONS[0])
-    faults.latency_s = 0.0
-
-
-def test_a_limited_node_is_told_when_it_stays_so(server, faults):
-    """After five tries the 429 is the answer, with what the node asked for."""
-    with toolkit.Node(server.url, cache=None, timeout_s=3, sleep=lambda _: None) as client:
-        client.abis.prepare("0xcafe", "registry", VERSIONS)
-        faults.next("429", times=5)
-        with pytest.raises(RateLimited, match="429") as caught:
-            client.view(SIZE, ledger_version=VERSIONS[0])
-    assert caught.value.retry_after_s == 0
-
-
 def test_an_interrupted_sweep_goes_on_where_it_was(server, faults, sizes, tmp_path):
     """Ctrl-C in the middle: it comes through, and the next try asks only for what is missing."""
     place = tmp_path / "answers.sqlite3"
@@ -206,21 +165,3 @@ def test_an_interrupted_sweep_goes_on_where_it_was(server, faults, sizes, tmp_pa
     asked = 10_000 - len(faults._queue)
     assert frame["value"].tolist() == sizes
     assert asked <= 90
-
-
-def test_ctrl_c_in_fetch_views_comes_through(server, faults):
-    """The signal reaches the caller while answers are waited for, and afterwards the node is asked no more."""
-    import _thread
-
-    with toolkit.connect(server.url, cache=None, max_in_flight=2) as node:
-        node.abis.prepare("0xcafe", "registry", VERSIONS)
-        faults.schedule([None] * 10 + ["hang"] * 1_000)
-        timer = threading.Timer(0.8, _thread.interrupt_main)
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            fetched(node)
-        time.sleep(0.3)
-        faults.clear()
-        faults.schedule([None] * 100)
-        time.sleep(0.3)
-        assert len(faults._queue) >= 98

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-import pandas as pd
-
 import toolkit
 
 APT = "0x1::aptos_coin::AptosCoin"
@@ -39,17 +35,6 @@ def test_view_gives_value_types_gas_and_versions(node, ledger):
     assert frame.shape[0] == 1
     assert str(frame["value"].dtype) == "u128"
     assert frame["value"].iloc[0] == values[0]
-
-
-def test_a_snapshot_pins_every_read(node, ledger):
-    """Reads at a past version answer from that version's state and say so."""
-    past = node.at(1_000)
-    read = past.view(SUPPLY)
-    assert read.ledger_version == 1_000
-    assert read.ledger.version == ledger.head
-    assert read.value == ledger.view("0x1::coin::supply", [], [APT], version=1_000)[0][0]
-    assert read.value != node.view(SUPPLY).value
-    assert node.at(-1).ledger_version == ledger.head
 
 
 def test_table_item_is_typed(node):
@@ -92,37 +77,3 @@ def test_fetch_views_gives_one_typed_row_per_version(node, ledger):
     for row in (0, 17, 49):
         version = int(frame["ledger_version"].iloc[row])
         assert frame["value"].iloc[row] == ledger.view("0x1::coin::supply", [], [APT], version=version)[0][0]
-
-
-def test_failures_are_rows(node):
-    """A function that is published mid-history fails before, as a row with its code, and answers after."""
-    call = toolkit.ViewFunction("0xfa17::vault::preview", arguments=[100])
-    frame = toolkit.fetch_views(node, call, versions=[1_000, 4_000], progress=False)
-    assert frame["error_code"].fillna("").tolist() == ["invalid_input", ""]
-    assert frame["status"].iloc[0] == 400
-    assert pd.isna(frame["value"].iloc[0])
-    assert frame["value"].iloc[1] > 0
-
-
-def test_fetch_transactions_reads_the_committed_ones(node, ledger):
-    """Committed transactions come whole and in order, across pages."""
-    frames = toolkit.fetch_transactions(node, versions="100:349", progress=False)
-    assert frames.transactions["ledger_version"].tolist() == list(range(100, 350))
-    assert set(frames.transactions["type"]) >= {"user_transaction", "block_metadata_transaction"}
-    users = frames.transactions[frames.transactions["type"] == "user_transaction"]
-    assert (users["gas_used"] == users["total_charge_gas_units"]).all()
-
-
-def test_version_at_is_the_first_version_of_its_time(node, ledger):
-    """The version found is at or after the time, the one before it is earlier."""
-    moment = datetime(2026, 3, 1, tzinfo=UTC)
-    version = node.version_at("2026-03-01")
-    assert node.block(version).block_timestamp >= moment > node.block(version - 1).block_timestamp
-
-
-def test_times_are_filled_on_request_only(node):
-    """`ledger_timestamp` is null unless asked for, then it is the block's time; that of the head is known anyway."""
-    without = toolkit.fetch_views(node, SUPPLY, versions="-2:", progress=False)
-    assert without["ledger_timestamp"].isna().tolist() == [True, False]
-    dated = toolkit.fetch_views(node, SUPPLY, versions="-2:", times=True, progress=False)
-    assert dated["ledger_timestamp"].tolist()[1] == pd.Timestamp(node.block(4_999).block_timestamp)

@@ -10,11 +10,9 @@ import pytest
 
 import toolkit
 from toolkit import embedded
-from toolkit.errors import OfflineMiss
 
 APT = "0x1::aptos_coin::AptosCoin"
 SUPPLY = toolkit.ViewFunction("0x1::coin::supply", type_arguments=[APT])
-SIZE = toolkit.ViewFunction("0xcafe::registry::size")
 RECORD = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}
 VERSIONS = [150, 200, 250, 299]
 
@@ -83,33 +81,6 @@ def test_everything_that_was_read_is_read_again(session, offline):
         assert again[name] == session.read[name], name
     for name in ("views", "items"):
         pd.testing.assert_frame_equal(again[name], session.read[name])
-
-
-@pytest.mark.parametrize(
-    ("ask", "words"),
-    [
-        (lambda node, _: node.view(SIZE, ledger_version=299), "cafe::registry::size at version 299"),
-        (lambda node, table: node.table_item(table, key="zed", **RECORD, ledger_version=299), "'zed'"),
-        (lambda node, _: node.block(7), "block of version 7"),
-        (lambda node, _: node.transaction(7), "transaction of version 7"),
-        (lambda node, _: node.account("0xa11ce"), "account 0xa11ce"),
-        (lambda node, _: node.gas_price(), "gas price"),
-        (lambda node, _: node.resource("0x7", "0x1::account::Account", ledger_version=5), "0x1::account::Account"),
-        (
-            lambda node, _: node.simulate(
-                toolkit.EntryFunction("0xcafe::registry::register", arguments=["x"]), sender="0xa11ce"
-            ),
-            "",
-        ),
-    ],
-    ids=["view", "item", "block", "transaction", "account", "price", "resource", "simulation"],
-)
-def test_a_miss_names_what_was_asked(session, offline, ask, words):
-    """OfflineMiss, which is a NodeUnreachable, with the question and what to do."""
-    with pytest.raises(OfflineMiss, match="offline") as caught:
-        ask(offline, session.handle)
-    assert words in str(caught.value)
-    assert isinstance(caught.value, toolkit.NodeUnreachable)
 
 
 class TestEncodings:

@@ -12,7 +12,7 @@ from tests.unit.client.fakes import URL, Script, answer, get, refused
 from tests.unit.client.test_connection import Clock, connected
 from toolkit.cli import main
 from toolkit.client._connection import Connection
-from toolkit.client._http import MAX_RETRY_AFTER_S, Answer, Pace, RetryPolicy, not_sent, resume_time
+from toolkit.client._http import MAX_RETRY_AFTER_S, Answer, Pace, PreparedCall, RetryPolicy, not_sent, resume_time
 from toolkit.errors import RateLimited, RunStopped, Unavailable
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")
@@ -56,22 +56,6 @@ def test_a_long_wait_ends_the_calls_that_are_left(proxy, after):
     ):
         node.view(SIZE, ledger_version=100)
     assert len(proxy.requests) == requests
-
-
-@pytest.mark.parametrize("after", ["-5", "soon", "", "1e9", "nan", "٣"])
-def test_what_is_no_wait_stops_nothing(proxy, after):
-    """A Retry-After that cannot be read, or is negative, leaves the ordinary repeats."""
-    left = [1]
-
-    def change(request, honest):
-        if request.path.endswith("/view") and left and left.pop():
-            return type(honest)(429, {"retry-after": after}, b"")
-        return None
-
-    proxy.change = change
-    node = toolkit.connect(proxy.url, cache=None)
-    frame = toolkit.fetch_views(node, SIZE, versions=range(100, 120), progress=False)
-    assert frame["error_code"].isna().all()
 
 
 @pytest.mark.fault("a node asks a study to wait for an hour", "the run stops and says when to resume; rows are kept")
@@ -165,10 +149,6 @@ def test_a_single_call_is_not_sent_either():
 
 def test_calls_over_threads_are_rows_too():
     """Without an engine each call that is not sent is an outcome, not the end of the run."""
-    from tests.unit.client.fakes import URL
-    from toolkit.client._connection import Connection
-    from toolkit.client._http import PreparedCall
-
     connection = Connection(URL, Script(refused(429, "x", retry_after="3600")), max_in_flight=1)
     calls = [PreparedCall(connection.request("GET", f"/{n}"), f"call {n}", lambda found: found) for n in range(5)]
     outcomes = dict(connection.perform_many(calls))

@@ -11,12 +11,10 @@ import time
 import pytest
 
 from tests.integration.transports.conftest import KEY
-from tests.integration.transports.servers import FINE, dead_port
-from toolkit.client._engine import BulkEngine, Window
-from toolkit.client._http import Answer, Credentials, Pace, Request, RetryPolicy
-from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
-
-QUICK = RetryPolicy(base_s=0.01, cap_s=0.02)
+from tests.integration.transports.servers import FINE
+from toolkit.client._engine import BulkEngine
+from toolkit.client._http import Answer, Credentials, Pace, Request
+from toolkit.errors import ClosedError, HopelessError
 
 
 @pytest.fixture
@@ -131,30 +129,6 @@ def test_it_works_under_a_running_loop(server, engine):
     assert asyncio.run(cell()) == 20
 
 
-def test_no_answer_is_repeated_and_then_handed_over(server, engine):
-    """A cut connection is tried five times; then the reason is the result."""
-    [(_, outcome)] = engine.run(jobs(server, 1, "short"), retry=QUICK)
-    assert isinstance(outcome, NodeUnreachable)
-    assert "cut off" in str(outcome)
-    assert len(server.seen) == 5
-
-
-def test_a_dead_port_is_a_result(engine):
-    """Nobody there is no exception: each job has its outcome."""
-    url = f"http://127.0.0.1:{dead_port()}/v1"
-    outcomes = [outcome for _, outcome in engine.run([(n, Request("GET", url)) for n in range(10)], retry=QUICK)]
-    assert len(outcomes) == 10
-    assert all("cannot connect" in str(outcome) for outcome in outcomes)
-
-
-def test_what_is_hopeless_is_not_repeated(server, engine):
-    """A redirect is not followed the next time either."""
-    away = Request("POST", server.url("redirect", code=302, to="fine"), b"x")
-    [(_, outcome)] = engine.run([(0, away)], retry=QUICK)
-    assert outcome.status == 302
-    assert len(server.seen) == 1
-
-
 def test_unusable_requests_are_results(server, engine):
     """A URL that is none and a header that cannot be sent: an outcome each, and the others go on."""
     broken = [
@@ -164,16 +138,6 @@ def test_unusable_requests_are_results(server, engine):
     outcomes = dict(engine.run([*broken, *jobs(server, 10)]))
     assert [type(outcomes[key]) for key in (100, 101)] == [HopelessError] * 2
     assert sum(isinstance(outcome, Answer) for outcome in outcomes.values()) == 10
-
-
-def test_another_status_with_a_retry_after_holds_up_nobody_else(server, engine):
-    """A 502 speaks for one request."""
-    server.failures_left = 1
-    begun = time.monotonic()
-    mixed = [*jobs(server, 1, "status", code=502, after=2), *[(key + 1, job) for key, job in jobs(server, 30)]]
-    order = [(key, time.monotonic() - begun) for key, _ in engine.run(mixed, retry=QUICK)]
-    assert order[-1][0] == 0
-    assert order[-1][1] >= 2.0
 
 
 def paced(server, per_second):
@@ -191,23 +155,6 @@ def test_turns_taken_elsewhere_are_waited_for(server):
             pace.turn_s()
         assert len(list(engine.run(jobs(server, 2)))) == 2
     assert time.monotonic() - begun >= 0.219
-
-
-def test_many_429_are_weathered(server, engine, monkeypatch):
-    """Twenty refusals among a hundred calls: all are answered in the end, with fewer in flight."""
-    windows, refused = set(), Window.refused
-
-    def noted(window, **times):
-        refused(window, **times)
-        windows.add(window)
-
-    monkeypatch.setattr(Window, "refused", noted)
-    server.failures_left = 20
-    patient = RetryPolicy(attempts=25, base_s=0.005, cap_s=0.02)
-    answers = [answer.status for _, answer in engine.run(jobs(server, 100, "status", code=429), retry=patient)]
-    assert answers == [200] * 100
-    assert len(server.seen) == 120
-    assert [window.limit <= 8 for window in windows] == [True]
 
 
 def test_a_closed_engine_says_so(server, engine):

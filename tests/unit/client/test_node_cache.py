@@ -171,6 +171,7 @@ class TestNotKept:
         with a_node(place)[0] as node:
             assert node.view(COUNT, ledger_version=500).value == 500
 
+    @pytest.mark.fault("a 404 from a backend whose head is below the requested version", "the 404 is not cached")
     @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
     def test_what_a_lagging_backend_misses_is_asked_again(self, place, many):
         """A 404 of a backend whose head is below the version read says nothing about that version."""
@@ -310,6 +311,7 @@ class TestApart:
         with a_node(place)[0] as node:
             assert node.view(COUNT, ledger_version=500).value == 500
 
+    @pytest.mark.fault("an answer with another chain's headers", "rejected, and never cached for this chain")
     def test_an_answer_is_stored_under_its_own_chain_only(self, place):
         """An answer of another chain has no place among those of the chain that was remembered."""
         node, _ = a_node(place)
@@ -388,8 +390,15 @@ class TestOffline:
                 node.view(COUNT)
             with pytest.raises(OfflineMiss, match="'bob'"):
                 node.table_item(HANDLE, **ITEM | {"key": "bob"}, ledger_version=105)
-            for ask in (lambda: node.account("0x1"), node.gas_price, lambda: node.block(5)):
-                with pytest.raises(OfflineMiss, match="offline"):
+            for asked, ask in {
+                "account 0x1": lambda: node.account("0x1"),
+                "gas price": node.gas_price,
+                "block of version 5": lambda: node.block(5),
+                "transaction of version 5": lambda: node.transaction(5),
+                "0x1::m::Purse": lambda: node.resource("0x7", "0x1::m::Purse", ledger_version=5),
+                "": lambda: node.simulate(EntryFunction("0x1::m::pay"), sender="0xa11ce"),
+            }.items():
+                with pytest.raises(OfflineMiss, match=f"{asked}.*offline"):
                     ask()
 
     def test_misses_of_a_sweep_are_rows(self, place):

@@ -54,6 +54,9 @@ def a_node(modules, routes=None, *, clock=None, **options):
 OUTAGES = [FAILING, refused(500, "internal_error"), refused(429, "rate_limited"), NodeUnreachable("cut")]
 
 
+@pytest.mark.fault(
+    "a module endpoint that answers 503 while views work", "views are read untyped after two look-ups, with one warning"
+)
 @pytest.mark.parametrize("failure", OUTAGES, ids=["503", "500", "429", "unreachable"])
 def test_a_sweep_does_not_wait_for_a_module_call_by_call(failure):
     """200 views of a module that cannot be looked up cost two look-ups: one at the start, one at the end."""
@@ -187,6 +190,7 @@ def pruned():
     return Answer(410, dict(answer(0).headers) | headers, body)
 
 
+@pytest.mark.fault("an archive that cannot be reached", "pruned versions become rows; the archive is tried once")
 def test_an_archive_that_cannot_be_reached_is_a_row_and_is_asked_once(monkeypatch):
     """50 pruned versions of a sweep cost one try of the archive; the others are read."""
     tried = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from datetime import date
 from pathlib import Path
@@ -93,22 +92,6 @@ def test_what_newcomers_write_is_told_in_their_words(load, text, words):
 def test_keys_of_the_whole_file_are_keys_of_a_file():
     """The hint is of keys that are there."""
     assert set(OF_THE_FILE) < set(StudyFile.model_fields)
-
-
-def test_a_pipe_is_not_waited_for(tmp_path):
-    """A FIFO that nobody writes to, and a device without an end, are refused at once."""
-    if not hasattr(os, "mkfifo"):
-        pytest.skip("this system has no named pipes")
-    os.mkfifo(tmp_path / "pipe.toml")
-    for place in (tmp_path / "pipe.toml", Path("/dev/zero")):
-        with pytest.raises(StudyError, match="expected a regular file"):
-            Study.load(place)
-
-
-def test_a_name_that_is_no_path_is_refused():
-    """A NUL in a name is no file."""
-    with pytest.raises(StudyError, match="not a path: it contains a NUL character"):
-        Study.load("a\0b.toml")
 
 
 def with_dates_as_text(value):
