@@ -110,11 +110,6 @@ class CallFields(FileModel):
         """The id of the called function."""
         return str(getattr(self, self.kind))
 
-    @property
-    def reads_committed(self) -> bool:
-        """Whether the call observes committed transactions."""
-        return self.committed is not None
-
 
 class Call(CallFields):
     """One call of a study, with the keys of `CallFields` checked against each other."""
@@ -192,7 +187,7 @@ class Call(CallFields):
     @cached_property
     def only_sender(self) -> str | None:
         """Canonical address of the account whose committed transactions are observed; None for all accounts."""
-        return None if self.sender is None or not self.reads_committed else parse_address(self.sender)
+        return None if self.sender is None or self.committed is None else parse_address(self.sender)
 
     def selects(self, sender: str, transaction: UserTransaction) -> bool:
         """Return whether a committed transaction of the function passes the filters of this call.

@@ -100,7 +100,8 @@ def _check_calls(spec: StudySpec, node: Node, plan: NodePlan) -> None:
         request = call.request.payload if isinstance(call.request, SimulationRequest) else call.request
         if isinstance(request, ViewFunction | EntryFunction):
             there = readable(_versions_of(call, spec, plan), oldest=plan.oldest, head=plan.head)
-            if (problem := call_problem(node, request, there, arguments=not call.reads_committed)) is not None:
+            executed = call.source.read_at is not ReadAt.TRANSACTIONS  # by this run, with the arguments of the call
+            if (problem := call_problem(node, request, there, arguments=executed)) is not None:
                 problems[call.name] = problem
     if problems:
         on = f"{node.name}: " if len(spec.connections) > 1 else ""
