@@ -12,6 +12,8 @@ import msgspec
 import pytest
 
 from tests.benchmarks.decode.plain_walk import cells, differences
+from toolkit.frames._columns import plain_columns
+from toolkit.frames._transactions import transaction_frames
 from toolkit.move import decode_module_abi
 from toolkit.wire import EntryFunction, FeePayerSignature, Multisig, UserTransaction
 from toolkit.wire._requests import UnknownPayload, parse_payload
@@ -54,6 +56,13 @@ def read_transactions(body: bytes, content: Any, counts: Counts) -> None:
                 assert split.reconciles
                 assert split.total_charge_gas_units == transaction.gas_used
                 counts["fee statements that reconcile"] += 1
+    frames = transaction_frames(transactions)
+    for frame, table in zip(frames, (rows.transactions, rows.changes, rows.events), strict=True):
+        assert len(frame) == len(table["version"])
+    for name in ("gas_used", "sequence_number", "max_gas_amount", "gas_unit_price"):
+        assert plain_columns(frames[0], [name])[name] == rows.transactions[name]
+    for frame, table in ((frames[1], rows.changes), (frames[2], rows.events)):
+        assert plain_columns(frame, ["data"])["data"] == table["data"]
     counts["state changes"] += len(rows.changes["version"])
     counts["events"] += len(rows.events["version"])
     counts["cells equal to a plain walk"] += cells(rows)

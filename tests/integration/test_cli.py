@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
-import urllib.request
 
 import pytest
 
@@ -31,40 +28,11 @@ def one_clear_line(done: subprocess.CompletedProcess, code: int) -> str:
     return lines[0]
 
 
-def test_info_as_text_and_json(command, url, ledger):
-    """`info` tells the chain and the versions held."""
-    assert "ledger_version" in command("info", "--node", url).stdout
-    facts = json.loads(command("info", "--node", url, "--json").stdout)
-    assert (facts["format"], facts["chain_id"], facts["ledger_version"]) == (1, 4, ledger.head)
-
-
 def test_view_on_the_embedded_node_needs_nothing_running():
     """Without --node the embedded node is started and stopped again."""
     done = toolkit_command("view", "0xcafe::registry::size")
     assert done.returncode == 0
     assert "gas_used" in done.stdout
-
-
-def test_a_wrong_url_is_one_line(command):
-    """Something that is no URL names what is expected."""
-    line = one_clear_line(command("info", "--node", "ftp://example"), 2)
-    assert "http(s) URL" in line
-
-
-def test_an_unknown_function_is_one_line(command, url):
-    """The node's refusal exits 3 with its words."""
-    line = one_clear_line(command("view", "0x1::coin::nothing", "--node", url), 3)
-    assert "could not find view function" in line
-
-
-def test_a_pruned_version_is_one_line(command):
-    """A pruned read names the oldest readable version."""
-    from toolkit import embedded
-
-    with embedded.serve(embedded.Ledger.with_history(seed=7, versions=400, window=200, cache=True), port=0) as url:
-        line = one_clear_line(command("view", "0xcafe::registry::size", "--ledger-version", "10", "--node", url), 3)
-    assert "410 version_pruned" in line
-    assert re.search(r"oldest readable version is [1-9]\d*", line)
 
 
 def test_wrong_options_are_one_line(command):
@@ -86,18 +54,6 @@ def test_study_run_and_report(command, url, tmp_path):
         written = command("report", "run", "--out", name, cwd=tmp_path)
         assert written.stdout.strip() == f"Report: {name}"
         assert (tmp_path / name).stat().st_size > 500
-
-
-def test_node_serves_until_interrupted():
-    """`node` prints its URL, answers, and stops on Ctrl-C without a traceback."""
-    command = [sys.executable, "-m", "toolkit", "node", "--port", "0", "--versions", "300"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as serving:
-        url = re.search(r"http://\S+", serving.stdout.readline())[0]
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            assert json.loads(answer.read())["ledger_version"] == "299"
-        serving.send_signal(signal.SIGINT)
-        assert serving.wait(timeout=60) == 130
-        assert "Traceback" not in serving.stderr.read()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes end otherwise there")

@@ -177,12 +177,15 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
 @pytest.mark.parametrize(
-    "arguments",
-    [["report", "{}"], ["compare", "{}", "{}"], ["study", "run", "study.toml", "--out", "{}"]],
-    ids=" ".join,
-)  # fmt: skip
+    ("arguments", "content"),
+    [
+        *((["report", "{}"], content) for content in DAMAGED.values()),
+        (["compare", "{}", "{}"], DAMAGED["cut"]),
+        (["study", "run", "study.toml", "--out", "{}"], DAMAGED["cut"]),
+    ],
+    ids=[*(f"report {content}" for content in DAMAGED), "compare", "study run"],
+)
 def test_a_damaged_run_is_bad_input(command, finished, tmp_path, arguments, content):
     """A damaged run.json: code 2, and a line that names the run, by every command that opens one."""
     (tmp_path / "study.toml").write_text(STUDY)

@@ -34,10 +34,6 @@ def truth(ledger, text: str) -> int:
     return next(mark.version for mark in ledger.milestones if text in mark.text)
 
 
-def steps_of(run, label: str) -> pd.DataFrame:
-    return run.steps[run.steps["label"] == label]
-
-
 def test_the_demo_study_is_the_same_under_data():
     """The study under data/ is the one that ships."""
     shipped = ROOT / "toolkit" / "gas" / "studies" / "demo.toml"
@@ -54,46 +50,6 @@ def test_observations_have_the_contract_columns(run):
     assert len(run.observations) == run.manifest["counts"]["observations"]
 
 
-def test_every_schedule_step_is_found_exactly_with_its_cause(run, ledger):
-    """The tenfold schedule change moves seven views, all at its one version, and is told as tenfold."""
-    at = truth(ledger, "all costs rise tenfold")
-    steps = run.steps[(run.steps["cause"] == "schedule") & (run.steps["source"] == "view@version")]
-    assert set(steps["version_after"]) == {at}
-    assert len(steps) == 7
-    assert steps["exact"].all()
-    assert steps["explanation"].str.contains("459 of 512 parameters changed, every one x10").all()
-
-
-def test_the_upgrade_is_found_exactly_with_its_cause(run, ledger):
-    """The cheaper vault is a code step at the version of its upgrade, and names the new function."""
-    at = truth(ledger, "0xfa17::vault upgraded")
-    for label in ("vault share price", "vault preview"):
-        step = steps_of(run, label).set_index("version_after").loc[at]
-        assert step["cause"] == "code"
-        assert "upgraded the called module 0xfa17::vault (added preview)" in step["explanation"]
-    assert steps_of(run, "vault share price").set_index("version_after").loc[at, "change"] < 0
-
-
-def test_simulations_carry_the_split(run):
-    """A simulation's row has execution, io and storage; the failing one tells why."""
-    sims = run.observations[run.observations["source"] == "simulate@now"].set_index("label")
-    good, bad = sims.loc["transfer 100 octas"], sims.loc["register a taken name"]
-    assert good["success"]
-    assert good["execution_gas_units"] > 0
-    assert good["gas_unit_price"] == 100
-    assert not bad["success"]
-    assert "E_TAKEN" in bad["vm_status"]
-
-
-def test_committed_transactions_are_all_there(run, ledger, node):
-    """Every registration of the whole range is an observation, failed ones too."""
-    rows = run.observations[run.observations["source"] == "committed"]
-    frames = toolkit.fetch_transactions(node, versions=f"0:{ledger.head}", progress=False)
-    wanted = frames.transactions["function"].str.endswith("::registry::register").fillna(value=False)
-    assert rows["ledger_version"].tolist() == frames.transactions.loc[wanted, "ledger_version"].tolist()
-    assert not rows["success"].all()
-
-
 def test_a_run_opens_again_and_reads_with_plain_pandas(run):
     """What is on disk is the frame, exactly, for anybody with pandas."""
     again = toolkit.Run.open(run.path)
@@ -101,16 +57,6 @@ def test_a_run_opens_again_and_reads_with_plain_pandas(run):
     pd.testing.assert_frame_equal(again.steps, run.steps)
     parts = [pd.read_parquet(place) for place in sorted((run.path / "parts").glob("*.parquet"))]
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), run.observations)
-
-
-def test_comparison_of_two_versions(run, ledger):
-    """Before and after the tenfold step every view is dearer; nothing is added or removed."""
-    at = truth(ledger, "all costs rise tenfold")
-    comparison = toolkit.compare(run.at(at - 1), run.at(at))
-    views = comparison.calls[comparison.calls["source"] == "view@version"]
-    assert set(views["kind"]) == {"changed"}
-    assert (views["change"] > 0).all()
-    assert (views["change_percent"] >= 300).all()
 
 
 @pytest.fixture(scope="module")

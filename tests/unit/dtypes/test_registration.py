@@ -21,31 +21,25 @@ def run(*lines):
 
 
 @pytest.mark.parametrize(
-    "order",
+    "lines",
     [
-        ("pandas", "toolkit.dtypes"),
+        ("import pandas, toolkit.dtypes, pyarrow.parquet", USE, READ),
+        ("import pyarrow.parquet, toolkit.dtypes", READ, "import pandas", USE),
+        ("import toolkit.dtypes, pandas, pyarrow.parquet", READ, USE),
         # The first use of a name imports pyarrow, whose types are registered meanwhile.
-        ("toolkit.dtypes; toolkit.dtypes.u128, toolkit.dtypes.i256, toolkit.dtypes.to_arrow", "pandas"),
+        ("import toolkit", "toolkit.dtypes.u128, toolkit.dtypes.to_arrow", "import pandas, pyarrow.parquet", USE, READ),
     ],
+    ids=["pandas first", "pyarrow first", "toolkit first", "a name first"],
 )
-def test_pandas_knows_the_dtypes_in_either_order(order):
-    """`dtype="u128"` works with nothing but the two imports, whichever comes first."""
-    done = run(*(f"import {name}" for name in order), USE)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(
-    "order", [("pyarrow.parquet", "toolkit.dtypes"), ("toolkit.dtypes", "pandas", "pyarrow.parquet")]
-)
-def test_arrow_restores_the_types_once_they_are_registered(order, tmp_path):
-    """A Parquet file read by pyarrow alone has the extension type, once the package has been used, or pandas imported."""
+def test_pandas_and_arrow_know_the_types_in_any_order(lines, tmp_path):
+    """`dtype="u128"` works, and a file read by pyarrow alone has the extension type, whichever is imported first."""
     import pandas as pd
 
     from toolkit import dtypes
 
     path = tmp_path / "r.parquet"
     dtypes.write_parquet(pd.DataFrame({"v": pd.array([1], dtype="u128")}), path, wide="native")
-    done = run(f"path = {str(path)!r}", *(f"import {name}" for name in order), READ)
+    done = run(f"path = {str(path)!r}", *lines)
     assert done.returncode == 0, done.stderr
 
 
@@ -55,11 +49,12 @@ def test_plain_pandas_without_this_package_reads_text_or_bytes(tmp_path):
 
     from toolkit import dtypes
 
-    path = tmp_path / "r.parquet"
-    for wide, found in (("text", "5"), ("native", bytes(15) + b"\x05")):
-        dtypes.write_parquet(pd.DataFrame({"v": pd.array([5], dtype="u128")}), path, wide=wide)
-        done = run("import pandas", f"assert pandas.read_parquet({str(path)!r})['v'][0] == {found!r}")
-        assert done.returncode == 0, done.stderr
+    expected = {"text": "5", "native": bytes(15) + b"\x05"}
+    for wide in expected:
+        dtypes.write_parquet(pd.DataFrame({"v": pd.array([5], dtype="u128")}), tmp_path / wide, wide=wide)
+    read = f"found = {{wide: pandas.read_parquet(wide)['v'][0] for wide in {list(expected)}}}"
+    done = run("import os, pandas", f"os.chdir({str(tmp_path)!r})", read, f"assert found == {expected!r}, found")
+    assert done.returncode == 0, done.stderr
 
 
 def test_importing_loads_neither_pandas_nor_pyarrow():

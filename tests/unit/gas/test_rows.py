@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.gas.observed import NOW, frame, manifest, plan, row, table
@@ -134,9 +134,8 @@ def test_failures_are_counted(tmp_path):
 OUTCOMES = st.sampled_from([10, 20, None, "refused", "http_503"])
 
 
-@settings(max_examples=30)
 @given(
-    st.lists(st.tuples(OUTCOMES, st.sampled_from("ab"), st.sampled_from(["n", "m"])), max_size=30), st.integers(1, 9)
+    st.lists(st.tuples(OUTCOMES, st.sampled_from("ab"), st.sampled_from(["n", "m"])), max_size=15), st.integers(1, 9)
 )
 def test_steps_are_the_same_told_from_their_turning_points(tmp_path_factory, given_rows, part):
     """Whatever was read, in whatever parts: few rows tell the steps that all rows tell."""

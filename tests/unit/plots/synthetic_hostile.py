@@ -36,6 +36,11 @@ def drawn_texts(ax: Axes) -> list[str]:
     return ["".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
+def texts(ax: Axes, gid: str) -> list[str]:
+    """Return the texts of one kind."""
+    return [artist.get_text() for artist in ax.findobj(lambda artist: artist.get_gid() == gid)]
+
+
 def literal(label: str, limit: int) -> str:
     """Return a label as a figure shows it: cut, and with its dollar signs."""
     return figure_text(label, limit).replace(r"\$", "$")

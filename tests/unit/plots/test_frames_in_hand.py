@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from matplotlib import pyplot as plt
 
 import toolkit
 from tests.unit.plots import synthetic_run
+from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal, texts
 from toolkit.errors import InputError, NotFound
 from toolkit.gas._series import as_observations
 from toolkit.plots import (
@@ -45,11 +47,6 @@ def node() -> Iterator[toolkit.Node]:
 def paid(node: toolkit.Node) -> Any:
     """Transactions of the second half of the history."""
     return toolkit.fetch_transactions(node, "2500:3300", progress=False)
-
-
-def texts(ax: Axes, gid: str) -> list[str]:
-    """Texts of one kind."""
-    return [artist.get_text() for artist in ax.findobj(lambda artist: artist.get_gid() == gid)]
 
 
 def bars(ax: Axes) -> list[str]:
@@ -193,6 +190,48 @@ def test_resources_of_addresses_that_differ_in_the_middle_are_not_counted_togeth
     types = [f"0x{'a' * 20}{middle}{'b' * 20}::m::R" for middle in "12"]
     frame = pd.DataFrame({"type": "write_resource", "resource_type": types, "module": None, "handle": None})
     assert len(set(bars(state_changes(frame)))) == 2
+
+
+OBSERVATIONS = synthetic_run.observations()
+VIEWS = OBSERVATIONS[OBSERVATIONS["source"] == "view@version"]
+SIMULATIONS = OBSERVATIONS[OBSERVATIONS["source"] == "simulate@now"]
+CHANGES = pd.DataFrame(columns=["type", "resource_type", "module", "handle"], dtype="string[pyarrow]")
+
+
+@pytest.mark.parametrize(
+    ("figure", "frame", "words"),
+    [
+        (gas_by_version, OBSERVATIONS.iloc[:0], "no observations"),
+        (gas_heatmap, SIMULATIONS, "no views"),
+        (gas_breakdown, VIEWS, "no simulations or committed transactions"),
+        (gas_distribution, VIEWS.iloc[:0], "no observations with the source committed"),
+        (gas_change, synthetic_run.steps().iloc[:0], "no changes"),
+        (gas_change, pd.DataFrame(columns=["label", "gas_before", "gas_after"]), "no changes"),
+        (state_changes, CHANGES, "no state changes"),
+        (schedule_changes, pd.DataFrame(columns=["name", "kind", "before", "after"]), "no parameter differs"),
+    ],
+)
+def test_nothing_to_draw_is_said(figure: Any, frame: pd.DataFrame, words: str) -> None:
+    """An empty frame, or one without the kind of rows that the figure shows, is a figure with a sentence."""
+    assert [text.get_text() for text in figure(frame).texts] == [words]
+
+
+@pytest.mark.parametrize(
+    ("figure", "column"),
+    [(gas_by_version, "gas_used"), (gas_distribution, "gas_used"), (gas_breakdown, "io_gas_units")],
+)
+def test_a_missing_column_is_named(figure: Any, column: str) -> None:
+    """A frame of observations that lacks what the figure draws is refused by the column."""
+    with pytest.raises(InputError, match=f"the column '{column}' is missing from a frame with the columns label, "):
+        figure(OBSERVATIONS.drop(columns=column))
+
+
+@pytest.mark.parametrize("figure", [partial(gas_distribution, source="view@version"), gas_heatmap])
+def test_hostile_labels_are_shown_literally(figure: Any) -> None:
+    """Each is drawn as its visible text, without mathtext."""
+    frame = synthetic_run.observations(rename=HOSTILE)
+    drawn = drawn_texts(figure(frame))
+    assert {literal(HOSTILE[name], 44) for name in synthetic_run.VIEWS} <= set(drawn)
 
 
 @pytest.mark.parametrize("figure", [gas_by_version, gas_breakdown, gas_distribution, gas_heatmap])

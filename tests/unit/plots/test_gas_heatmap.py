@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from tests.unit.plots import synthetic_run
-from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import InputError
 from toolkit.plots import gas_heatmap
 
@@ -75,23 +73,8 @@ def test_a_call_that_never_answers_and_a_single_reading_are_drawn() -> None:
     assert cells(gas_heatmap(views([(5, 3)]))).max() == 0
 
 
-def test_frames_without_views_say_so() -> None:
-    """Simulations alone have no past to draw."""
-    frame = synthetic_run.observations()
-    ax = gas_heatmap(frame[frame["source"] == "simulate@now"])
-    assert [text.get_text() for text in ax.texts] == ["no views"]
-
-
-def test_hostile_labels_are_shown_literally() -> None:
-    """Each hostile label is drawn as its visible text, without mathtext."""
-    drawn = drawn_texts(gas_heatmap(synthetic_run.observations(rename=HOSTILE)))
-    assert {literal(HOSTILE[name], 44) for name in synthetic_run.VIEWS} <= set(drawn)
-
-
-def test_bad_input_is_named() -> None:
-    """A frame of something else, and a call that is not there."""
-    with pytest.raises(InputError, match=r"expected run.observations, .* got a frame with the columns a$"):
-        gas_heatmap(pa.table({"a": [1]}).to_pandas())
+def test_an_unknown_call_is_refused() -> None:
+    """By the label that is not there."""
     with pytest.raises(InputError, match="'nothing' is not the label of a call"):
         gas_heatmap(synthetic_run.observations(), calls=["nothing"])
 

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import matplotlib as mpl
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from tests.unit.plots import synthetic_run
-from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
-from toolkit.errors import InputError
+from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal, texts
 from toolkit.plots import gas_breakdown, gas_change
 from toolkit.plots._gas_breakdown import breakdown
 from toolkit.plots._style import drawing
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 pytestmark = pytest.mark.usefixtures("figures")
-
-
-def texts(ax: Axes, gid: str) -> list[str]:
-    """Texts of one kind."""
-    return [artist.get_text() for artist in ax.findobj(lambda artist: artist.get_gid() == gid)]
 
 
 def test_storage_is_shown_in_gas_units_at_the_transactions_price() -> None:
@@ -61,13 +50,6 @@ def test_bars_stack_the_parts_of_each_call_and_kind() -> None:
     assert "gas units" in ax.get_xlabel()
 
 
-def test_views_alone_have_no_breakdown() -> None:
-    """A frame without splits says so."""
-    frame = synthetic_run.observations()
-    ax = gas_breakdown(frame[frame["source"] == "view@version"])
-    assert [text.get_text() for text in ax.texts] == ["no simulations or committed transactions"]
-
-
 def test_dumbbells_stand_at_gas_before_and_after() -> None:
     """One row per change, those of a drift merged; ends are the readings."""
     ax = gas_change(synthetic_run.steps())
@@ -97,14 +79,6 @@ def test_many_changes_are_cut_to_the_largest_and_it_is_said() -> None:
     assert ax.get_title() == "The 24 largest of 100 gas changes"
 
 
-@pytest.mark.parametrize(
-    "frame", [synthetic_run.steps().iloc[:0], pd.DataFrame(columns=["label", "gas_before", "gas_after"])]
-)
-def test_no_changes_are_said_to_be_none(frame: pd.DataFrame) -> None:
-    """An empty frame is an empty figure."""
-    assert [text.get_text() for text in gas_change(frame).texts] == ["no changes"]
-
-
 def test_hostile_labels_break_nothing() -> None:
     """Saving warns of nothing, and each label is drawn as its visible text."""
     split = drawn_texts(gas_breakdown(synthetic_run.observations(rename=HOSTILE)))
@@ -115,14 +89,6 @@ def test_hostile_labels_break_nothing() -> None:
     changed = {label for label in HOSTILE.values() if label in set(steps["label"])}
     assert len(changed) > 1
     assert all(any(text.startswith(literal(label, 20)[:-1]) for text in drawn) for label in changed)
-
-
-def test_a_missing_column_is_named() -> None:
-    """Frames of something else are refused by the column they lack."""
-    with pytest.raises(InputError, match="the column 'io_gas_units' is missing"):
-        gas_breakdown(synthetic_run.observations().drop(columns="io_gas_units"))
-    with pytest.raises(InputError, match=r"expected run.steps or .*, got a frame with the columns label, gas_before$"):
-        gas_change(pd.DataFrame({"label": [], "gas_before": []}))
 
 
 def test_a_figure_restores_the_parameters_of_its_style_alone(monkeypatch: pytest.MonkeyPatch) -> None:

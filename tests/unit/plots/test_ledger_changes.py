@@ -5,18 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tests.unit.plots.synthetic_hostile import drawn_texts, literal
-from toolkit.errors import InputError
+from tests.unit.plots.synthetic_hostile import drawn_texts, literal, texts
 from toolkit.plots import schedule_changes, state_changes
 
 pytestmark = pytest.mark.usefixtures("figures")
 
 COIN = "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>"
-
-
-def texts(ax: object, gid: str) -> list[str]:
-    """Texts of one kind."""
-    return [artist.get_text() for artist in ax.findobj(lambda artist: artist.get_gid() == gid)]
 
 
 def changes(rows: list[tuple[str, str | None, str | None, str | None]]) -> pd.DataFrame:
@@ -59,13 +53,6 @@ def test_hostile_types_are_shown_literally() -> None:
     assert "$\\frac{x}{0}$" in literal(tag, 52)
 
 
-def test_no_changes_are_said_and_a_missing_column_is_named() -> None:
-    """Both ends of nothing."""
-    assert [text.get_text() for text in state_changes(changes([])).texts] == ["no state changes"]
-    with pytest.raises(InputError, match=r"expected a frame of state changes, .* with the columns a$"):
-        state_changes(pd.DataFrame({"a": [1]}))
-
-
 def schedule(rows: list[tuple[str, str, int | None, int | None]]) -> pd.DataFrame:
     """A diff of two gas schedules."""
     frame = pd.DataFrame(rows, columns=["name", "kind", "before", "after"])
@@ -94,8 +81,3 @@ def test_ticks_are_factors_both_ways() -> None:
     ax.figure.canvas.draw()
     labels = [label.get_text() for label in ax.get_xticklabels()]
     assert {"x0.1", "x1", "x10"} <= set(labels)
-
-
-def test_equal_schedules_are_said_to_be() -> None:
-    """No parameter, no axis."""
-    assert [text.get_text() for text in schedule_changes(schedule([])).texts] == ["no parameter differs"]
