@@ -1,10 +1,9 @@
-r"""Display in notebooks: HTML for frames and facts, and errors.
+r"""Display in notebooks: frames and facts as HTML, and errors with a short traceback.
 
-Text from the chain that contains dollar signs is not typeset as mathematics.
-
-JupyterLab passes HTML outputs to MathJax, which typesets ``$...$``, ``\(...\)`` and ``\begin{...}``, even if they are
-written as character references. MathJax skips elements of the class ``mathjax_ignore``; MathJax 2, which exported
-notebooks use, skips elements of the class ``tex2jax_ignore``.
+Text from the chain may contain dollar signs, but must not be typeset as mathematics. JupyterLab passes HTML outputs to
+MathJax, which typesets ``$...$``, ``\(...\)`` and ``\begin{...}``, even if they are written as character references.
+MathJax skips elements of the class ``mathjax_ignore``; MathJax 2, which exported notebooks use, skips elements of the
+class ``tex2jax_ignore``.
 """
 
 from __future__ import annotations
@@ -18,6 +17,10 @@ from typing import Any
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 
 _as_tables = True  # set by `set_display`
+
+# Characters of a value and of a title in a table of facts.
+_MAX_VALUE = 300
+_MAX_TITLE = 120
 
 # Packages whose frames are not shown in the traceback of an error of the toolkit.
 _INTERNAL = frozenset({"toolkit", "pandas", "IPython", "ipykernel"})
@@ -49,11 +52,11 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
 
     rows = "".join(
         f'<tr><th style="{_CELL};font-weight:normal;opacity:.7">{escape(name)}</th>'
-        f'<td style="{_CELL}">{escape(visible(value, 300))}</td></tr>'
+        f'<td style="{_CELL}">{escape(visible(value, _MAX_VALUE))}</td></tr>'
         for name, value in facts
         if value is not None
     )
-    head = escape(visible(short_addresses(title), 120))
+    head = escape(visible(short_addresses(title), _MAX_TITLE))
     return literal(f'<strong>{head}</strong><table style="border-collapse:collapse;margin:4px 0">{rows}</table>')
 
 
@@ -108,8 +111,11 @@ def _frame_html(frame: Any, table: Callable[[Any, int], str]) -> str | None:
     if not _as_tables:
         with pd.option_context("display.html.use_mathjax", False):  # noqa: FBT003 - pandas' signature
             return frame._repr_html_()  # type: ignore[no-any-return]
-    most = pd.get_option("display.max_rows") or len(frame)
-    return table(frame, len(frame) if len(frame) <= most else pd.get_option("display.min_rows") or most)
+    # As pandas does: all rows up to `max_rows`, and `min_rows` of longer frames. None and 0 are no limit.
+    max_rows = pd.get_option("display.max_rows")
+    if not max_rows or len(frame) <= max_rows:
+        return table(frame, len(frame))
+    return table(frame, pd.get_option("display.min_rows") or max_rows)
 
 
 def short_traceback(error: BaseException) -> list[str]:
@@ -144,15 +150,16 @@ def short_traceback(error: BaseException) -> list[str]:
 def _own_frames(trace: TracebackType | None) -> TracebackType | None:
     """Return a traceback without entries from the toolkit and the libraries that it calls, or None if it is empty."""
     import sysconfig
-    from types import TracebackType
 
     libraries = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-    inside, kept = False, []
+    inside_toolkit = False
+    kept = []
     while trace is not None:
         package = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
-        inside = inside or package == "toolkit"
-        library = inside and trace.tb_frame.f_code.co_filename.startswith(libraries)
-        if not (library or package in _INTERNAL):
+        inside_toolkit = inside_toolkit or package == "toolkit"
+        # A library that the user calls is theirs to see; one that the toolkit calls is not.
+        of_library = inside_toolkit and trace.tb_frame.f_code.co_filename.startswith(libraries)
+        if not (of_library or package in _INTERNAL):
             kept.append(trace)
         trace = trace.tb_next
     own = None

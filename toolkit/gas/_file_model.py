@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # Keys for the top of a study file. TOML assigns a key that is written further down to the table above it.
-OF_THE_FILE = ("title", "node", "nodes", "requests_per_second")
+TOP_LEVEL_KEYS = ("title", "node", "nodes", "requests_per_second")
 
+# What a file must have, by the type of pydantic's error, whose message would say "dictionary" for a table.
 _EXPECTED = {
     "string_type": "expected text",
-    **dict.fromkeys(("list_type", "tuple_type"), "expected a list"),
-    **dict.fromkeys(("dict_type", "model_type"), "expected a table"),
+    "list_type": "expected a list",
+    "tuple_type": "expected a list",
+    "dict_type": "expected a table",
+    "model_type": "expected a table",
     "missing": "this key is required",
 }
-_OF_A_KEY = re.compile(r"(?:`[\w.]+`:|grid entry \d+[,:]) ")
+# The beginning of a message that already names a place within the part.
+_STARTS_WITH_PLACE = re.compile(r"(?:`[\w.]+`:|grid entry \d+[,:]) ")
 # Characters of a name in a message, which is one line.
 _MAX_NAME = 60
 
@@ -44,9 +48,9 @@ class FileModel(BaseModel):
     @classmethod
     def _known_keys(cls, given: Any) -> Any:
         """Reject unknown keys here, because the message of ``extra="forbid"`` does not suggest the intended key."""
-        for key in given if isinstance(given, dict) else ():
-            if key not in cls.model_fields:
-                raise ValueError(misspelt(key, cls.model_fields))
+        unknown = [key for key in given if key not in cls.model_fields] if isinstance(given, dict) else []
+        if unknown:
+            raise ValueError(misspelt(unknown[0], cls.model_fields))
         return given
 
 
@@ -82,7 +86,7 @@ def placed(place: str, make: Callable[..., T], *given: Any) -> T:
 
 def misspelt(key: object, known: Collection[str], where: str = "here") -> str:
     """Return the message about an unknown key, with the closest known key, or all keys if none is close."""
-    if key in OF_THE_FILE and key not in known:
+    if key in TOP_LEVEL_KEYS and key not in known:
         return f"`{key}` is not a key {where}; it is a key of the whole study: write it above the first [table]"
     close = get_close_matches(str(key), known, n=1)
     choices = f"did you mean `{close[0]}`?" if close else f"the keys are {', '.join(sorted(known))}"
@@ -91,7 +95,9 @@ def misspelt(key: object, known: Collection[str], where: str = "here") -> str:
 
 def named_place(what: str, number: int, name: object) -> str:
     """Return the place of a list entry, counted from 1: ``call 3 ('transfer')``."""
-    return f"{what} {number} ({visible(name, _MAX_NAME)!r})" if isinstance(name, str) and name else f"{what} {number}"
+    if isinstance(name, str) and name:
+        return f"{what} {number} ({visible(name, _MAX_NAME)!r})"
+    return f"{what} {number}"
 
 
 def _complaint(place: str, error: ValidationError) -> str:
@@ -100,15 +106,16 @@ def _complaint(place: str, error: ValidationError) -> str:
     keys = [str(part + 1) if isinstance(part, int) else part for part in first["loc"]]
     place = f"{place}, `{'.'.join(keys)}`" if keys else place
     more = f" (further errors: {error.error_count() - 1})" if error.error_count() > 1 else ""
-    if first["type"] == "value_error":  # in our words, which may quote anything
+    if first["type"] == "value_error":  # raised by our own validators: the message is complete
         words = first["msg"].removeprefix("Value error, ")
     else:
         words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", "expected")
         words = re.sub(r"^expected (greater|less)", r"expected a number \1", words)
-        words += "" if first["type"] == "missing" else f", got {shorten(first['input'])}"
+        if first["type"] != "missing":
+            words += f", got {shorten(first['input'])}"
     return f"{_joined(place, words)}{more}"
 
 
 def _joined(place: str, text: str) -> str:
     """Join a place and a message, which may itself start with a key or a grid entry."""
-    return f"{place}, {text}" if _OF_A_KEY.match(text) else f"{place}: {text}"
+    return f"{place}, {text}" if _STARTS_WITH_PLACE.match(text) else f"{place}: {text}"

@@ -1,4 +1,4 @@
-"""Rules of a gate: limits and waivers; regressions, and calls that are not judged."""
+"""The records of a gate: its rules (limits and waivers), and its findings (regressions, and calls not judged)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from toolkit.errors import InputError, StudyError
 from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._observations import Source
 
+# At most nine digits of a percentage on each side of the point, and at most the 20 digits of a u64.
 _LIMIT = re.compile(r"\s*(?:(\d{1,9}(?:\.\d{1,9})?)\s*%|(\d{1,20}))\s*", re.ASCII)
 _ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
@@ -49,7 +50,7 @@ class Threshold(FileModel):
     """Maximum rise in percent of the baseline. Any rise from 0 exceeds it."""
 
     @model_validator(mode="after")
-    def _one_at_least(self) -> Self:
+    def _has_a_limit(self) -> Self:
         if self.gas_units is None and self.percent is None:
             raise ValueError("a threshold must have gas_units, percent, or both")
         return self
@@ -60,7 +61,7 @@ class Threshold(FileModel):
         if self.gas_units is not None and rise > self.gas_units:
             return plural(self.gas_units, "gas unit")
         # Exact: a float of 100 * rise / before may fall on the wrong side of the limit.
-        if self.percent is not None and 100 * rise > Fraction(str(self.percent)) * before and rise > 0:
+        if self.percent is not None and 100 * rise > Fraction(str(self.percent)) * before:
             return f"{self.percent:g} %"
         return None
 
@@ -123,7 +124,7 @@ class Waiver(FileModel):
     """Last day on which the waiver applies, such as 2026-12-31 (UTC)."""
 
     @model_validator(mode="after")
-    def _of_one(self) -> Self:
+    def _has_one_subject(self) -> Self:
         if (self.call is None) == (self.source is None):
             raise ValueError("a waiver must have either `call` or `source`")
         return self
@@ -148,15 +149,15 @@ def read_waivers(waivers: Any) -> tuple[Waiver, ...]:
     """
     if not isinstance(waivers, list | tuple):
         raise StudyError(f"waivers: expected a list, got {shorten(waivers)}")
-    read: dict[tuple[str | None, str | None], Waiver] = {}
+    read: list[Waiver] = []
     for number, given in enumerate(waivers, start=1):
         named = (given.get("call") or given.get("source")) if isinstance(given, Mapping) else None
         place = named_place("waiver", number, named)
         waiver = placed(place, Waiver.model_validate, given)
-        if (waiver.call, waiver.source) in read:
+        if any(waiver.call == earlier.call and waiver.source == earlier.source for earlier in read):
             raise StudyError(f"{place}: there is an earlier waiver for the same {'call' if waiver.call else 'source'}")
-        read[waiver.call, waiver.source] = waiver
-    return tuple(read.values())
+        read.append(waiver)
+    return tuple(read)
 
 
 def matching(name: str, labels: Collection[str]) -> set[str]:
@@ -169,7 +170,7 @@ def matching(name: str, labels: Collection[str]) -> set[str]:
 
 
 def _limit(one: Any) -> tuple[str, int | float]:
-    """Return the key and the value of a limit."""
+    """Return the field of `Threshold` that a limit sets, and its value."""
     if isinstance(one, int) and not isinstance(one, bool) and one >= 0:
         return "gas_units", one
     found = _LIMIT.fullmatch(one) if isinstance(one, str) else None
@@ -246,21 +247,23 @@ class Rules:
 
     def renamed(self, labels: Mapping[str, str]) -> Rules:
         """Return the rules with alternative names of calls replaced by the labels that a comparison uses."""
-        own = {labels.get(name, name): one for name, one in self.own.items()}
-        named = {labels.get(name, name): one for name, one in self.named.items()}
-        calls = [waiver.call and labels.get(waiver.call, waiver.call) for waiver in self.waivers]
-        pairs = zip(self.waivers, calls, strict=True)
-        waivers = tuple(waiver.model_copy(update={"call": call}) for waiver, call in pairs)
-        return replace(self, own=own, named=named, waivers=waivers)
+        own = {labels.get(name, name): threshold for name, threshold in self.own.items()}
+        named = {labels.get(name, name): source for name, source in self.named.items()}
+        waivers = [
+            waiver.model_copy(update={"call": labels[waiver.call]}) if waiver.call in labels else waiver
+            for waiver in self.waivers
+        ]
+        return replace(self, own=own, named=named, waivers=tuple(waivers))
 
     def limits_of(self, row: Mapping[str, Any]) -> Threshold | None:
         """Return the limits that apply to a row; None if only its failure is a regression.
 
         Committed transactions differ in their arguments, so the general limit applies only to rows of a single kind.
         """
-        own = self.own.get(row["label"])
+        if row["label"] in self.own:
+            return self.own[row["label"]]
         mixed = Source.COMMITTED in row["source"] and not row["stratum"]
-        return own if own is not None or mixed else self.threshold
+        return None if mixed else self.threshold
 
     def __str__(self) -> str:
         general = f"a rise over {self.threshold} is a regression" if self.threshold else "a failure is a regression"

@@ -22,7 +22,7 @@ from toolkit._present.text import HIDDEN, visible
 from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._calls import KINDS, CallEntry
-from toolkit.gas._file_model import OF_THE_FILE, FileModel, misspelt
+from toolkit.gas._file_model import TOP_LEVEL_KEYS, FileModel, misspelt
 from toolkit.gas._rules import Threshold, Waiver, read_waivers
 
 # Names of the studies that are part of the package.
@@ -297,7 +297,7 @@ def written_study(document: Mapping[str, Any]) -> str:
         The document as returned by `Study.document`; keys with default values may be omitted.
     """
     given = {name: value for name, value in document.items() if value is not None}
-    parts = ["\n".join(f"{name} = {toml_value(given[name])}" for name in OF_THE_FILE if name in given)]
+    parts = ["\n".join(f"{name} = {toml_value(given[name])}" for name in TOP_LEVEL_KEYS if name in given)]
     parts += [_toml_table(f"[{name}]", given[name]) for name in ("versions", "thresholds") if name in given]
     parts += [_toml_table(f"[[{name}]]", entry) for name in ("call", "waiver") for entry in given.get(name, ())]
     return "\n\n".join(part for part in parts if part) + "\n"

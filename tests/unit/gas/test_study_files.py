@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import toolkit
 from toolkit.errors import StudyError
-from toolkit.gas._file_model import OF_THE_FILE
+from toolkit.gas._file_model import TOP_LEVEL_KEYS
 from toolkit.gas._study import Study
 from toolkit.gas._study_file import StudyFile, write_starter
 
@@ -91,7 +91,7 @@ def test_what_newcomers_write_is_told_in_their_words(load, text, words):
 
 def test_keys_of_the_whole_file_are_keys_of_a_file():
     """The hint is of keys that are there."""
-    assert set(OF_THE_FILE) < set(StudyFile.model_fields)
+    assert set(TOP_LEVEL_KEYS) < set(StudyFile.model_fields)
 
 
 def with_dates_as_text(value):
