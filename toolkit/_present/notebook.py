@@ -111,7 +111,7 @@ def _frame_html(frame: Any, table: Callable[[Any, int], str]) -> str | None:
     if not _as_tables:
         with pd.option_context("display.html.use_mathjax", False):  # noqa: FBT003 - pandas' signature
             return frame._repr_html_()  # type: ignore[no-any-return]
-    # As pandas does: all rows up to `max_rows`, and `min_rows` of longer frames. None and 0 are no limit.
+    # As pandas does: all rows up to `max_rows`, and `min_rows` of longer frames. None and 0 set no limit.
     max_rows = pd.get_option("display.max_rows")
     if not max_rows or len(frame) <= max_rows:
         return table(frame, len(frame))

@@ -250,7 +250,7 @@ class Rules:
         own = {labels.get(name, name): threshold for name, threshold in self.own.items()}
         named = {labels.get(name, name): source for name, source in self.named.items()}
         waivers = [
-            waiver.model_copy(update={"call": labels[waiver.call]}) if waiver.call in labels else waiver
+            waiver.model_copy(update={"call": labels[waiver.call]}) if waiver.call and waiver.call in labels else waiver
             for waiver in self.waivers
         ]
         return replace(self, own=own, named=named, waivers=tuple(waivers))
