@@ -19,7 +19,7 @@ from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import listed, plural, relative_change, short_addresses, version_range, visible
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import not_seen_text, unread_text
-from toolkit.gas._observations import Cause, Part, ReadAt, Source
+from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Part, ReadAt, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, Coverage, PartChange, StepChange, StepGroup, Unjudged, step_groups
 from toolkit.gas.causes._facts import facts_text
 
@@ -86,7 +86,7 @@ def not_located_sentences(steps: pd.DataFrame) -> list[str]:
         steps have the cause ``state``.
     """
     located = steps["exact"].astype(bool) | steps["cause"].isin([Cause.NODE, Cause.STATE])
-    inexact = ~located & (steps["source"] == Source.VIEW)
+    inexact = ~located & steps["source"].isin(READ_AT_VERSIONS)
     if not inexact.any():
         return []
     which = plural(int(inexact.sum()), "step")

@@ -22,7 +22,7 @@ from toolkit.gas._calls import KINDS, Call, other_names
 from toolkit.gas._compare import Comparison, Side, compared, is_local
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._gate import Gate, rules_of
-from toolkit.gas._observations import Source, is_no_answer, last_observations
+from toolkit.gas._observations import READ_AT_VERSIONS, Source, is_no_answer, last_observations
 from toolkit.gas._study_file import text_of, toml_of, toml_value
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
         row |= {"source": line.source, "label": call.name if call else line.label}
         row["fingerprint"] = call.fingerprint if call else f"not in the study: {line.label}"
         row |= {"gas_used": line.gas, "success": line.fails is None}
-        row["error_code" if line.source == Source.VIEW else "vm_status"] = line.fails
+        row["error_code" if line.source in READ_AT_VERSIONS else "vm_status"] = line.fails
         rows.append(row | {"observed_at": _UNKNOWN_TIME, "toolkit_version": ""})
     return frame_of_rows(OBSERVATIONS, rows)
 

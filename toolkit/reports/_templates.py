@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from toolkit._present.text import change_place, number, octas_as_apt, version_range, visible
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._observations import Cause, Source
+from toolkit.gas._observations import Source
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.reports._data import ReportData, headline, notes
@@ -36,7 +36,6 @@ def environment() -> Environment:
     made.globals |= {"change_name": sentences.change_name, "short_change": sentences.short_change}
     made.globals |= {"max_explanation": sentences.MAX_EXPLANATION, "max_groups": sentences.MAX_GROUPS}
     made.globals |= {"all_transactions": ALL_TRANSACTIONS, "model_notice": MODEL_NOTICE}
-    made.globals["cause_labels"] = {cause: cause.label for cause in Cause}
     made.globals["source_labels"] = {source: source.label for source in Source}
     return made
 
