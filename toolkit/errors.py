@@ -391,8 +391,13 @@ class NodeError(ToolkitError):
         archive: str | None = None,
     ) -> None:
         super().__init__(text)
-        self.status, self.error_code, self.message, self.vm_error_code = status, error_code, message, vm_error_code
-        self.ledger, self.retry_after_s, self.archive = ledger, retry_after_s, archive
+        self.status = status
+        self.error_code = error_code
+        self.message = message
+        self.vm_error_code = vm_error_code
+        self.ledger = ledger
+        self.retry_after_s = retry_after_s
+        self.archive = archive
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling with all attributes, so that an error from a worker process is raised unchanged."""

@@ -363,9 +363,17 @@ def read_account(node: Reads, address: str, ledger_version: int | None, assets: 
     holdings: list[dict[str, Any]] | NodeError = resources if isinstance(resources, NodeError) else []
     if not isinstance(resources, NodeError):
         holdings = _read_holdings(node, canonical, version, resources, wanted=wanted, notes=notes)
-    number, key = (None, None) if info is None else (info.sequence_number, info.authentication_key)
-    kind = _kind(resources, modules, holdings)
-    return Account(canonical, version, number, key, kind, tuple(notes), modules, resources, holdings)
+    return Account(
+        address=canonical,
+        ledger_version=version,
+        sequence_number=None if info is None else info.sequence_number,
+        authentication_key=None if info is None else info.authentication_key,
+        kind=_kind(resources, modules, holdings),
+        notes=tuple(notes),
+        _modules=modules,
+        _resources=resources,
+        _holdings=holdings,
+    )
 
 
 # Kind of an address by a resource that it has; the first match counts.

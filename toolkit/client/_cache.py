@@ -501,7 +501,9 @@ class NodeCache:
     def __init__(
         self, url: str, answers: AnswerCache | None, *, offline: bool = False, shared: str | None = None
     ) -> None:
-        self._url, self.answers, self.offline = url, answers, offline
+        self._url = url
+        self.answers = answers
+        self.offline = offline
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.hostname}:{parts.port or {'http': 80, 'https': 443}[parts.scheme]}"
         self._owner = f"shared {shared}" if shared is not None else f"host {origin}"
@@ -538,10 +540,18 @@ class NodeCache:
             info = describe()
             self._identity = info.ledger.chain_id, info.git_hash
         chain_id, build = self._identity
-        where = request.url.removeprefix(self._url).removesuffix(f"?ledger_version={pinned}")
-        more = {"content_type": request.headers.get("Content-Type"), "accept": request.headers.get("Accept")}
-        more |= {"build": build if call.gas else None, "owner": self._owner}
-        return Place(key(chain_id, pinned, request.method, where, request.body, **more), chain_id, pinned)
+        made = key(
+            chain_id,
+            pinned,
+            request.method,
+            request.url.removeprefix(self._url).removesuffix(f"?ledger_version={pinned}"),
+            request.body,
+            content_type=request.headers.get("Content-Type"),
+            build=build if call.gas else None,
+            accept=request.headers.get("Accept"),
+            owner=self._owner,
+        )
+        return Place(made, chain_id, pinned)
 
     def find(self, places: Iterable[Place | None]) -> dict[bytes, Answer]:
         """Return the responses stored at these places, by key."""

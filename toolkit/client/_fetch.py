@@ -695,13 +695,18 @@ def fetch_resources(
     stamps = sweep.stamps({version for _, version in tasks}, times=times)
     failures = [Failure.of(one) if isinstance(one, ToolkitError) else None for one in outcomes]
     heads = [_head_of(one) if isinstance(one, ToolkitError) else one[1] and one[1].version for one in outcomes]
-    columns = outcome_columns(failures) | {"head_version": heads, "address": [owner for owner, _ in tasks]}
-    columns["ledger_version"] = [version for _, version in tasks]
-    columns["ledger_timestamp"] = [stamps.get(version) for _, version in tasks]
-    rows = RESOURCES.table(columns)
+    rows = RESOURCES.table(
+        {
+            "address": [owner for owner, _ in tasks],
+            "ledger_version": [version for _, version in tasks],
+            "ledger_timestamp": [stamps.get(version) for _, version in tasks],
+            "head_version": heads,
+            **outcome_columns(failures),
+        }
+    )
     texts = [None if isinstance(one, ToolkitError) else compact_json(one[0]) for one in outcomes]
     rows = rows.append_column("data", pa.array(texts, type=pa.string()))
-    return typed_payload_frame(node, parsed, rows, RESOURCES.names[:4], "resources")
+    return typed_payload_frame(node, parsed, rows, tuple(RESOURCES.names[:4]), "resources")
 
 
 def _before(first: int, oldest: int) -> list[int]:

@@ -81,12 +81,15 @@ class Credentials:
     def __init__(
         self, api_key: str | None = None, login: str | None = None, *, unsent: bool = False, proxies: Iterable[str] = ()
     ) -> None:
-        sendable = api_key is None or (api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key != "")
-        if not sendable:
+        if api_key is not None and not (
+            api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key != ""
+        ):
             raise errors.InputError(
                 "api_key contains a line break, surrounding space or another character that cannot be sent in a header"
             )
-        self.api_key, self.login, self.unsent = api_key, login, unsent
+        self.api_key = api_key
+        self.login = login
+        self.unsent = unsent
         self.proxies = tuple(proxies)
 
     def __repr__(self) -> str:

@@ -921,10 +921,17 @@ def probe(node: Reads) -> Probe:
         "gas price estimate": node.gas_price,
     }
     offers = {name: answers(ask) is not None for name, ask in further.items()}
-    oldest = _oldest(readable, ledger.oldest_version, head) if seen[0] else None
-    gas_header = None not in gas
-    gas_stable = len(set(gas)) == 1 if gas_header else None
-    return Probe(node.name, ledger.chain_id, head, ledger.oldest_version, oldest, gas_header, gas_stable, offers)
+    known = None not in gas
+    return Probe(
+        node=node.name,
+        chain_id=ledger.chain_id,
+        head=head,
+        claimed_oldest=ledger.oldest_version,
+        oldest_readable=_oldest(readable, ledger.oldest_version, head) if seen[0] else None,
+        gas_header=known,
+        gas_stable=len(set(gas)) == 1 if known else None,
+        offers=offers,
+    )
 
 
 def _oldest(readable: Callable[[int], bool], claimed: int, head: int) -> int:

@@ -66,7 +66,9 @@ class Reads:
     def __init__(
         self, connection: Connection, *, name: str, encoding: Encoding, abis: Abis, clock: Callable[[], float]
     ) -> None:
-        self.url, self.name, self.encoding = connection.url, name, encoding
+        self.url = connection.url
+        self.name = name
+        self.encoding = encoding
         self.abis = AbiStore(self.module_answer, overrides=abis, clock=clock)
         # Reconnects to the node, as a pickle does; None if the caller supplied the transport.
         self.reconnect: Reconnect | None = None

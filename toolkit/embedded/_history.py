@@ -290,10 +290,21 @@ class _History:
 
     # Each activity occurs as often as its weight.
     _ACTIVITIES: ClassVar[tuple[Callable[[_History, str], None], ...]] = (
-        *([_register_name] * 28 + [_register_taken_name] * 5 + [_transfer_name] * 8 + [_release_name] * 6),
-        *([_cancel_unknown_order] * 2 + [_pay] * 19 + [_migrate] * 1 + [_pay_newcomer] * 2 + [_pay_too_much] * 3),
-        *([_deposit] * 4 + [_withdraw] * 2 + [_harvest] * 3),
-        *([_mint_gold] * 2 + [_give_gold] * 3 + [_report_price] * 4),
+        *[_register_name] * 28,
+        *[_register_taken_name] * 5,
+        *[_transfer_name] * 8,
+        *[_release_name] * 6,
+        *[_cancel_unknown_order] * 2,
+        *[_pay] * 19,
+        *[_migrate] * 1,
+        *[_pay_newcomer] * 2,
+        *[_pay_too_much] * 3,
+        *[_deposit] * 4,
+        *[_withdraw] * 2,
+        *[_harvest] * 3,
+        *[_mint_gold] * 2,
+        *[_give_gold] * 3,
+        *[_report_price] * 4,
     )
 
 

@@ -799,8 +799,14 @@ class Ledger:
         >>> ledger.execute(call, sender="0xa11ce")
         <CommittedTransaction version 2: 0x1::aptos_account::transfer, succeeded, 65 gas units>
         """
-        gas = {"max_gas_amount": max_gas_amount, "gas_unit_price": gas_unit_price}
-        request = _request_of(call, sender=sender, secondary_signers=secondary_signers, fee_payer=fee_payer, **gas)
+        request = _request_of(
+            call,
+            sender=sender,
+            secondary_signers=secondary_signers,
+            fee_payer=fee_payer,
+            max_gas_amount=max_gas_amount,
+            gas_unit_price=gas_unit_price,
+        )
         return self._checked(self._commit(self._requested(request, committed=True)), check)
 
     def _fund_new(self, address: str) -> None:

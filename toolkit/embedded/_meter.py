@@ -77,9 +77,17 @@ PAGE_BYTES = 4_096
 VALUE_UNITS = 40
 
 # The instructions of ``while (i < n) { i = i + 1 }``, which represent any basic block of Move code.
-_BLOCK = {"instr.copy_loc.base": 2, "instr.copy_loc.per_abs_val_unit": 2 * VALUE_UNITS}
-_BLOCK |= {"instr.lt": 1, "instr.br_false": 1, "instr.move_loc.base": 1, "instr.ld_u64": 1}
-_BLOCK |= {"instr.add": 1, "instr.st_loc.base": 1, "instr.branch": 1}
+_BLOCK = {
+    "instr.copy_loc.base": 2,
+    "instr.copy_loc.per_abs_val_unit": 2 * VALUE_UNITS,
+    "instr.lt": 1,
+    "instr.br_false": 1,
+    "instr.move_loc.base": 1,
+    "instr.ld_u64": 1,
+    "instr.add": 1,
+    "instr.st_loc.base": 1,
+    "instr.branch": 1,
+}
 
 # Basic blocks of Move code around one operation: calls, loads and stores of locals, access to fields. The framework has
 # more of them, because its Move code does more than its Python code.

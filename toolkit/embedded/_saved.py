@@ -256,9 +256,12 @@ def _restored(saved: _Content, definitions: list[Definition]) -> Chain:
 
 def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) -> None:
     """Raise ValueError if the versions of blocks, modules and transactions are inconsistent."""
-    follows = all(b.height == a.height + 1 and b.first_version == a.last_version + 1 for a, b in pairwise(blocks))
+    follows = (
+        after.height == before.height + 1 and after.first_version == before.last_version + 1
+        for before, after in pairwise(blocks)
+    )
     grows = all(one.first_version <= one.last_version for one in blocks) and blocks[-1].last_version == head
-    if min(blocks[0].height, blocks[0].first_version) < 0 or not grows or not follows:
+    if min(blocks[0].height, blocks[0].first_version) < 0 or not grows or not all(follows):
         raise ValueError("its blocks are not consecutive, or do not contain all its transactions")
     if published != sorted({*published}) or not 0 <= published[0] <= blocks[0].first_version or published[-1] > head:
         raise ValueError("the versions of its published modules are not in order, or not within its blocks")

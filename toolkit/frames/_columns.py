@@ -31,12 +31,18 @@ NamedColumn = tuple[pa.Field, pa.Array]
 
 
 def typed_column(
-    name: str, layout: Layout, values: Sequence[Any], *, decoded: bool = False, **about: str
+    name: str,
+    layout: Layout,
+    values: Sequence[Any],
+    *,
+    source: str,
+    typing: str,
+    meaning: str = "",
+    decoded: bool = False,
 ) -> NamedColumn:
     """Return a column of values of one layout. None becomes null; `decoded` values were decoded with the layout.
 
-    `about` is the metadata of the field, as in `described_field`. Its ``meaning`` also names the parts whose structure
-    is not known, such as enums without variants in the ABI.
+    The ``meaning`` also names the parts whose structure is not known, such as enums without variants in the ABI.
     """
     try:
         array = column(layout, values, decoded=decoded)
@@ -44,8 +50,8 @@ def typed_column(
         raise SchemaError(f"column {name!r}: {error}", column=error.column or name, rows=error.rows) from None
     reasons = dict.fromkeys(layout.unknown())
     untyped = f"as in the node's JSON, numbers above 32 bits as text: {'; '.join(reasons)}" if reasons else ""
-    about["meaning"] = "; ".join(filter(None, [about.get("meaning"), untyped]))
-    return described_field(name, array.type, **about), array
+    meaning = "; ".join(filter(None, [meaning, untyped]))
+    return described_field(name, array.type, source=source, typing=typing, meaning=meaning), array
 
 
 def kinds_of(layouts: Sequence[Layout | None], versions: Sequence[int | None]) -> list[Layout]:
@@ -64,9 +70,11 @@ def typed_columns(
     versions: Sequence[int | None],
     *,
     default: Layout,
+    source: str,
+    typing: str,
+    meaning: str = "",
     widen: bool = False,
     flatten: bool = False,
-    **about: Any,
 ) -> list[NamedColumn]:
     """Return the columns of values whose type may change from version to version.
 
@@ -82,13 +90,13 @@ def typed_columns(
         Ledger version of each row.
     default : Layout
         Layout of the column if no row has a value.
+    source, typing, meaning : str
+        Metadata of the columns.
     widen : bool, default False
         Whether to return a single column of the newest type if every value fits it, such as a u64 in a u128. Structs
         and enums with the same name always share a column if they can, because an upgrade may add a variant.
     flatten : bool, default False
         Whether to replace struct columns with one column per field.
-    **about : str
-        Metadata of the columns (source, typing, meaning).
 
     Returns
     -------
@@ -101,10 +109,9 @@ def typed_columns(
     single = len(kinds) == 1
     if single or (len(set(map(type, kinds))) == 1 and (widen or len(set(names)) == 1)):
         with nullcontext() if single else suppress(SchemaError):
-            named = typed_column(name, kinds[-1], values, decoded=single, **about)
+            named = typed_column(name, kinds[-1], values, decoded=single, source=source, typing=typing, meaning=meaning)
             return flattened(named, kinds[-1]) if flatten else [named]
     columns: list[NamedColumn] = []
-    about["meaning"] = OF_ONE_TYPE
     for text in dict.fromkeys(names):
         group = [kind for kind, its_name in zip(kinds, names, strict=True) if its_name == text]
         parts = [group] if len(group) < len(kinds) else [[kind] for kind in group]
@@ -112,7 +119,17 @@ def typed_columns(
             own = [layout if layout in part else None for layout in layouts]
             own_values = [None if layout is None else value for layout, value in zip(own, values, strict=True)]
             label = f"{name}[{text} #{number}]" if number > 1 else f"{name}[{text}]"
-            columns += typed_columns(label, own, own_values, versions, default=part[0], flatten=flatten, **about)
+            columns += typed_columns(
+                label,
+                own,
+                own_values,
+                versions,
+                default=part[0],
+                source=source,
+                typing=typing,
+                meaning=OF_ONE_TYPE,
+                flatten=flatten,
+            )
     return columns
 
 

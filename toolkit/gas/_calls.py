@@ -161,8 +161,13 @@ class Call(CallFields):
         payload = EntryFunction(self.function, type_arguments=self.type_arguments, arguments=self.arguments)
         if self.simulate is None:
             return payload
-        options = {name: getattr(self, name) for name in ("fee_payer", "gas_unit_price", "max_gas_amount")}
-        return SimulationRequest(payload, sender=str(self.sender), **options)
+        return SimulationRequest(
+            payload,
+            sender=str(self.sender),
+            fee_payer=self.fee_payer,
+            gas_unit_price=self.gas_unit_price,
+            max_gas_amount=self.max_gas_amount,
+        )
 
     @cached_property
     def own_range(self) -> VersionPlan | None:
@@ -198,7 +203,9 @@ class Call(CallFields):
             Sender of the transaction, in canonical form.
         transaction : UserTransaction
         """
-        if self.success not in (None, transaction.success) or self.only_sender not in (None, sender):
+        if self.success is not None and transaction.success is not self.success:
+            return False
+        if self.only_sender is not None and sender != self.only_sender:
             return False
         if not self.type_arguments:
             return True

@@ -291,11 +291,17 @@ def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
     for line in snapshot.lines:
         facts, call = nodes[line.node], named.get((line.source, line.label))
         row = {name: getattr(facts, name) for name in ("node", "node_build", "model", "chain_id", "ledger_version")}
-        row |= {"source": line.source, "label": call.name if call else line.label}
-        row["fingerprint"] = call.fingerprint if call else f"not in the study: {line.label}"
-        row |= {"gas_used": line.gas, "success": line.fails is None}
-        row["error_code" if line.source in READ_AT_VERSIONS else "vm_status"] = line.fails
-        rows.append(row | {"observed_at": _UNKNOWN_TIME, "toolkit_version": ""})
+        row |= {
+            "label": call.name if call else line.label,
+            "fingerprint": call.fingerprint if call else f"not in the study: {line.label}",
+            "source": line.source,
+            "gas_used": line.gas,
+            "success": line.fails is None,
+            "error_code" if line.source in READ_AT_VERSIONS else "vm_status": line.fails,
+            "observed_at": _UNKNOWN_TIME,
+            "toolkit_version": "",
+        }
+        rows.append(row)
     return frame_of_rows(OBSERVATIONS, rows)
 
 

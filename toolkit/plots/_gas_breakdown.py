@@ -141,13 +141,20 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
 
 def _parts(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each row's label, source and success, and the parts of its gas in gas units."""
-    columns = (rows[name].to_numpy(dtype=np.float64, na_value=0) for name in COLUMNS[2:])
-    total, execution, io, octas, price = columns
-    storage = np.divide(octas, price, out=np.zeros_like(octas), where=price > 0)
+    price = rows["gas_unit_price"].to_numpy(dtype=np.float64, na_value=0)
+    octas = rows["storage_fee_octas"].to_numpy(dtype=np.float64, na_value=0)
     success = rows["success"] if "success" in rows.columns else pd.Series(data=True, index=rows.index)
-    of_call: dict[str, Any] = {name: rows[name].to_numpy(dtype=object) for name in ("label", "source")}
-    of_call["success"] = success.fillna(value=False).to_numpy(dtype=np.bool_)
-    return pd.DataFrame(of_call | {"total": total, "execution": execution, "io": io, "storage": storage})
+    return pd.DataFrame(
+        {
+            "label": rows["label"].to_numpy(dtype=object),
+            "source": rows["source"].to_numpy(dtype=object),
+            "success": success.fillna(value=False).to_numpy(dtype=np.bool_),
+            "total": rows["gas_used"].to_numpy(dtype=np.float64, na_value=0),
+            "execution": rows["execution_gas_units"].to_numpy(dtype=np.float64),
+            "io": rows["io_gas_units"].to_numpy(dtype=np.float64, na_value=0),
+            "storage": np.divide(octas, price, out=np.zeros_like(octas), where=price > 0),
+        }
+    )
 
 
 def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None:

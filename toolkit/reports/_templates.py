@@ -32,19 +32,32 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"apt": octas_as_apt, "chain": chain, "code": code, "number": number, "visible": visible}
-    made.globals |= {"chain": chain, "code": code, "change_place": change_place, "version_range": version_range}
-    made.globals |= {"change_name": sentences.change_name, "short_change": sentences.short_change}
-    made.globals |= {"max_explanation": sentences.MAX_EXPLANATION, "max_groups": sentences.MAX_GROUPS}
-    made.globals |= {"all_transactions": ALL_TRANSACTIONS, "model_notice": MODEL_NOTICE}
-    made.globals["source_labels"] = {source: source.label for source in Source}
+    made.globals |= {
+        "all_transactions": ALL_TRANSACTIONS,
+        "change_place": change_place,
+        "chain": chain,
+        "change_name": sentences.change_name,
+        "code": code,
+        "max_explanation": sentences.MAX_EXPLANATION,
+        "max_groups": sentences.MAX_GROUPS,
+        "model_notice": MODEL_NOTICE,
+        "short_change": sentences.short_change,
+        "source_labels": {source: source.label for source in Source},
+        "version_range": version_range,
+    }
     return made
 
 
 def content(data: ReportData, name: sentences.Renderer) -> dict[str, Any]:
     """Return the content for the templates of all formats. `name` escapes text from users and the chain in it."""
-    said = {"headline": headline(data, name), "notes": notes(data, name)}
-    said["not_steps"] = sentences.not_steps_sentences(data.committed, name)
-    return {"data": data, "facts": data.provenance, "dates": data.dates, **said}
+    return {
+        "data": data,
+        "facts": data.provenance,
+        "dates": data.dates,
+        "headline": headline(data, name),
+        "not_steps": sentences.not_steps_sentences(data.committed, name),
+        "notes": notes(data, name),
+    }
 
 
 def code(text: object, limit: int = 300, /) -> str:

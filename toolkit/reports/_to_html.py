@@ -61,11 +61,20 @@ def render(data: ReportData) -> str:
     """
     script = resources.files("toolkit.reports").joinpath("templates", "report.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    more: dict[str, Any] = {"script": Markup(script), "script_digest": digest}  # noqa: S704 - a file of the package
-    more |= {"figures": _figures(data), "downloads": _downloads(data), "short_hash": _short_hash}
-    more["cause_colours"] = {cause: PAGE_COLOURS[mark.colour or INK].variable for cause, mark in CAUSE_MARKS.items()}
-    more["page_colours"] = page_colours
-    return environment().get_template("report.html.j2").render(content(data, chain), **more)
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            content(data, chain),
+            script=Markup(script),  # noqa: S704 - a file of the package
+            script_digest=digest,
+            figures=_figures(data),
+            downloads=_downloads(data),
+            cause_colours={cause: PAGE_COLOURS[mark.colour or INK].variable for cause, mark in CAUSE_MARKS.items()},
+            page_colours=page_colours,
+            short_hash=_short_hash,
+        )
+    )
 
 
 def _short_hash(text: str) -> str:
@@ -92,11 +101,14 @@ def _figures(data: ReportData) -> dict[str, object]:
 
 def _downloads(data: ReportData) -> list[dict[str, object]]:
     """Return the frames as compressed files embedded in the page. A frame that is too large has no file."""
-    found: list[dict[str, object]] = []
-    for name, frame in (("observations", data.observations), ("steps", data.steps)):
-        uri = _data_uri(csv_table(to_arrow(frame))) if len(frame) <= MAX_CSV_ROWS else None
-        found.append({"name": f"{name}.csv", "rows": len(frame), "uri": uri})
-    return found
+    return [
+        {
+            "name": f"{name}.csv",
+            "rows": len(frame),
+            "uri": _data_uri(csv_table(to_arrow(frame))) if len(frame) <= MAX_CSV_ROWS else None,
+        }
+        for name, frame in (("observations", data.observations), ("steps", data.steps))
+    ]
 
 
 def _data_uri(text: str) -> str:

@@ -68,11 +68,16 @@ def comparison_json(comparison: Comparison, gate: Gate | None = None) -> str:
     str
         ASCII, indented.
     """
-    content: dict[str, Any] = {"format": FORMAT, "before": comparison.names[0], "after": comparison.names[1]}
-    content |= {"warnings": list(comparison.warnings), "counts": comparison.counts}
-    content["left_out"] = [label for label, _ in comparison.left_out]
-    content["gate"] = None if gate is None else _gate(gate)
-    content["calls"] = json_value(to_arrow(comparison.calls).to_pylist())
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "before": comparison.names[0],
+        "after": comparison.names[1],
+        "warnings": list(comparison.warnings),
+        "counts": comparison.counts,
+        "left_out": [label for label, _ in comparison.left_out],
+        "gate": None if gate is None else _gate(gate),
+        "calls": json_value(to_arrow(comparison.calls).to_pylist()),
+    }
     return json.dumps(content, indent=1, ensure_ascii=True) + "\n"
 
 
@@ -179,12 +184,16 @@ def _group(group: StepGroup) -> dict[str, Any]:
 
 
 def _gate(gate: Gate) -> dict[str, Any]:
-    general, names = gate.rules.threshold, ("regressions", "not_judged", "waived")
-    content: dict[str, Any] = {"passed": gate.passed, "verdict": gate.verdict, "judged": gate.judged}
-    content["threshold"] = None if general is None else general.model_dump(exclude_none=True)
-    content["thresholds_of_calls"] = {one: own.model_dump(exclude_none=True) for one, own in gate.rules.own.items()}
-    content |= {name: [_regression(one) for one in getattr(gate, name)] for name in names}
-    return content | {"notes": list(gate.notes)}
+    general = gate.rules.threshold
+    return {
+        "passed": gate.passed,
+        "verdict": gate.verdict,
+        "judged": gate.judged,
+        "threshold": None if general is None else general.model_dump(exclude_none=True),
+        "thresholds_of_calls": {label: one.model_dump(exclude_none=True) for label, one in gate.rules.own.items()},
+        **{name: [_regression(one) for one in getattr(gate, name)] for name in ("regressions", "not_judged", "waived")},
+        "notes": list(gate.notes),
+    }
 
 
 def _regression(one: Regression | NotJudged) -> Any:

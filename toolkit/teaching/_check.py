@@ -70,9 +70,11 @@ class CheckedAnswer:
 
     def _repr_html_(self) -> str:
         solution = f"<details><summary>A worked solution</summary><pre>{escape(self.worked)}</pre></details>"
-        text = f"<b>{escape(self.exercise)}: {escape(self.verdict)}.</b> {escape(self.message)}"
-        bar = f"border-left: 4px solid {_COLORS[self.verdict]}; padding: 2px 10px"
-        return f'<div style="{bar}">{text}{solution if self.worked else ""}</div>'
+        worked = solution if self.worked else ""
+        return (
+            f'<div style="border-left: 4px solid {_COLORS[self.verdict]}; padding: 2px 10px">'
+            f"<b>{escape(self.exercise)}: {escape(self.verdict)}.</b> {escape(self.message)}{worked}</div>"
+        )
 
 
 def check(exercise: str, answer: object) -> CheckedAnswer:

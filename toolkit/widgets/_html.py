@@ -81,9 +81,11 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: st
         "<tr>" + "".join(f"<td{mark}>{safe(cell)}</td>" for cell, mark in zip(row, marks, strict=True)) + "</tr>"
         for row in rows
     )
-    inside = f"<caption>{safe(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-    scrolled = f'<div class="ltk-scroll" tabindex="0" role="group" aria-label="{safe(caption)}">'
-    return Html(f'{scrolled}<table class="ltk-table">{inside}</table></div>')
+    return Html(
+        f'<div class="ltk-scroll" tabindex="0" role="group" aria-label="{safe(caption)}">'
+        f'<table class="ltk-table"><caption>{safe(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def origin(node: Node, versions: str, time: datetime | None) -> str:

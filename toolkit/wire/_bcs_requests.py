@@ -83,9 +83,18 @@ class ScriptArgument:
 
 
 # In the order of their indices in BCS.
-_ARGUMENTS = {f"u{bits}": bcs.value_of(UInt(bits)) for bits in (8, 64, 128)}
-_ARGUMENTS |= {"address": bcs.ADDRESS, "bytes": bcs.BYTES, "bool": bcs.value_of(Bool())}
-_ARGUMENTS |= {f"u{bits}": bcs.value_of(UInt(bits)) for bits in (16, 32, 256)} | {"serialized": bcs.BYTES}
+_ARGUMENTS: dict[str, bcs.Form] = {
+    "u8": bcs.value_of(UInt(8)),
+    "u64": bcs.value_of(UInt(64)),
+    "u128": bcs.value_of(UInt(128)),
+    "address": bcs.ADDRESS,
+    "bytes": bcs.BYTES,
+    "bool": bcs.value_of(Bool()),
+    "u16": bcs.value_of(UInt(16)),
+    "u32": bcs.value_of(UInt(32)),
+    "u256": bcs.value_of(UInt(256)),
+    "serialized": bcs.BYTES,
+}
 _ARGUMENTS |= {f"i{bits}": bcs.value_of(Int(bits)) for bits in (8, 16, 32, 64, 128, 256)}
 
 
@@ -217,8 +226,12 @@ _TYPE_TAGS, _BYTE_STRINGS = bcs.sequence(bcs.TYPE_TAG), bcs.sequence(bcs.BYTES)
 _FUNCTION = bcs.record(FunctionId, address=bcs.ADDRESS, module=bcs.STRING, name=bcs.STRING)
 # The form of entry functions and of view requests.
 FUNCTION_CALL = bcs.record(EncodedEntryFunction, function=_FUNCTION, type_arguments=_TYPE_TAGS, arguments=_BYTE_STRINGS)
-_ARGUMENT_LIST = bcs.sequence(bcs.Form(_read_argument, _write_argument))
-_SCRIPT = bcs.record(EncodedScript, code=bcs.BYTES, type_arguments=_TYPE_TAGS, arguments=_ARGUMENT_LIST)
+_SCRIPT = bcs.record(
+    EncodedScript,
+    code=bcs.BYTES,
+    type_arguments=_TYPE_TAGS,
+    arguments=bcs.sequence(bcs.Form(_read_argument, _write_argument)),
+)
 MULTISIG_PAYLOAD = bcs.variants("multisig payload", FUNCTION_CALL, _SCRIPT)
 # In the order of their indices in BCS.
 PAYLOAD = bcs.variants(

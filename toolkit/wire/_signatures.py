@@ -299,16 +299,17 @@ def _typed_key(value: Any) -> Any:
     return PublicKey(value) if isinstance(value, str | bytes) else value  # type: ignore[arg-type]  # bytes become hex
 
 
-def _typed_form(kind: type[_Typed]) -> Form:
-    return Form(kind.read, lambda writer, value: value.write(writer))
-
-
 _ED25519_KEY_SIZE = partial(check_length, expected=ED25519_KEY_BYTES, what="an ed25519 public key")
 _ED25519_SIZE = partial(check_length, expected=ED25519_SIGNATURE_BYTES, what="an ed25519 signature")
 _BITMAP_SIZE = partial(check_length, expected=_BITMAP_BYTES, what="the bitmap of a multi-ed25519 signature")
 _HEX = Codec(Form(Reader.bytes, lambda writer, text: writer.bytes(unhex(text))))
-_KEY = Codec(_typed_form(PublicKey), PublicKey.from_wire, PublicKey.to_wire)
-_SIGNATURE = Codec(_typed_form(Signature), Signature.from_wire, Signature.to_wire, lambda one: Signature.zero(one.type))
+_KEY = Codec(Form(PublicKey.read, lambda writer, key: key.write(writer)), PublicKey.from_wire, PublicKey.to_wire)
+_SIGNATURE = Codec(
+    Form(Signature.read, lambda writer, one: one.write(writer)),
+    Signature.from_wire,
+    Signature.to_wire,
+    lambda one: Signature.zero(one.type),
+)
 # Types of fields with their codecs.
 _Hex = Annotated[HexText, _HEX]
 _Number = Annotated[StrictInt, Codec(U8)]
@@ -786,8 +787,16 @@ class UnknownSignature(UnknownModel, SignatureModel):
         raise InputError(f"a signature of the unknown type {shorten(self.type)} cannot be zero-padded")
 
 
-_KeySignature = Ed25519Signature | MultiEd25519Signature | SingleKeySignature | MultiKeySignature
-AccountSignature = _KeySignature | NoAccountSignature | AbstractSignature | UnknownSignature
+AccountSignature = (
+    Ed25519Signature
+    | MultiEd25519Signature
+    | SingleKeySignature
+    | MultiKeySignature
+    | NoAccountSignature
+    | AbstractSignature
+    | UnknownSignature
+)
+
 # In the order of their indices in BCS.
 _ACCOUNT_KINDS: tuple[type[SignatureModel], ...] = get_args(AccountSignature)[:-1]
 _ACCOUNT_READERS = {kind.type: kind.from_wire for kind in _ACCOUNT_KINDS}  # type: ignore[attr-defined]  # each has a type
@@ -976,10 +985,18 @@ class SingleSenderSignature(SignatureModel):
         return False
 
 
+TransactionSignature = (
+    Ed25519Signature
+    | MultiEd25519Signature
+    | MultiAgentSignature
+    | FeePayerSignature
+    | SingleSenderSignature
+    | NoAccountSignature
+    | UnknownSignature
+)
+
 # In the order of their indices in BCS.
-_Encoded = Ed25519Signature | MultiEd25519Signature | MultiAgentSignature | FeePayerSignature | SingleSenderSignature
-TransactionSignature = _Encoded | NoAccountSignature | UnknownSignature
-_KINDS: tuple[type[SignatureModel], ...] = get_args(_Encoded)
+_KINDS: tuple[type[SignatureModel], ...] = get_args(TransactionSignature)[:5]
 _READERS = {kind.type: kind.from_wire for kind in (*_KINDS, NoAccountSignature)}  # type: ignore[attr-defined]  # each has a type
 _KNOWN_SIGNATURE = variants("transaction authenticator", *map(_form, _KINDS))
 _S = TypeVar("_S", bound=SignatureModel)

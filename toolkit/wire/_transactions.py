@@ -430,8 +430,15 @@ class MalformedTransaction(Struct, kw_only=True):
     problem: str
 
 
-_BlockTransaction = BlockMetadataTransaction | StateCheckpointTransaction | BlockEpilogueTransaction
-KnownTransaction = UserTransaction | GenesisTransaction | _BlockTransaction | ValidatorTransaction | PendingTransaction
+KnownTransaction = (
+    UserTransaction
+    | GenesisTransaction
+    | BlockMetadataTransaction
+    | StateCheckpointTransaction
+    | BlockEpilogueTransaction
+    | ValidatorTransaction
+    | PendingTransaction
+)
 Transaction = KnownTransaction | GenericTransaction | MalformedTransaction
 
 

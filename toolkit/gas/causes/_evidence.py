@@ -47,8 +47,13 @@ _CONFIG = (FEATURES, "0x1::version::Version", "0x1::chain_id::ChainId", "0x1::tr
 _CONFIG_NAMES = ("Config", "Configuration")
 # State that the chain maintains: clock, blocks, epochs, the list of packages.
 _UPKEEP = (
-    *("0x1::block::", REGISTRY, "0x1::randomness::PerBlockRandomness", "0x1::reconfiguration::"),
-    *("0x1::stake::ValidatorPerformance", "0x1::timestamp::", "0x1::transaction_fee::"),
+    "0x1::block::",
+    REGISTRY,
+    "0x1::randomness::PerBlockRandomness",
+    "0x1::reconfiguration::",
+    "0x1::stake::ValidatorPerformance",
+    "0x1::timestamp::",
+    "0x1::transaction_fee::",
 )
 _COIN = "0x1::aptos_coin::AptosCoin"
 _ACCOUNT = ("0x1::account::Account", f"0x1::coin::CoinStore<{_COIN}>")

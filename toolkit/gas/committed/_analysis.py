@@ -442,9 +442,16 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
 
 
 def _step(line: _Line, found: levels.Difference, between: tuple[int, int]) -> SeriesStep:
-    both = {entry.name: getattr(found, entry.name) for entry in fields(levels.Levels)}
-    before, after = (int(line.versions[place]) for place in between)
-    return SeriesStep(**both, part=line.part, stratum=line.stratum.name, version_before=before, version_after=after)
+    return SeriesStep(
+        part=line.part,
+        stratum=line.stratum.name,
+        version_before=int(line.versions[between[0]]),
+        version_after=int(line.versions[between[1]]),
+        **{name: getattr(found, name) for name in _LEVELS},
+    )
+
+
+_LEVELS = [entry.name for entry in fields(levels.Levels)]
 
 
 def _is_alike(model: levels.Model, found: levels.Difference) -> bool:

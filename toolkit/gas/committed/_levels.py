@@ -195,19 +195,26 @@ def fit_model(series: Series, cuts: Sequence[int]) -> Model:
         excess = float((weight * (own[solid] - common_growth) ** 2).sum()) - (solid.sum() - 1)
         unequal = max(0.0, excess / (weight.sum() - (weight**2).sum() / weight.sum()))
     error = variance * inflation / every if every > 0 else 0.0
-    growth, growth_variance = np.full(len(counts), common_growth), np.full(len(counts), error)
+    growth = np.full(len(counts), common_growth)
+    growth_variance = np.full(len(counts), error)
     if unequal > 0:
         sampling = np.where(tt > 0, variance * inflation / np.maximum(tt, _TINY), np.inf)
         share = unequal / (unequal + sampling)
         growth = common_growth + share * (own - common_growth)
         growth_variance = error * (1 - share) ** 2 + unequal * (1 - share)
-    common_error, deviation = math.sqrt(error + unequal / max(1, int(solid.sum()))), math.sqrt(variance)
-    freedom = max(MIN_FREEDOM, freedom / inflation)
     moves = np.diff(series.values)[np.diff(segment) == 0]
     small = np.abs(moves) <= max(series.width, _FUZZ)
-    rises, falls = (int((small & there).sum()) for there in (moves > 0, moves < 0))
     return Model(
-        edges, growth, growth_variance, common_growth, common_error, deviation, correlation, freedom, rises, falls
+        edges=edges,
+        growth=growth,
+        growth_variance=growth_variance,
+        common_growth=common_growth,
+        common_error=math.sqrt(error + unequal / max(1, int(solid.sum()))),
+        deviation=math.sqrt(variance),
+        correlation=correlation,
+        freedom=max(MIN_FREEDOM, freedom / inflation),
+        rises=int((small & (moves > 0)).sum()),
+        falls=int((small & (moves < 0)).sum()),
     )
 
 
@@ -413,9 +420,22 @@ def _compare_once(series: Series, model: Model, first: int, places: Sequence[int
     if series.width:
         fine = min(one.spread, two.spread) >= ROUNDING * series.width and not steady  # then rounding averages out
         half = half + LEFT_BY_ROUNDING if fine else max(half, series.width)
-    sides = one.level, one.level + change, change - half, change + half, one.count, two.count
-    tested = max(chance, _TINY), error, steady
-    return Difference(*sides, *tested, first=a, last=b, splits=splits, earliest=earliest, latest=latest)
+    return Difference(
+        before=one.level,
+        after=one.level + change,
+        error=error,
+        low=change - half,
+        high=change + half,
+        count_before=one.count,
+        count_after=two.count,
+        chance=max(chance, _TINY),
+        steady=steady,
+        first=a,
+        last=b,
+        splits=splits,
+        earliest=earliest,
+        latest=latest,
+    )
 
 
 def _error(model: Model, one: _Side, two: _Side, segments: Sequence[int]) -> float:

@@ -346,15 +346,24 @@ class _Found:
         scale = self._scale(step.part)
         before, after = (max(0, round(level / scale)) for level in (step.before, step.after))
         total_before, total_after = self._totals(step)
-        percent = 100 * step.change / step.before if step.before > 0 else None
         kinds = list(dict.fromkeys(change.kind for change in step.causes))
-        cause = Cause.UNEXPLAINED if not kinds else kinds[0] if len(step.causes) == 1 else Cause.MIXED
-        row: dict[str, Any] = {"part": step.part.value, "stratum": self.words[step.stratum]}
-        row |= {"gas_before": before, "gas_after": after, "change": after - before, "change_percent": percent}
-        row |= {"change_low": step.low / scale, "change_high": step.high / scale, "uncertain": list(step.uncertain)}
-        row |= {"total_before": total_before, "total_after": total_after}
-        row |= {"count_before": step.count_before, "count_after": step.count_after}
-        return row | {"cause": cause, "cause_parts": kinds} | _place(step)
+        return {
+            "gas_before": before,
+            "gas_after": after,
+            "change": after - before,
+            "change_percent": 100 * step.change / step.before if step.before > 0 else None,
+            "part": step.part.value,
+            "stratum": self.words[step.stratum],
+            "change_low": step.low / scale,
+            "change_high": step.high / scale,
+            "total_before": total_before,
+            "total_after": total_after,
+            "count_before": step.count_before,
+            "count_after": step.count_after,
+            "uncertain": list(step.uncertain),
+            "cause": Cause.UNEXPLAINED if not kinds else kinds[0] if len(step.causes) == 1 else Cause.MIXED,
+            "cause_parts": kinds,
+        } | _place(step)
 
     def _totals(self, step: SeriesStep) -> tuple[float, float]:
         """Return the mean gas before and after a step, moved to the place of the step."""
@@ -420,8 +429,14 @@ class _Found:
                 if any(one.version_first < last and first < one.version_last for one in grown):
                     line = np.polyfit(versions[rows] - middle, gas[rows], 1)
                 heights = np.polyval(line, [first - middle, last - middle]).tolist()
-                place = {"version_first": first, "version_last": last, "gas_first": heights[0], "gas_last": heights[1]}
-                yield {"stratum": self.words[stratum.name], "count": len(rows)} | place
+                yield {
+                    "stratum": self.words[stratum.name],
+                    "version_first": first,
+                    "version_last": last,
+                    "count": len(rows),
+                    "gas_first": heights[0],
+                    "gas_last": heights[1],
+                }
 
     def growth(self, growth: Growth) -> dict[str, Any]:
         """Return the row of a slope."""
