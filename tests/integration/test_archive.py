@@ -281,7 +281,7 @@ def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_
 
 def test_an_object_store_has_what_a_folder_has(node, tmp_path, archive):
     """Files in memory, which stands for a store without folders and without renames."""
-    fsspec = pytest.importorskip("fsspec")
+    fsspec = pytest.importorskip("fsspec", reason="needs fsspec, of the test extra")
     for last, executor in (("1249", None), ("1999", "threads:2")):
         found = toolkit.sync(
             node, tmp_path / "one", f"0:{last}", files="memory://ledger", executor=executor, progress=False

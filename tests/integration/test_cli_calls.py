@@ -179,7 +179,7 @@ class TestOut:
 
     def test_json_and_workbooks_have_the_same_rows(self, command, expected, tmp_path):
         """A list of objects, and a sheet whose large integers are text and whose times are UTC."""
-        openpyxl = pytest.importorskip("openpyxl")
+        openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl, of the test extra")
         for name in ("x.json", "x.xlsx"):
             assert command(*SUPPLY, *self.PLAN, "--times", "--out", str(tmp_path / name))[0] == 0
         rows = json.loads((tmp_path / "x.json").read_text("utf-8"))
@@ -195,7 +195,7 @@ class TestOut:
 
     def test_workbooks_are_exact_and_run_nothing(self, tmp_path):
         """More than 15 digits are text, formulas and control characters too."""
-        openpyxl = pytest.importorskip("openpyxl")
+        openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl, of the test extra")
         frame = pd.DataFrame(
             {
                 "amount": pd.array([5, 2**64 - 1, None], dtype="uint64[pyarrow]"),

@@ -148,7 +148,9 @@ def test_a_script_ends_as_bytecode_that_cannot_be_read(url):
 
 @pytest.fixture(scope="module")
 def keys():
-    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    ed25519 = pytest.importorskip(
+        "cryptography.hazmat.primitives.asymmetric.ed25519", reason="needs cryptography, of the test extra"
+    )
     return [ed25519.Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32) for number in (1, 2, 3)]
 
 
@@ -194,7 +196,7 @@ def test_a_valid_multi_ed25519_signature_is_refused(url, keys):
 
 def test_a_valid_secp256k1_signature_is_refused(url):
     """Over the SHA3-256 of the message, with the low s that is canonical; the high s is not valid."""
-    pytest.importorskip("cryptography")
+    pytest.importorskip("cryptography", reason="needs cryptography, of the test extra")
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec, utils
 

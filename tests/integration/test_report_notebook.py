@@ -28,7 +28,7 @@ def test_the_report_shows_what_compare_returns(tmp_path: Path, monkeypatch: pyte
     calls = [{"label": "supply", "view": "0x1::coin::supply", "type_arguments": ["0x1::aptos_coin::AptosCoin"]}]
     given = {"before": 4_600, "after": 4_700, "limit": "5%", "calls": calls}
     out = tmp_path / "report.ipynb"
-    papermill = pytest.importorskip("papermill")
+    papermill = pytest.importorskip("papermill", reason="needs papermill, of the test extra")
     papermill.execute_notebook(NOTEBOOK, out, parameters=given, progress_bar=False, cwd=tmp_path, log_output=False)
     report = json.loads(out.read_text("utf-8"))
     run = toolkit.Study(calls=calls, versions=toolkit.FindSteps("4600:4700")).run(progress=False)
@@ -55,5 +55,5 @@ def test_the_stored_report_is_that_of_its_parameters() -> None:
 
 def test_papermill_knows_each_parameter() -> None:
     """Each parameter has a line of its own, so that papermill knows it and does not warn of it."""
-    papermill = pytest.importorskip("papermill")
+    papermill = pytest.importorskip("papermill", reason="needs papermill, of the test extra")
     assert set(papermill.inspect_notebook(NOTEBOOK)) == {"node", "before", "after", "limit", "calls"}

@@ -80,7 +80,7 @@ def eventually(condition):
 @pytest.mark.fault("a 1 GB request head", "431, the connection is closed, memory stays constant")
 def test_endless_header_lines_cost_no_memory():
     """Each of ten connections that send header lines without end is hung up on, and the process does not grow."""
-    process_of = pytest.importorskip("psutil").Process
+    process_of = pytest.importorskip("psutil", reason="needs psutil, of the test extra").Process
     with node_process(seed=7, versions=300) as (place, process):
         requests.get(f"http://{place[0]}:{place[1]}/v1", timeout=PATIENCE_S)
         before = process_of(process.pid).memory_info().rss

@@ -192,7 +192,7 @@ class Multisig(WireModel):
 
         Raises
         ------
-        InputError, SchemaError, KeyError, TypeError
+        InputError, SchemaError, AttributeError, KeyError, TypeError
             If the object does not have the documented shape.
         """
         # Recordings of an SDK name the inner payload `payload`; nodes name it `transaction_payload`.

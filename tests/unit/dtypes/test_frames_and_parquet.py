@@ -95,7 +95,10 @@ def test_an_index_of_wide_integers_survives(levels, wide):
 
 def test_frames_in_memory_are_read_by_duckdb_and_polars():
     """Wide columns are text there, and the others what they are: nobody reads bytes in silence."""
-    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    duckdb, polars = (
+        pytest.importorskip("duckdb", reason="needs duckdb, of the test extra"),
+        pytest.importorskip("polars", reason="needs polars, of the test extra"),
+    )
     frame = pd.DataFrame({"version": pd.array([1, 2], "uint64[pyarrow]"), "supply": pd.array([2**100, None], "u128")})
     assert duckdb.sql("select version, supply::UHUGEINT from frame").fetchall() == [(1, 2**100), (2, None)]
     for read in (polars.from_pandas(frame), polars.DataFrame(frame)):

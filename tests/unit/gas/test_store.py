@@ -97,7 +97,10 @@ def test_parts_reload_with_plain_pandas(store):
 
 def test_parts_are_read_by_duckdb_and_polars_digit_by_digit(store):
     """The folder of parts, as it lies there, is a table for others too."""
-    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    duckdb, polars = (
+        pytest.importorskip("duckdb", reason="needs duckdb, of the test extra"),
+        pytest.importorskip("polars", reason="needs polars, of the test extra"),
+    )
     store.add(many(0, PART_ROWS, gas=2**64 - 1))
     store.add(table(row(2**64 - 1, 2**63 + 1, label="b"), row(7, error="x", label="b")))
     glob = str(store.path / "parts" / "*.parquet")
