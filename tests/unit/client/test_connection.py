@@ -131,41 +131,22 @@ def test_a_backend_behind_the_head_seen_is_asked_again():
 
 
 @pytest.mark.parametrize(
-    ("version", "head"),
+    ("version", "refusal", "requests"),
     [
-        pytest.param(1_001, ledger(990), id="above every head seen"),
-        pytest.param(995, ledger(1_000), id="the backend is not behind"),
-        pytest.param(995, None, id="the backend says nothing"),
+        pytest.param(1_001, refused(404, "version_not_found", head=ledger(990)), 1, id="above every head seen"),
+        pytest.param(995, refused(404, "version_not_found", head=ledger(1_000)), 1, id="the backend is not behind"),
+        pytest.param(995, refused(404, "version_not_found", head=None), 1, id="the backend says nothing"),
+        pytest.param(5, refused(404, "table_item_not_found", head=ledger(990)), 1, id="an item, which is no lag"),
+        pytest.param(995, refused(404, "version_not_found", head=ledger(990)), 3, id="a backend that stays behind"),
     ],
 )
-def test_any_other_404_is_final(version, head):
-    """A version nobody has seen, or a backend that is up to date, is a plain NotFound."""
-    connection, transport, _ = connected(answer([], head=ledger(1_000)), refused(404, "version_not_found", head=head))
+def test_any_other_404_is_final(version, refusal, requests):
+    """Only a version that this host has shown before is asked for again, and not for ever."""
+    connection, transport, _ = connected(answer([], head=ledger(1_000)), refusal, retry=RetryPolicy(attempts=3))
     get(connection, "/x", asked="x")
     with pytest.raises(NotFound):
         get(connection, "/x", asked="x", query={"ledger_version": version})
-    assert len(transport.requests) == 2
-
-
-def test_a_missing_item_is_final_on_a_lagging_backend_too():
-    """Only version_not_found speaks of lag."""
-    connection, transport, _ = connected(
-        answer([], head=ledger(1_000)), refused(404, "table_item_not_found", head=ledger(990))
-    )
-    get(connection, "/x", asked="x")
-    with pytest.raises(NotFound):
-        get(connection, "/x", asked="x", query={"ledger_version": 5})
-    assert len(transport.requests) == 2
-
-
-def test_a_backend_that_stays_behind_ends_in_not_found():
-    """Lag is waited for as long as any other outage, not for ever."""
-    behind = refused(404, "version_not_found", head=ledger(990))
-    connection, transport, _ = connected(answer([], head=ledger(1_000)), behind, retry=RetryPolicy(attempts=3))
-    get(connection, "/x", asked="x")
-    with pytest.raises(NotFound):
-        get(connection, "/x", asked="x", query={"ledger_version": 995})
-    assert len(transport.requests) == 1 + 3
+    assert len(transport.requests) == 1 + requests
 
 
 def test_requests_are_evenly_paced():

@@ -273,13 +273,6 @@ class TestSimulations:
         assert frames.events["request"].tolist() == [0, 2]
         assert [getattr(result, "gas_used", None) for result in frames.results] == [5, None, 6]
 
-    def test_no_requests_give_empty_frames_with_their_columns(self):
-        """The schema is whole where nothing was asked."""
-        node, _ = node_with()
-        frames = fetch_simulations(node, [], progress=False)
-        assert (len(frames.transactions), len(frames.changes), len(frames.events)) == (0, 0, 0)
-        assert "gas_used" in frames.transactions.columns
-
 
 class TestTransactions:
     """fetch_transactions"""

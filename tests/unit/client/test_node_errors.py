@@ -41,11 +41,45 @@ def test_each_status_has_its_class(status, kind):
     assert str(error).startswith(f"view x: the node answered {status} internal_error: no luck")
 
 
-def test_a_wrong_value_type_is_told():
-    """The node's 500 does not name what to change; the text does."""
-    message = "Failed to deserialize table item retrieved from DB"
-    error = refusal("item 1 of table 0xa", refused(500, "internal_error", message, head=HEAD))
-    assert str(error).endswith(f"{message} (check value_type: the stored value does not have that type)")
+@pytest.mark.parametrize(
+    ("answered", "kind", "words"),
+    [
+        pytest.param(
+            refused(500, "internal_error", "Failed to deserialize table item retrieved from DB"),
+            errors.NodeError,
+            "check value_type: the stored value does not have that type",
+            id="wrong value type",
+        ),
+        pytest.param(Answer(503, {}, b""), errors.Unavailable, "503: no message", id="empty body"),
+        pytest.param(
+            refused(410, "version_pruned", "gone", head=HEAD),
+            errors.VersionPruned,
+            "the oldest readable version is 400",
+            id="pruned",
+        ),
+        pytest.param(
+            refused(410, "version_pruned"), errors.VersionPruned, "read a later version", id="pruned, without headers"
+        ),
+        pytest.param(
+            refused(500, "internal_error", "State at version 3 is Pruned", head=HEAD),
+            errors.VersionPruned,
+            "oldest readable version is 400",
+            id="pruned, by an older node",
+        ),
+        pytest.param(
+            refused(404, "module_not_found", "m::pruned not found"), errors.NotFound, "m::pruned", id="a name like it"
+        ),
+        pytest.param(
+            refused(404, "version_not_found", head=HEAD), errors.NotFound, "head is version 1000", id="above the head"
+        ),
+    ],
+)
+def test_what_the_node_means_is_said(answered, kind, words):
+    """Where status and code alone do not say it: by the message, and by the versions in the headers."""
+    error = refusal("x", answered)
+    assert type(error) is kind
+    assert error.status == answered.status
+    assert words in str(error)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 502, 503])
@@ -68,42 +102,6 @@ def test_any_body_gives_an_error_that_can_be_raised(body):
     assert type(error) is errors.Unavailable
     assert str(error).startswith("view x: the node answered 503")
     assert len(str(error)) < 600
-
-
-def test_an_empty_body_says_that_there_was_no_message():
-    """Nothing came: the text says so."""
-    assert "503: no message" in str(refusal("x", Answer(503, {}, b"")))
-
-
-def test_a_pruned_version_names_the_oldest_readable_one():
-    """410 tells from where on the node can be read."""
-    error = refusal("view x at version 3", refused(410, "version_pruned", "gone", head=HEAD))
-    assert "the oldest readable version is 400" in str(error)
-
-
-def test_a_pruned_version_without_headers_still_says_what_to_do():
-    """Errors often carry no ledger headers."""
-    assert "read a later version" in str(refusal("x", refused(410, "version_pruned")))
-
-
-def test_a_500_that_speaks_of_pruned_state_is_version_pruned():
-    """Older nodes answer 500 for a pruned state; it is the same to a reader."""
-    error = refusal("x", refused(500, "internal_error", "State at version 3 is Pruned", head=HEAD))
-    assert type(error) is errors.VersionPruned
-    assert error.status == 500
-    assert "oldest readable version is 400" in str(error)
-
-
-def test_a_404_that_speaks_of_pruned_stays_not_found():
-    """Only a server error is turned into VersionPruned."""
-    assert type(refusal("x", refused(404, "module_not_found", "m::pruned not found"))) is errors.NotFound
-
-
-def test_a_version_above_the_head_names_the_head():
-    """version_not_found tells how far the node is."""
-    error = refusal("x", refused(404, "version_not_found", head=HEAD))
-    assert type(error) is errors.NotFound
-    assert "the node's head is version 1000" in str(error)
 
 
 @pytest.mark.parametrize(

@@ -77,30 +77,20 @@ def test_a_node_without_views_has_no_readable_version():
     assert len(fake.sent("POST /view")) == 3
 
 
-def test_gas_that_is_told_and_stable():
-    """Three reads at one version tell the same."""
-    found = gateway()[0].probe()
-    assert (found.gas_header, found.gas_stable) == (True, True)
-
-
-def test_gas_that_changes_from_read_to_read():
-    """Backends of different builds behind one name are found out."""
-    numbers = count(4)
-    found = gateway(gas=lambda: next(numbers))[0].probe()
-    assert (found.gas_header, found.gas_stable) == (True, False)
-
-
-def test_gas_that_is_not_told():
-    """Without the header nothing is said about its stability."""
-    found = gateway(gas=lambda: None)[0].probe()
-    assert (found.gas_header, found.gas_stable) == (False, None)
-
-
-def test_gas_told_by_some_backends_only_is_not_relied_on():
-    """One answer without the header is enough."""
-    told = iter([4, None, 4, 4, 4])
+@pytest.mark.parametrize(
+    ("gas", "header", "stable"),
+    [
+        pytest.param([4] * 5, True, True, id="the same in three reads"),
+        pytest.param([4, 5, 6, 7, 8], True, False, id="backends of different builds"),
+        pytest.param([None] * 5, False, None, id="no header"),
+        pytest.param([4, None, 4, 4, 4], False, None, id="one answer without the header"),
+    ],
+)
+def test_gas_is_told_and_stable_or_not(gas, header, stable):
+    """Three reads at one version tell: whether there is a header, and whether its gas can be relied on."""
+    told = iter(gas)
     found = gateway(gas=lambda: next(told))[0].probe()
-    assert (found.gas_header, found.gas_stable) == (False, None)
+    assert (found.gas_header, found.gas_stable) == (header, stable)
 
 
 def test_companions_that_are_refused_are_named():

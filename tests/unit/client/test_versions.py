@@ -54,11 +54,6 @@ def test_text_plans_include_both_ends(plan, expected):
     assert versions(plan) == expected
 
 
-def test_the_whole_range_is_every_version():
-    """A bare colon means everything that can be read."""
-    assert versions(":", head=4) == [0, 1, 2, 3, 4]
-
-
 @pytest.mark.parametrize(
     ("plan", "expected"),
     [
@@ -74,6 +69,7 @@ def test_the_whole_range_is_every_version():
         (list(np.array([4, 5], dtype=np.uint64)), [4, 5]),
         (np.int64(9), [9]),
         (pd.Series([1, 2]), [1, 2]),
+        (np.arange(0, 10, 4, dtype=np.uint64), [0, 4, 8]),
         ([2**64 - 1], [2**64 - 1]),
     ],
 )
@@ -84,43 +80,22 @@ def test_listed_versions_keep_order_and_repetition(plan, expected):
     assert all(type(version) is int for version in found)
 
 
-def test_listed_versions_are_not_clipped():
-    """A listed version that cannot be read stays: the node's refusal becomes its row."""
-    plan = resolve_versions([1, 5_000], head=HEAD, oldest=100)
-    assert list(plan.versions) == [1, 5_000]
-    assert plan.notes == ()
-
-
-def test_a_pruned_bound_is_clipped_and_said_so():
-    """A range that begins below the oldest readable version begins there, with a note."""
-    plan = resolve_versions("0:200", head=HEAD, oldest=100)
-    assert plan.versions[0] == 100
-    assert plan.versions[-1] == 200
-    assert plan.notes == ("versions 0 to 99 are pruned; reading from 100",)
-
-
-def test_a_bound_above_the_head_is_clipped_and_said_so():
-    """A range that ends above the head ends there, with a note."""
-    plan = resolve_versions("990:2000", head=HEAD)
-    assert plan.versions[-1] == HEAD
-    assert plan.notes == ("versions 1001 to 2000 do not exist yet; reading to 1000",)
-
-
-def test_even_spacing_is_over_what_is_left_after_clipping():
-    """a:b/n spreads its n versions over the readable part."""
-    plan = resolve_versions("0:-1/3", head=HEAD, oldest=500)
-    assert list(plan.versions) == [500, 750, 1000]
-    assert len(plan.notes) == 1
-
-
-def test_counting_back_beyond_the_first_version_starts_there():
-    """-n of a young chain is all of it."""
-    assert versions("-1000:", head=3) == [0, 1, 2, 3]
-
-
-def test_a_readable_range_has_no_notes():
-    """Nothing is said where nothing was clipped."""
-    assert resolve_versions("100:200", head=HEAD, oldest=100).notes == ()
+@pytest.mark.parametrize(
+    ("plan", "head", "oldest", "expected", "notes"),
+    [
+        (":", 4, 0, [0, 1, 2, 3, 4], ()),
+        ("-1000:", 3, 0, [0, 1, 2, 3], ()),
+        ("100:103", 1_000, 100, [100, 101, 102, 103], ()),
+        ("98:102", 1_000, 100, [100, 101, 102], ("versions 98 to 99 are pruned; reading from 100",)),
+        ("998:2000", 1_000, 0, [998, 999, 1000], ("versions 1001 to 2000 do not exist yet; reading to 1000",)),
+        ("0:-1/3", 1_000, 500, [500, 750, 1000], ("versions 0 to 499 are pruned; reading from 500",)),
+        ([1, 5_000], 1_000, 100, [1, 5_000], ()),
+    ],
+)
+def test_ranges_are_clipped_with_a_note_and_lists_are_not(plan, head, oldest, expected, notes):
+    """A range is that part of it which can be read; a listed version stays, and the node's refusal becomes its row."""
+    found = resolve_versions(plan, head=head, oldest=oldest)
+    assert (list(found.versions), found.notes) == (expected, notes)
 
 
 @pytest.mark.parametrize(
@@ -148,18 +123,20 @@ def test_text_that_is_no_plan_names_the_forms(plan):
         resolve_versions(plan, head=HEAD)
 
 
-@pytest.mark.parametrize("plan", ["0:10:0", "0:10/0"])
-def test_a_step_or_count_of_zero_is_refused(plan):
-    """Zero is neither a distance nor a number of versions."""
-    with pytest.raises(InputError, match="must be 1 or more"):
-        resolve_versions(plan, head=HEAD)
-
-
-@pytest.mark.parametrize("plan", [None, 1.5, b"1:2", {"a": 1}, object()])
-def test_what_is_no_plan_at_all_names_the_forms(plan):
-    """Other types are refused with the forms there are."""
-    with pytest.raises(InputError, match="the forms are"):
-        resolve_versions(plan, head=HEAD)
+@pytest.mark.parametrize(
+    ("plan", "head", "words"),
+    [
+        ("0:10:0", HEAD, "must be 1 or more"),
+        ("0:10/0", HEAD, "must be 1 or more"),
+        *((plan, HEAD, "the forms are") for plan in (None, 1.5, b"1:2", {"a": 1}, object())),
+        ("0:", 10**9, r"1,000,000,001 versions.*use a/n or a step"),
+        ("2026-05-01..2026-06-01", HEAD, "needs block times"),
+    ],
+)
+def test_what_cannot_be_a_plan_is_refused(plan, head, words):
+    """Zero as a step or number, other types, more versions than memory is for, and dates without block times."""
+    with pytest.raises(InputError, match=words):
+        resolve_versions(plan, head=head)
 
 
 @pytest.mark.parametrize("entry", [True, 1.0, "5", None, -1_002, 2**64])
@@ -168,12 +145,6 @@ def test_an_entry_that_is_no_version_is_named(entry):
     with pytest.raises(InputError, match=r"expected an integer from -1001 to 2\^64 - 1") as caught:
         resolve_versions([1, entry], head=HEAD)
     assert repr(entry) in str(caught.value)
-
-
-def test_more_versions_than_memory_is_for_are_refused():
-    """A plan of hundreds of millions of versions is refused with the way out."""
-    with pytest.raises(InputError, match=r"1,000,000,001 versions.*use a/n or a step"):
-        resolve_versions("0:", head=10**9)
 
 
 TICK = timedelta(microseconds=1)
@@ -190,21 +161,29 @@ def at(times, *, oldest=0):
     return lambda wanted: [version_at(time) for time in wanted]
 
 
-def test_dates_are_resolved_by_the_node():
+@pytest.mark.parametrize(
+    ("plan", "times", "expected"),
+    [
+        pytest.param(
+            "2026-05-01..2026-06-01/3",
+            {0: MAY - TICK, 100: MAY, 200: JUNE, 201: JUNE + TICK, HEAD: JUNE + timedelta(days=1)},
+            [100, 150, 200],
+            id="both ends included",
+        ),
+        pytest.param(
+            "2026-05-01..2026-06-01/2",
+            {0: MAY, 199: JUNE - TICK, 200: JUNE + timedelta(minutes=28), HEAD: JUNE + timedelta(days=1)},
+            [0, 199],
+            id="nothing of the last day",
+        ),
+        pytest.param(
+            "2026-05-01..2026-06-01", {5: MAY, 7: JUNE, 8: JUNE + TICK}, [5, 6, 7], id="every version without a count"
+        ),
+    ],
+)
+def test_dates_are_resolved_by_the_node(plan, times, expected):
     """A plan by dates reads from the first version at or after its first time to the last at or before its last."""
-    times = {0: MAY - TICK, 100: MAY, 200: JUNE, 201: JUNE + TICK, HEAD: JUNE + timedelta(days=1)}
-    assert versions("2026-05-01..2026-06-01/3", version_at=at(times)) == [100, 150, 200]
-
-
-def test_a_version_after_the_last_date_is_not_read():
-    """Nothing of later that day is in a plan that ends as the day begins."""
-    times = {0: MAY, 199: JUNE - TICK, 200: JUNE + timedelta(minutes=28), HEAD: JUNE + timedelta(days=1)}
-    assert versions("2026-05-01..2026-06-01/2", version_at=at(times)) == [0, 199]
-
-
-def test_dates_without_a_count_read_every_version():
-    """Without /n each version between the two times is read."""
-    assert versions("2026-05-01..2026-06-01", version_at=at({5: MAY, 7: JUNE, 8: JUNE + TICK})) == [5, 6, 7]
+    assert versions(plan, version_at=at(times)) == expected
 
 
 def test_a_date_before_the_oldest_version_is_clipped_and_said_so():
@@ -293,18 +272,6 @@ def test_dates_take_times_and_offsets():
     assert plan.last == JUNE
 
 
-def test_dates_without_block_times_are_refused():
-    """A node that gives no block times cannot resolve dates."""
-    with pytest.raises(InputError, match="needs block times"):
-        resolve_versions("2026-05-01..2026-06-01", head=HEAD)
-
-
-def test_a_date_that_is_none_is_named():
-    """The 31st of June is refused by name."""
-    with pytest.raises(InputError, match="'2026-06-31' is not a date: expected ISO 8601"):
-        VersionPlan.parse("2026-05-01..2026-06-31")
-
-
 def test_moments_without_offset_are_utc():
     """A naive time is UTC; an aware one keeps its offset."""
     east = timezone(timedelta(hours=2))
@@ -368,25 +335,22 @@ def test_a_resolved_range_is_readable_and_grows(first, last, step, oldest):
     assert (absolute < oldest) == any("pruned" in note for note in plan.notes)
 
 
-def test_find_steps_takes_a_plain_range_only():
-    """A search has no step and no count of its own."""
+@pytest.mark.parametrize(
+    ("plan", "options", "words"),
+    [
+        ("0:-1/200", {}, "plain range"),
+        ("0:-1:5", {}, "plain range"),
+        *(("0:-1", {"initial": initial, "max_requests": most}, "2 <= initial <= max_requests")
+          for initial, most in ((1, 10), (11, 10), (0, 0), (-3, 5))),
+        (5, {}, "expected a range as a str, and two ints"),
+        ("0:9", {"initial": "3"}, "expected a range as a str, and two ints"),
+    ],
+)  # fmt: skip
+def test_a_search_that_cannot_be_is_refused(plan, options, words):
+    """It has no step and no count of its own, and its first grid has two versions at least and fits the limit."""
     assert FindSteps("0:-1").initial == 33
-    for plan in ("0:-1/200", "0:-1:5"):
-        with pytest.raises(InputError, match="plain range"):
-            FindSteps(plan)
-
-
-@pytest.mark.parametrize(("initial", "most"), [(1, 10), (11, 10), (0, 0), (-3, 5)])
-def test_find_steps_needs_two_ends_and_room_for_them(initial, most):
-    """The first grid has two versions at least and fits the limit."""
-    with pytest.raises(InputError, match="2 <= initial <= max_requests"):
-        FindSteps("0:-1", initial=initial, max_requests=most)
-
-
-def test_a_numpy_array_is_a_list_of_versions():
-    """An array of integers is a list of versions."""
-    assert list(resolve_versions(np.array([4, 5]), head=1_000).versions) == [4, 5]
-    assert list(resolve_versions(np.arange(0, 10, 4, dtype=np.uint64), head=1_000).versions) == [0, 4, 8]
+    with pytest.raises(InputError, match=words):
+        FindSteps(plan, **options)
 
 
 def test_a_plan_of_too_many_versions_is_refused_before_it_is_made(monkeypatch):
@@ -410,16 +374,12 @@ def test_a_plan_in_the_future_is_not_read_as_the_head():
         fetch_views(node, ViewFunction("0x1::m::f"), versions="2099-01-01..2099-02-01", progress=False)
 
 
-@pytest.mark.parametrize("options", [{"versions": 5}, {"versions": "0:9", "initial": "3"}])
-def test_find_steps_refuses_other_types(options):
-    """Other types than text and ints are refused with a text."""
-    with pytest.raises(InputError):
-        FindSteps(**options)
-
-
 @pytest.mark.parametrize(
     "text",
-    ["text", "0..-1", "100-200", "0 to 100/20", "0:head", "Latest", "all", "1,000:2_000", "2026-05-01:2026-06-01/200"],
+    [
+        *("text", "0..-1", "100-200", "0 to 100/20", "0:head", "Latest", "all", "1,000:2_000"),
+        *(f"2026-05-01:{end}" for end in ("2026-06-01/200", "2026-13-01", "2026-06-01:1000", "2026-06-01:0d")),
+    ],
 )
 def test_a_plan_as_it_is_written_elsewhere_is_refused(text):
     """The forms of other tools are not guessed at."""
@@ -427,13 +387,13 @@ def test_a_plan_as_it_is_written_elsewhere_is_refused(text):
         VersionPlan.parse(text)
 
 
-@pytest.mark.parametrize("text", ["2026-02-01:2026-13-01", "2026-02-01:2026-03-01:1000", "2026-02-01:2026-03-01:0d"])
-def test_a_plan_by_dates_that_are_none_is_refused(text):
-    """A wrong date, and steps that dates do not have; a step in versions is not read as the time of a day."""
-    with pytest.raises(InputError):
+@pytest.mark.parametrize(
+    ("text", "date"), [("2026-05-01..2026-06-31", "2026-06-31"), ("2026-02-01..2026-03-01:1000", "2026-03-01:1000")]
+)
+def test_a_date_that_is_none_is_named(text, date):
+    """The 31st of June; and a step in versions is not read as the time of a day."""
+    with pytest.raises(InputError, match=f"'{date}' is not a date: expected ISO 8601"):
         VersionPlan.parse(text)
-    with pytest.raises(InputError, match="is not a date"):
-        VersionPlan.parse("2026-02-01..2026-03-01:1000")
 
 
 @pytest.mark.parametrize("text", ["2026-05-01T00:00:00Z..2026-06-01T00:00:00Z", "2026-05-01..2026-06-01", " 1 : 2 "])

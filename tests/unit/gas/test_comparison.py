@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -161,23 +163,28 @@ def test_an_unknown_build_is_not_warned_about():
     assert compare(frame(row(1)), frame(row(2, node_build=None))).warnings == ()
 
 
-@pytest.mark.parametrize("side", [None, 5, [1]])
-def test_what_is_no_side_is_refused(side):
-    """Frames, runs and run folders are sides."""
-    with pytest.raises(InputError, match="observation frames, runs or run folders"):
+@pytest.mark.parametrize(
+    ("side", "words"),
+    [
+        (None, "observation frames, runs or run folders"),
+        (5, "observation frames, runs or run folders"),
+        ([1], "observation frames, runs or run folders"),
+        (pd.DataFrame({"label": ["a"]}), "missing columns: fingerprint"),
+        (Path("none"), "is not a run folder"),
+    ],
+    ids=["None", "a number", "a list", "another frame", "a folder without a run"],
+)
+def test_what_is_no_side_is_refused(side, words):
+    """Frames of observations, runs and run folders are sides; the message says what is wrong with others."""
+    with pytest.raises(InputError, match=words):
         compare(frame(row(1)), side)
 
 
-def test_another_frame_is_refused_with_what_is_missing():
-    """A frame of other columns names the missing ones."""
-    with pytest.raises(InputError, match="missing columns: fingerprint"):
-        compare(frame(row(1)), pd.DataFrame({"label": ["a"]}))
-
-
-def test_a_folder_without_a_run_is_refused(tmp_path):
-    """A path is opened as a run."""
-    with pytest.raises(StudyError, match="is not a run folder"):
-        compare(frame(row(1)), tmp_path)
+@pytest.mark.parametrize("source", ["view", "", 5, ("view@version",), ("view@version", "x"), ["committed"] * 3])
+def test_what_is_no_source_is_refused(source):
+    """The three there are, are named."""
+    with pytest.raises(InputError, match="source must be one of view@version, simulate@now, committed"):
+        compare(frame(row(1)), frame(row(2)), source=source)
 
 
 # sources, asked for by name -------------------------------------------------------------------------------------
@@ -209,13 +216,6 @@ def test_a_pair_of_one_source_mixes_nothing():
     found = compare(frame(row(1)), frame(row(2)), source=("view@version", "view@version"))
     assert found.warnings == ()
     assert kinds(found) == {"a": "unchanged"}
-
-
-@pytest.mark.parametrize("source", ["view", "", 5, ("view@version",), ("view@version", "x"), ["committed"] * 3])
-def test_what_is_no_source_is_refused(source):
-    """The three there are, are named."""
-    with pytest.raises(InputError, match="source must be one of view@version, simulate@now, committed"):
-        compare(frame(row(1)), frame(row(2)), source=source)
 
 
 def test_the_embedded_node_and_a_real_one_cannot_be_compared():
@@ -272,24 +272,22 @@ def test_a_folder_whose_own_name_has_an_at_is_opened_as_such(run_folder):
     assert only(compare(named, f"{named}@1000"))["gas_after"] == 10
 
 
-def test_a_version_before_the_run_begins_is_refused(run_folder):
-    """An empty side would let everything pass."""
-    with pytest.raises(StudyError, match="no observation at or before version 999; its first version is 1000"):
-        compare(f"{run_folder}@999", run_folder)
-
-
-def test_a_version_above_the_head_of_the_run_is_refused(run_folder):
-    """Nobody can know it: the last reading does not stand for what came after."""
+@pytest.mark.parametrize(
+    ("version", "error", "words"),
+    [
+        ("999", StudyError, "no observation at or before version 999; its first version is 1000"),
+        ("3001", StudyError, "no data for version 3001: the head was 3000"),
+        *(
+            (text, InputError, f"a ledger version after the @.*@1000, got '{text}'")
+            for text in ("x", "-1", "", "1000 ")
+        ),
+    ],
+)
+def test_a_version_of_which_a_run_knows_nothing_is_refused(run_folder, version, error, words):
+    """Before its first, where an empty side would let everything pass; after its head; and what is not a version."""
     assert only(compare(run_folder, f"{run_folder}@3000"))["gas_after"] == 20
-    with pytest.raises(StudyError, match=r": the run has no data for version 3001: the head was 3000 when"):
-        compare(run_folder, f"{run_folder}@3001")
-
-
-@pytest.mark.parametrize("version", ["x", "-1", "", "1000 "])
-def test_a_version_that_is_none_is_told_as_such(run_folder, version):
-    """It is not taken for a part of the folder's name."""
-    with pytest.raises(InputError, match=rf"expected a ledger version after the @.*@1000, got '{version}'"):
-        compare(f"{run_folder}@{version}", run_folder)
+    with pytest.raises(error, match=words):
+        compare(run_folder, f"{run_folder}@{version}")
 
 
 def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):

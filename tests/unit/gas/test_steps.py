@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.gas.observed import frame, row
 from toolkit.frames._schema import STEPS
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import steps_of
-
-
-def pairs(steps):
-    return [(step.label, step.version_before, step.version_after, step.gas_before, step.gas_after) for step in steps]
-
-
-def test_equal_observations_are_no_step():
-    """The same gas at every version: nothing moved."""
-    assert steps_of(frame(row(1), row(2), row(30))) == []
 
 
 def test_neighbours_that_differ_are_a_step():
@@ -26,14 +19,25 @@ def test_neighbours_that_differ_are_a_step():
     assert (step.change, step.change_percent, step.exact) == (2, 20.0, False)
 
 
-def test_adjacent_versions_make_a_step_exact():
-    """One transaction lies between them."""
-    assert [step.exact for step in steps_of(frame(row(4, 10), row(5, 11), row(7, 12)))] == [True, False]
-
-
-def test_observations_need_not_be_in_order():
-    """Threads write as they finish: versions are sorted first."""
-    assert pairs(steps_of(frame(row(9, 12), row(1, 10), row(5, 10)))) == [("a", 5, 9, 10, 12)]
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([], [], id="no observations"),
+        pytest.param([row(1), row(2), row(30)], [], id="equal gas"),
+        pytest.param([row(1, error="x"), row(2, error="x"), row(3, error="x")], [], id="the same error"),
+        pytest.param([row(1, error="x"), row(2, error="y")], [(1, 2, None, None, True)], id="another error"),
+        pytest.param([row(9, 12), row(1, 10), row(5, 10)], [(5, 9, 2, 20.0, False)], id="in any order"),
+        pytest.param([row(4, 10), row(5, 15)], [(4, 5, 5, 50.0, True)], id="adjacent versions are exact"),
+        pytest.param([row(1, 0), row(2, 5)], [(1, 2, 5, None, True)], id="no percentage of nothing"),
+        pytest.param([row(1, 2**63), row(2, 2**63 + 1)], [(1, 2, 1, 100 / 2**63, True)], id="the last digit of a u64"),
+    ],
+)
+def test_a_step_is_where_neighbours_differ(rows, expected):
+    """Between which versions, by how much, and whether one transaction lies between them."""
+    found = steps_of(frame(*rows))
+    assert [
+        (one.version_before, one.version_after, one.change, one.change_percent, one.exact) for one in found
+    ] == expected
 
 
 def test_calls_nodes_and_sources_are_kept_apart():
@@ -66,37 +70,10 @@ def test_a_call_that_begins_to_fail_is_a_step():
     assert back.change_percent is None
 
 
-def test_another_error_is_a_step():
-    """Not found becomes aborted: the outcome differs."""
-    assert len(steps_of(frame(row(1, error="module_not_found"), row(2, error="invalid_input")))) == 1
-
-
-def test_the_same_error_is_no_step():
-    """It failed before, it fails the same way now; missing values compare as equal."""
-    assert steps_of(frame(row(1, error="x"), row(2, error="x"), row(3, error="x"))) == []
-
-
-def test_gas_up_to_the_last_u64_is_compared_exactly():
-    """A difference in the last digit of a large number is a step of one unit."""
-    (step,) = steps_of(frame(row(1, 2**63), row(2, 2**63 + 1)))
-    assert (step.change, step.gas_after) == (1, 2**63 + 1)
-
-
-def test_a_change_from_nothing_has_no_percentage():
-    """Zero gas has no percent."""
-    (step,) = steps_of(frame(row(1, 0), row(2, 5)))
-    assert (step.change, step.change_percent) == (5, None)
-
-
 def test_each_steps_node_builds_are_kept():
     """A different build on either side is a cause of its own."""
     (step,) = steps_of(frame(row(1, 10), row(2, 11, node_build="def")))
     assert (step.build_before, step.build_after) == ("abc", "def")
-
-
-def test_no_observations_have_no_steps():
-    """An empty frame is an observation frame."""
-    assert steps_of(frame()) == []
 
 
 def test_steps_become_rows_with_their_causes():

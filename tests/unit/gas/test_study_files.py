@@ -81,6 +81,10 @@ def test_a_hostile_file_is_one_clear_line(load, content):
         (VIEW.replace('"0:-1"', "true"), "versions, `plan`: expected a version plan such as .*got True"),
         ('call = "x"\n[versions]\nplan = 1\n', "versions, `plan`: expected a version plan"),
         (VIEW + '[waiver]\ncall = "x"\n', r"write \[\[waiver\]\], in double brackets"),
+        (VIEW.replace("[[call]]", "[call]"), r"\[\[call\]\]"),
+        *((f"nodes = {value}\n{VIEW}", "`?nodes") for value in ('"mainnet"', "5", "[]")),
+        (f'node = "mainet"\n{VIEW}', "node.*mainet"),
+        (f'nodes = ["mainnet", "testnt"]\n{VIEW}', "node.*testnt"),
     ],
 )
 def test_what_newcomers_write_is_told_in_their_words(load, text, words):
@@ -312,26 +316,6 @@ def test_keys_of_another_kind_of_call_are_refused(call, words):
     """Nothing that is written down is left out of account."""
     with pytest.raises(StudyError, match=words):
         Study(calls=[call])
-
-
-@pytest.mark.parametrize("line", ['nodes = "mainnet"', "nodes = 5", "nodes = []"])
-def test_nodes_that_are_no_list_of_names_are_refused(load, line):
-    """One text is not taken letter by letter, and an empty list is not the embedded node."""
-    with pytest.raises(StudyError, match=r"`?nodes"):
-        load(f"{line}\n{VIEW}")
-
-
-@pytest.mark.parametrize("line", ['node = "mainet"', 'nodes = ["mainnet", "testnt"]'])
-def test_a_misspelt_node_is_told_when_the_study_is_loaded(load, line):
-    """A node that is not a network or a URL is reported with its place, before anything is run."""
-    with pytest.raises(StudyError, match=r"node.*(mainet|testnt)"):
-        load(f"{line}\n{VIEW}")
-
-
-def test_one_bracket_too_few_is_told_as_that(load):
-    """The message about [call] says that two brackets are expected."""
-    with pytest.raises(StudyError, match=r"\[\[call\]\]"):
-        load(VIEW.replace("[[call]]", "[call]"))
 
 
 EVERYTHING = Study(
