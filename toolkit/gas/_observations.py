@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ReadAt(Enum):
-    """Where the calls of a source are read. What a run sends, and what a plan and a report say, depend on this alone.
+    """Where the calls of a source are read. Plans, step searches, reports and figures ask for this, not for the source.
 
     Steps of calls that are read at versions are found by comparing the outcomes at neighbouring versions.
     """
