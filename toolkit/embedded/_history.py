@@ -13,24 +13,23 @@ from __future__ import annotations
 import hashlib
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from toolkit.embedded import teaching
 from toolkit.embedded._chain import Milestone, MilestoneKind
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
 from toolkit.embedded.framework._coin import OCTAS_PER_APT, UnflaggedCoin
 from toolkit.embedded.framework._configuration import Features
-from toolkit.errors import InputError
 from toolkit.move import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
-    from toolkit.embedded._ledger import Ledger
+    from toolkit.embedded._chain import Chain
+    from toolkit.embedded._contract import Module
     from toolkit.embedded._transaction import CommittedTransaction
 
-
-_Ledger = TypeVar("_Ledger", bound="Ledger")
 
 CONTRACTS = (
     *(teaching.CheaperPriceFeed, teaching.CheaperVault, teaching.Desk, teaching.Gold, teaching.OrderBook),
@@ -41,15 +40,18 @@ CONTRACTS = (
 MIN_VERSIONS = 200
 """Minimum number of versions in a history."""
 
-_START = datetime(2026, 1, 1, tzinfo=UTC)
-_SPAN = timedelta(days=180)
-_VERSIONS_PER_BLOCK = 5
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SPAN = timedelta(days=180)
+EPOCH_TIME = SPAN / 90
+FIRST_RELEASE = "v1.38.1"
+VERSIONS_PER_BLOCK = 5
 _MIN_BLOCK_VERSIONS = 2  # block metadata and a checkpoint
 
 ALICE, BOB = parse_address("0xa11ce"), parse_address("0xb0b")
 TRADERS = tuple(parse_address(f"0x7ade{number:x}") for number in range(12))
 _PEOPLE = (ALICE, BOB, *TRADERS)
 _MIGRANTS = TRADERS[6:]
+ACCOUNTS = DEFAULT_ACCOUNTS | dict.fromkeys(TRADERS, 5_000 * OCTAS_PER_APT)
 _MAX_ORDERS = 320
 _MIN_VERSIONS_PER_ORDER = 16  # leaves room for other transactions in a short history
 _REMAINING_SHARE = 4  # one order of this many remains when the book closes its day
@@ -79,20 +81,45 @@ class _RandomNumbers:
         return choices[self.below(len(choices))]
 
 
-class _History:
+class WritableLedger(Protocol):
+    """What a history uses of `Ledger`."""
+
+    chain: Chain
+
+    @property
+    def head(self) -> int: ...
+
+    def block(self, *, epilogue: bool = True) -> AbstractContextManager[None]: ...
+
+    def commit(
+        self, function: str, *arguments: Any, sender: str, type_arguments: Sequence[str] = ()
+    ) -> CommittedTransaction: ...
+
+    def govern(self, *upgrades: type[Module], schedule: str) -> CommittedTransaction: ...
+
+    def publish(self, *contracts: type[Module]) -> CommittedTransaction: ...
+
+    def set_features(self, *, enable: Sequence[int]) -> CommittedTransaction: ...
+
+    def set_gas_schedule(self, schedule: str) -> CommittedTransaction: ...
+
+    def view(self, function: str, arguments: Sequence[Any] = ()) -> tuple[list[Any], int]: ...
+
+
+class History:
     """Commits a history to a ledger: the events, and the everyday transactions between them.
 
     Parameters
     ----------
-    ledger : Ledger
-        A new ledger.
+    ledger : WritableLedger
+        A new `Ledger`.
     seed : int
         Determines the transactions between the events.
     versions : int
         Number of versions in the whole history.
     """
 
-    def __init__(self, ledger: Ledger, seed: int, versions: int) -> None:
+    def __init__(self, ledger: WritableLedger, seed: int, versions: int) -> None:
         self._ledger = ledger
         self._random = _RandomNumbers(seed)
         self._versions = versions
@@ -161,7 +188,7 @@ class _History:
     def _everyday_blocks(self, *, until: int) -> None:
         """Commit blocks of everyday transactions so that the head is exactly `until`."""
         while (left := until - self._ledger.head) >= _MIN_BLOCK_VERSIONS:
-            users = 1 + self._random.below(_VERSIONS_PER_BLOCK)
+            users = 1 + self._random.below(VERSIONS_PER_BLOCK)
             if left < users + 2 * _MIN_BLOCK_VERSIONS:  # the rest would be too short for another block
                 users = left - _MIN_BLOCK_VERSIONS
             with self._ledger.block(epilogue=self._ledger.head > self._versions // 10):
@@ -289,7 +316,7 @@ class _History:
         self._ledger.commit("0xfeed::price_feed::report", self._random.below(5), price, sender=parse_address("0xfeed"))
 
     # Each activity occurs as often as its weight.
-    _ACTIVITIES: ClassVar[tuple[Callable[[_History, str], None], ...]] = (
+    _ACTIVITIES: ClassVar[tuple[Callable[[History, str], None], ...]] = (
         *[_register_name] * 28,
         *[_register_taken_name] * 5,
         *[_transfer_name] * 8,
@@ -306,24 +333,3 @@ class _History:
         *[_give_gold] * 3,
         *[_report_price] * 4,
     )
-
-
-def seeded_ledger(
-    ledger_class: type[_Ledger], *, seed: int, versions: int, window: int | None, decoded_tables: bool
-) -> _Ledger:
-    """Return the ledger of `Ledger.with_history`; the caller passes the class to avoid a circular import."""
-    if versions < MIN_VERSIONS:
-        raise InputError(f"versions must be at least {MIN_VERSIONS} to contain all events, got {versions}")
-    ledger = ledger_class(
-        seed=seed,
-        window=window,
-        release="v1.38.1",
-        features=(),
-        accounts=DEFAULT_ACCOUNTS | dict.fromkeys(TRADERS, 5_000 * OCTAS_PER_APT),
-        genesis_time=_START,
-        block_time=_SPAN * _VERSIONS_PER_BLOCK / versions,
-        epoch_time=_SPAN / 90,
-        decoded_tables=decoded_tables,
-    )
-    _History(ledger, seed, versions).commit()
-    return ledger

@@ -14,11 +14,11 @@ from toolkit import wire
 from toolkit._present.tables import Listing
 from toolkit._present.text import plural
 from toolkit.embedded import _execution as execution
+from toolkit.embedded import _history as history
 from toolkit.embedded._chain import Chain, Milestone
 from toolkit.embedded._code import BoundFunction, CodeSet, check_upgrade, read_resource
 from toolkit.embedded._compiler import compiled
 from toolkit.embedded._contract import Module, StandInScript, find_script
-from toolkit.embedded._history import seeded_ledger
 from toolkit.embedded._meter import Schedule, released_schedule
 from toolkit.embedded._profile import GasProfile, ProfilingMeter, profile_of
 from toolkit.embedded._saved import from_cache, read_ledger, write_ledger
@@ -1218,11 +1218,30 @@ class Ledger:
         >>> ledger.head, ledger.milestones[-1].kind.value
         (199, 'mixed')
         """
-        build = partial(seeded_ledger, cls, seed=seed, versions=versions, window=window, decoded_tables=decoded_tables)
+        if versions < history.MIN_VERSIONS:
+            raise InputError(f"versions must be at least {history.MIN_VERSIONS} to contain all events, got {versions}")
+        build = partial(cls._seeded, seed, versions, window=window, decoded_tables=decoded_tables)
         with _young_collections_only():
             if not cache:
                 return build()
             return cls._of(from_cache(lambda: build().chain, seed, versions, window, bool(decoded_tables)))
+
+    @classmethod
+    def _seeded(cls, seed: int, versions: int, *, window: int | None, decoded_tables: bool) -> Self:
+        """Build the ledger of `with_history`."""
+        ledger = cls(
+            seed=seed,
+            window=window,
+            release=history.FIRST_RELEASE,
+            features=(),
+            accounts=history.ACCOUNTS,
+            genesis_time=history.START,
+            block_time=history.SPAN * history.VERSIONS_PER_BLOCK / versions,
+            epoch_time=history.EPOCH_TIME,
+            decoded_tables=decoded_tables,
+        )
+        history.History(ledger, seed, versions).commit()
+        return ledger
 
     # -- files ---------------------------------------------------------------------------------------------
 

@@ -20,8 +20,9 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.embedded import Ledger, Module, Resource, _ledger, _saved, entry, script, signer, u64, view
+from toolkit.embedded import Ledger, Module, Resource, _saved, entry, script, signer, u64, view
 from toolkit.embedded._compiler import code_digest
+from toolkit.embedded._history import History
 from toolkit.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -438,13 +439,13 @@ def cache(tmp_path, monkeypatch):
 def builds(monkeypatch):
     """Return the versions of the histories that are built."""
     built = []
-    build = _ledger.seeded_ledger
 
-    def counted(*arguments, **options):
-        built.append(options["versions"])
-        return build(*arguments, **options)
+    class Counted(History):
+        def __init__(self, ledger, seed, versions):
+            super().__init__(ledger, seed, versions)
+            built.append(versions)
 
-    monkeypatch.setattr(_ledger, "seeded_ledger", counted)
+    monkeypatch.setattr("toolkit.embedded._history.History", Counted)
     return built
 
 
