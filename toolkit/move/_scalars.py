@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import struct
 from collections.abc import Callable, Mapping
@@ -16,13 +17,14 @@ from toolkit.move._codecs import BcsDecoder, Codec, Kind, Mismatch, ended, read_
 from toolkit.move._node_messages import expect_map, expect_text, hex_problem, json_kind, member, quoted
 from toolkit.move._type_tags import MAX_NUMBER_BITS
 
-_MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign
+_MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign; int() is slow for much longer texts
 _ADDRESS_DIGITS = 2 * ids.ADDRESS_LENGTH
-# Canonical digits; int() also accepts "+1", "1_0", spaces and the digits of other scripts.
-_is_plain = re.compile(r"0|-?[1-9][0-9]*").fullmatch
-# Integers that `struct` reads, which is faster than int.from_bytes.
-_FORMATS = {8: "B", 16: "H", 32: "I", 64: "Q"}
-_is_integer = re.compile(r"[+-]?[0-9]+").fullmatch
+# int() also accepts "1_0", spaces and the digits of other scripts, which nodes neither print nor accept.
+_is_canonical = re.compile(r"0|-?[1-9][0-9]*").fullmatch  # as nodes print integers
+_is_integer = re.compile(r"[+-]?[0-9]+").fullmatch  # as nodes accept them in arguments
+# Formats of `struct`, which is faster than int.from_bytes, by whether the integer is signed and its bits.
+_UNSIGNED_FORMATS = {8: "<B", 16: "<H", 32: "<I", 64: "<Q"}
+_SIGNED_FORMATS = {8: "<b", 16: "<h", 32: "<i", 64: "<q"}
 
 
 class Bool(Kind, frozen=True):
@@ -40,21 +42,21 @@ class Bool(Kind, frozen=True):
     node_name = "Bool"
 
     def from_json(self, value: Any) -> bool:
-        if value is True or value is False:
-            return bool(value)
+        if isinstance(value, bool):
+            return value
         raise Mismatch(f"expected a boolean, got {describe(value)}")
 
     def read(self, data: bytes, position: int) -> tuple[bool, int]:
         return read_flag(data, position, "bool", "a bool, 0 or 1"), position + 1
 
     def write(self, value: Any, out: bytearray) -> None:
-        if value is not True and value is not False:
+        if not isinstance(value, bool):
             raise Mismatch(f"expected a bool, got {describe(value)}")
         out.append(value)
 
     def from_argument(self, value: Any) -> bool:
-        if value is True or value is False:
-            return bool(value)
+        if isinstance(value, bool):
+            return value
         raise Mismatch(f"invalid type: {json_kind(value)}, expected a boolean")
 
 
@@ -93,7 +95,7 @@ class Integer(Kind, frozen=True):
 
         def decode_digits(value: Any) -> int:
             # The length is checked first, because int() is slow for long texts.
-            if type(value) is str and len(value) <= longest and _is_plain(value):
+            if type(value) is str and len(value) <= longest and _is_canonical(value):
                 number = int(value)
                 if low <= number <= high:
                     return number
@@ -106,7 +108,7 @@ class Integer(Kind, frozen=True):
         text = f"expected {self.words}, got {describe(value)}"
         if type(value) is not form:
             return text
-        if isinstance(value, str) and not _is_plain(value):
+        if isinstance(value, str) and not _is_canonical(value):
             return f"{text}, which is not a canonical decimal number"
         low, high = self.range
         return f"{text}, outside {low}..{high}"
@@ -124,8 +126,9 @@ class Integer(Kind, frozen=True):
     def bcs_decoder(self) -> BcsDecoder:
         size, signed = self.bits // 8, isinstance(self, Int)
         wanted = f"{plural(size, 'byte')} of {self.move_type}"
-        if self.bits in _FORMATS:
-            unpack = struct.Struct(f"<{_FORMATS[self.bits].lower() if signed else _FORMATS[self.bits]}").unpack_from
+        formats = _SIGNED_FORMATS if signed else _UNSIGNED_FORMATS
+        if self.bits in formats:
+            unpack = struct.Struct(formats[self.bits]).unpack_from
 
             def decode_native(data: bytes, position: int) -> tuple[int, int]:
                 try:
@@ -181,16 +184,16 @@ class Integer(Kind, frozen=True):
         low, high = self.range
         if not text:
             problem = "cannot parse integer from empty string"
-        elif not _is_integer(text) or (text.startswith("-") and not low):
+        elif not _is_integer(text) or (text.startswith("-") and low == 0):
             problem = "invalid digit found in string"
         else:
             # Leading zeros are accepted; the length check avoids int() of very long texts.
             digits = text.lstrip("+-").lstrip("0") or "0"
-            number = int(digits) if len(digits) <= len(str(high)) else high + 2
-            number = -number if text.startswith("-") else number
-            if low <= number <= high:
-                return number
-            problem = f"number too {'small' if number < 0 else 'large'} to fit in target type"
+            if len(digits) <= len(str(high)):
+                number = -int(digits) if text.startswith("-") else int(digits)
+                if low <= number <= high:
+                    return number
+            problem = f"number too {'small' if text.startswith('-') else 'large'} to fit in target type"
         raise Mismatch(f"Parsing {self.move_type} string {quoted(text)} failed, caused by error: {problem}")
 
 
@@ -257,19 +260,17 @@ class Address(_AddressBytes, frozen=True):
     node_name = "Address"
 
     def from_json(self, value: Any) -> str:
-        return _address_text(value, ids.parse_address)
+        return _converted(value, ids.parse_address)
 
     def to_json(self, value: Any) -> str:
-        return _address_text(value, ids.wire_address)
+        return _converted(value, ids.wire_address)
 
     def argument(self, value: Any) -> str:
         """Convert an address, or an object with an address as ``inner``, to the JSON of an argument."""
         given = value["inner"] if isinstance(value, Mapping) and set(value) == {"inner"} else value
         if isinstance(given, str):
-            try:
+            with contextlib.suppress(InputError):
                 return ids.parse_address(given)
-            except InputError:
-                pass
         raise Mismatch(f"expected an address, got {describe(value)}; pass 0x and 1 to 64 hex digits")
 
     def from_argument(self, value: Any) -> str:
@@ -302,15 +303,15 @@ class ObjectOf(_AddressBytes, frozen=True):
     def from_json(self, value: Any) -> str:
         if type(value) is dict and len(value) == 1 and "inner" in value:
             try:
-                return _address_text(value["inner"], ids.parse_address)
+                return _converted(value["inner"], ids.parse_address)
             except Mismatch as mismatch:
                 raise mismatch.at("inner") from None
         if type(value) is str:
-            return _address_text(value, ids.parse_address)
+            return _converted(value, ids.parse_address)
         raise Mismatch(f'expected an object address, as {{"inner": string<address>}}, got {describe(value)}')
 
     def to_json(self, value: Any) -> dict[str, str]:
-        return {"inner": _address_text(value, ids.wire_address)}
+        return {"inner": _converted(value, ids.wire_address)}
 
     def argument(self, value: Any) -> dict[str, str]:
         return {"inner": ADDRESS.argument(value)}
@@ -319,14 +320,14 @@ class ObjectOf(_AddressBytes, frozen=True):
         return ADDRESS.from_argument(member(expect_map(value), "inner"))
 
 
-def _address_text(value: Any, form: Callable[[str], str]) -> str:
-    """Return an address in the form that `form` returns; raise `Mismatch` for anything else."""
-    if type(value) is str:
+def _converted(address: Any, convert: Callable[[str], str]) -> str:
+    """Return ``convert(address)``; raise `Mismatch` if it is not an address."""
+    if type(address) is str:
         try:
-            return form(value)
+            return convert(address)
         except InputError:
             pass
-    raise Mismatch(f"expected string<address>, got {describe(value)}")
+    raise Mismatch(f"expected string<address>, got {describe(address)}")
 
 
 class Bytes(Kind, frozen=True):
@@ -375,10 +376,8 @@ class Bytes(Kind, frozen=True):
         if isinstance(value, (bytes, bytearray, memoryview)):
             return ids.format_hex(bytes(value))
         if isinstance(value, str) and value.startswith("0x"):
-            try:
+            with contextlib.suppress(InputError):
                 return ids.format_hex(ids.parse_hex(value))
-            except InputError:
-                pass
         raise Mismatch(f"expected vector<u8>, got {describe(value)}; pass bytes, or 0x and two hex digits per byte")
 
     def from_argument(self, value: Any) -> bytes:

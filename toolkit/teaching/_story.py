@@ -25,8 +25,8 @@ from toolkit.teaching._exercises import AnswerKind, Call, Gas, Gate, Mark, Play,
 from toolkit.wire import EntryFunction, ViewFunction
 
 _MAX_CALLS = 40  # the exercises need few; each call is executed while a class is graded
-_HOLDS = {Relation.EQUAL: operator.eq, Relation.AT_LEAST: operator.ge, Relation.AT_MOST: operator.le}
-_ALONE = "the cell may contain only classes and constants, and must define everything that they use"
+_COMPARE = {Relation.EQUAL: operator.eq, Relation.AT_LEAST: operator.ge, Relation.AT_MOST: operator.le}
+_ONLY_CLASSES = "the cell may contain only classes and constants, and must define everything that they use"
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AnnAssign, ast.Assign, ast.Expr, ast.Pass)
 # Prefixes of attributes through which a value leads to the frames and globals of the judging code.
 _INNER = ("_", "ag_", "co_", "cr_", "f_", "gi_", "tb_")
@@ -40,7 +40,7 @@ def what_happens(steps: Iterable[Step], answer: Answer) -> str:
     story = _Story(answer)
     for step in steps:
         try:
-            found = story.tell(step)
+            found = story.perform(step)
         except ContractError as error:
             return f"The contract is not valid: {error}"
         except ToolkitError as error:
@@ -60,7 +60,7 @@ class _Story:
         self._ledger = Ledger(fund_new_senders=True)
         self._mark = self._ledger.head
 
-    def tell(self, step: Step) -> str:  # noqa: PLR0911 - one per kind
+    def perform(self, step: Step) -> str:  # noqa: PLR0911 - one per kind
         """Perform a step; return what differs from the expected outcome, or an empty string."""
         match step:
             case Publish(source):
@@ -80,16 +80,19 @@ class _Story:
         return ""
 
     def _value(self, step: Value) -> str:
-        (got,), _ = self._ledger.view(step.function, step.arguments, step.type_arguments)
-        got = got[step.item] if step.item else got
-        got = _short(got) if isinstance(got, str) and got.startswith("0x") else got
-        if _HOLDS[step.relation](got, step.expected):
+        (got,), _gas_used = self._ledger.view(step.function, step.arguments, step.type_arguments)
+        if step.item:
+            got = got[step.item]
+        if isinstance(got, str) and got.startswith("0x"):
+            got = _short(got)
+        if _COMPARE[step.relation](got, step.expected):
             return ""
-        what = f"{_written(step.function, step.arguments)} is {_shown(got)}"
-        return f"{what}, expected {f'{step.relation} '.removeprefix('is ')}{_shown(step.expected)}"
+        bound = "" if step.relation is Relation.EQUAL else step.relation.removeprefix("is ") + " "
+        return f"{_written(step.function, step.arguments)} is {_shown(got)}, expected {bound}{_shown(step.expected)}"
 
     def _gas(self, step: Gas) -> str:
-        call = (EntryFunction if step.sender else ViewFunction)(step.function, step.arguments)
+        kind = EntryFunction if step.sender else ViewFunction
+        call = kind(step.function, step.arguments)
         profile = self._ledger.profile(call, sender=step.sender or None)
         if profile.gas_used <= step.at_most:
             return ""
@@ -101,14 +104,18 @@ class _Story:
             source = self._answer.value
             _check_cell(source)
         found = contracts_in(source, "your contract", self._ledger)
-        if new := [one for one in found if not is_published(self._ledger, one)]:
+        if new := [contract for contract in found if not is_published(self._ledger, contract)]:
             self._ledger.publish(*new)
         return "" if found else "The cell defines no contract"
 
     def _call(self, call: EntryFunction, sender: str, *, aborts: bool | str | None) -> str:
+        """Commit a call; `aborts` is as in the step `Call`."""
         done = self._ledger.execute(call, sender=sender)
-        as_said = not isinstance(aborts, str) or aborts in done.vm_status
-        if aborts is None or (done.success is not bool(aborts) and as_said):
+        if isinstance(aborts, str):
+            as_expected = not done.success and aborts in done.vm_status
+        else:
+            as_expected = aborts is None or done.success is not aborts
+        if as_expected:
             return ""
         outcome = "succeeded" if done.success else f"failed: {done.vm_status}"
         if aborts:
@@ -169,29 +176,34 @@ def _check_cell(source: str) -> None:
         raise ContractError(f"the cell is not valid Python: {error}") from None
     nodes = list(ast.walk(tree))
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
-    inside = {id(one) for function in functions for one in ast.walk(function)}
+    # Nodes of a syntax tree are compared by identity.
+    in_functions = {id(node) for function in functions for node in ast.walk(function)}
     # The parts that Python may read as a type, in which text would be run as code.
-    quoted = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
-    quoted += [node.returns for node in functions if node.returns is not None]
-    quoted += [part for node in nodes if (part := getattr(node, "annotation", None)) is not None]
-    constants = (one for part in quoted for one in ast.walk(part) if isinstance(one, ast.Constant))
-    texts = {id(one) for one in constants if type(one.value) is str}
+    types = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+    types += [function.returns for function in functions if function.returns is not None]
+    types += [node.annotation for node in nodes if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation]
+    quoted_types = {
+        id(node)
+        for part in types
+        for node in ast.walk(part)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
     defined = {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
     defined |= {node.arg for node in nodes if isinstance(node, ast.arg)}
     defined |= {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     for node in nodes:
         line = getattr(node, "lineno", 1)
-        is_outside = isinstance(node, ast.stmt) and id(node) not in inside
-        if isinstance(node, ast.Import | ast.ImportFrom) or (is_outside and not isinstance(node, _DEFINITIONS)):
-            raise ContractError(f"{_ALONE}; names from toolkit.embedded need no import (line {line})")
-        if id(node) in texts:
+        runs_here = isinstance(node, ast.stmt) and id(node) not in in_functions
+        if isinstance(node, ast.Import | ast.ImportFrom) or (runs_here and not isinstance(node, _DEFINITIONS)):
+            raise ContractError(f"{_ONLY_CLASSES}; names from toolkit.embedded need no import (line {line})")
+        if id(node) in quoted_types:
             raise ContractError(f"types must be written without quotes (line {line})")
         names = [getattr(node, key, None) for key in ("attr", "id", "arg", "name")]
         for name in (one for one in names if isinstance(one, str)):  # the name of a type alias is a node
             if name.startswith("__") or (name.startswith(_INNER) and name not in {*defined, "_"}):
                 raise ContractError(f"a contract cannot use the name {name} (line {line})")
         if isinstance(node, ast.Name) and node.id not in defined | _names():
-            raise ContractError(f"{node.id} is not defined in the cell; {_ALONE} (line {line})")
+            raise ContractError(f"{node.id} is not defined in the cell; {_ONLY_CLASSES} (line {line})")
 
 
 @cache
