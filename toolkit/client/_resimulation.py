@@ -15,6 +15,7 @@ from toolkit.client._simulation import Simulation, simulate
 from toolkit.client._transaction_data import Read, read_states, slot_of
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import Layout, decode_bcs, decode_json
+from toolkit.wire._requests import SimulatedPayload, called_by
 from toolkit.wire._rows import transaction_rows
 from toolkit.wire._signatures import NoAccountSignature
 from toolkit.wire._transactions import PendingTransaction
@@ -95,7 +96,7 @@ class Resimulation:
     @property
     def function(self) -> str | None:
         """The called function, including one inside a multisig payload; None for a script."""
-        inner = _inner(self.request.payload)
+        inner = called_by(self.request.payload)
         return inner.function if isinstance(inner, wire.EntryFunction) else None
 
     def to_frame(self) -> pd.DataFrame:
@@ -188,12 +189,8 @@ def _signed(value: float | None) -> str:
     return number(value) if not value else f"{'+' if value > 0 else '-'}{number(abs(value))}"
 
 
-def _inner(payload: Any) -> Any:
-    return payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
-
-
 def _what(request: wire.SimulationRequest) -> str:
-    payload, inner = request.payload, _inner(request.payload)
+    payload, inner = request.payload, called_by(request.payload)
     called = inner.function if isinstance(inner, wire.EntryFunction) else "a script" if inner else "the stored payload"
     if isinstance(payload, wire.Multisig):
         return f"Multisig transaction of {payload.multisig_address} ({called})"
@@ -251,7 +248,7 @@ def rebuild_request(
             "In toolkit.fetch_transactions(node, versions), these are the transactions with a sender"
         )
     payload = transaction.payload
-    if not isinstance(payload, wire.EntryFunction | wire.Script | wire.Multisig):
+    if not isinstance(payload, SimulatedPayload):
         raise InputError(
             f"the payload of version {transaction.version} is a {visible(getattr(payload, 'type', payload), 60)}, "
             "which nodes do not simulate; choose a transaction with an entry function, a script or a multisig payload"

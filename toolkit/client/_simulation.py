@@ -21,10 +21,10 @@ from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
 from toolkit.errors import Forbidden, NodeError, NotAtPast, NotFound, SchemaError, ToolkitError
 from toolkit.move import FunctionAbi, Layout, parse_address
-from toolkit.wire import EntryFunction, GasBreakdown, LedgerState, Multisig, Script, SimulationRequest, UserTransaction
+from toolkit.wire import EntryFunction, GasBreakdown, LedgerState, Script, SimulationRequest, UserTransaction
 from toolkit.wire._aborts import Abort
 from toolkit.wire._bcs_requests import signed_transaction
-from toolkit.wire._requests import with_estimates
+from toolkit.wire._requests import called_by, with_estimates
 from toolkit.wire._rows import check_transaction
 from toolkit.wire._transactions import decode_simulation
 
@@ -270,7 +270,7 @@ def _prepared(node: Reads, request: SimulationRequest, ledger: LedgerState, numb
     information that nodes add, such as the names of failed functions.
     """
     abis, newest, payload = node.abis.at(ledger.version), node.newest or ledger, request.payload
-    call = payload.transaction_payload if isinstance(payload, Multisig) else payload
+    call = called_by(payload)
     margin_s = _EXPIRATION_S if request.replay_protection_nonce is None else _ORDERLESS_EXPIRATION_S
     numbers = {
         "sequence_number": number,

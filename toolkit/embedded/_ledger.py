@@ -38,6 +38,7 @@ from toolkit.move._ids import wire_address
 from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire import EntryFunction, LedgerState, Multisig, Script, SimulationRequest, ViewFunction
 from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedPayloadV2, EncodedScript, encoded_payload
+from toolkit.wire._requests import SimulatedPayload, called_by
 
 if TYPE_CHECKING:
     import os
@@ -259,7 +260,7 @@ def _request_of(call: Any, **options: Any) -> SimulationRequest:
         if any(one is not None and one != () for one in options.values()):
             raise InputError("a SimulationRequest already has a sender, signers and gas: set them in the request")
         request = call
-    elif isinstance(call, EntryFunction | Script | Multisig):
+    elif isinstance(call, SimulatedPayload):
         if options["sender"] is None:
             raise InputError("pass sender=, the account that sends the transaction; no key is needed")
         request = SimulationRequest(call, **options)
@@ -1111,7 +1112,7 @@ class Ledger:
 
     def _requested(self, request: SimulationRequest, *, committed: bool) -> Transaction:
         """Return the transaction of a request; before a commit, fund a new payer once the call has been checked."""
-        inner = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
+        inner = called_by(request.payload)
         payload = encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
         if committed:
             self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)

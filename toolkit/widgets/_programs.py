@@ -12,8 +12,8 @@ from toolkit.client._http import redacted_url, served_ledger
 from toolkit.errors import InputError
 from toolkit.move import FunctionId
 from toolkit.move._ids import wire_address
-from toolkit.wire import EntryFunction, Multisig, SimulationRequest, ViewFunction
-from toolkit.wire._requests import with_estimates
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.wire._requests import called_by, with_estimates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | 
         Arguments encoded according to the ABI; by default, the arguments in the request.
     """
     written = request.to_python().replace(repr(request.sender), repr(wire_address(request.sender)))
-    payload = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
+    payload = called_by(request.payload)
     if isinstance(payload, EntryFunction):
         written = written.replace(repr(payload.function), repr(FunctionId.parse(payload.function).wire))
     made = format_expression(written)

@@ -28,7 +28,7 @@ from toolkit.widgets._html import Html, has_model_gas, origin, paragraph, safe
 from toolkit.widgets._programs import programs
 from toolkit.wire import SimulationRequest
 from toolkit.wire._gas import APT, APT_METADATA
-from toolkit.wire._requests import with_estimates
+from toolkit.wire._requests import SimulatedPayload, called_by, with_estimates
 from toolkit.wire._signatures import PublicKeyType, parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def by_account(request: SimulationRequest) -> SimulationRequest:
     return made if made.signature_to_send() == whole else request
 
 
-def _write_payload(payload: wire.EntryFunction | wire.Script | wire.Multisig) -> dict[str, Any]:
+def _write_payload(payload: SimulatedPayload) -> dict[str, Any]:
     match payload:
         case wire.Multisig():
             inner = payload.transaction_payload
@@ -324,9 +324,8 @@ def _read_fields(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
 
 def _read_payload(
     draft: SimulationDraft, last: SimulationRequest | None, call: ResolvedCall | None, found: Findings
-) -> wire.EntryFunction | wire.Script | wire.Multisig | None:
-    payload = None if last is None else last.payload
-    old = payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
+) -> SimulatedPayload | None:
+    old = None if last is None else called_by(last.payload)
     inner: wire.EntryFunction | wire.Script | None = None
     if draft.payload in _ENTRIES:
         inner = read_call(draft, wire.EntryFunction, found, last=old, call=call)
@@ -708,11 +707,12 @@ class SimulationBuilder(FunctionForm):
         return max(self._function.abi.signers - 1, 0)
 
     def _programs_of(self, request: SimulationRequest) -> dict[str, str]:
-        payload: Any = request.payload
-        payload = payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
-        called = "" if self._call is None else self._call.function.name
-        same = isinstance(payload, wire.EntryFunction) and payload.function == called
-        return programs(request, self.node, self._encoded(payload.arguments) if same else None)
+        call = called_by(request.payload)
+        resolved = "" if self._call is None else self._call.function.name
+        arguments = None
+        if isinstance(call, wire.EntryFunction) and call.function == resolved:
+            arguments = self._encoded(call.arguments)
+        return programs(request, self.node, arguments)
 
     def _result_pages(self, result: Simulation, /, **about: Any) -> dict[str, str]:
         from toolkit.widgets._results import simulation_pages  # here: a form opens sooner without pandas

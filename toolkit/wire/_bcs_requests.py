@@ -17,14 +17,14 @@ from toolkit.move._type_tags import parse_type_tag
 from toolkit.move._values import decode_argument, encode_argument, encode_bcs, read_value
 from toolkit.wire import _bcs_forms as bcs
 from toolkit.wire._models import unhex
-from toolkit.wire._requests import Multisig, Script, own_or
+from toolkit.wire._requests import Multisig, Script, called_by, own_or
 from toolkit.wire._signatures import SIGNATURE, FeePayerSignature, MultiAgentSignature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.move import Layout, TypeTag
-    from toolkit.wire._requests import EntryFunction, SimulationRequest, ViewFunction
+    from toolkit.wire._requests import EntryFunction, SimulatedPayload, SimulationRequest, ViewFunction
     from toolkit.wire._signatures import TransactionSignature
 
 
@@ -572,11 +572,9 @@ def _values(arguments: Sequence[Any], layouts: Sequence[Layout]) -> list[Any]:
     return values
 
 
-def encoded_payload(
-    payload: EntryFunction | Script | Multisig, nonce: int | None, layouts: Sequence[Layout] | None
-) -> EncodedPayload:
+def encoded_payload(payload: SimulatedPayload, nonce: int | None, layouts: Sequence[Layout] | None) -> EncodedPayload:
     """Convert a payload to its BCS form, with its arguments encoded as in `signed_transaction`."""
-    inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
+    inner = called_by(payload)
     executable: EncodedEntryFunction | EncodedScript | None = None
     if inner is not None:
         executable = (_encoded_script if isinstance(inner, Script) else _encoded_call)(inner, layouts)  # type: ignore[arg-type]

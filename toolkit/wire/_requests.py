@@ -231,7 +231,13 @@ class UnknownPayload(UnknownModel):
     """
 
 
-Payload = EntryFunction | Script | Multisig | UnknownPayload
+SimulatedPayload = EntryFunction | Script | Multisig  # what nodes simulate
+Payload = SimulatedPayload | UnknownPayload
+
+
+def called_by(payload: SimulatedPayload) -> EntryFunction | Script | None:
+    """Return the call of a payload: for a multisig account the inner one, or None if that is stored on chain."""
+    return payload.transaction_payload if isinstance(payload, Multisig) else payload
 
 
 def parse_payload(json: JsonObject) -> Payload:
@@ -407,7 +413,7 @@ class SimulationRequest(WireModel):
 
     _package: ClassVar[str] = "toolkit"
 
-    payload: EntryFunction | Script | Multisig
+    payload: SimulatedPayload
     sender: AddressText
     fee_payer: AddressText | None = None
     secondary_signers: tuple[AddressText, ...] = ()
@@ -445,7 +451,7 @@ class SimulationRequest(WireModel):
         estimate_prioritized_gas_unit_price: bool = False,
         **unknown: Any,
     ) -> None:
-        if not isinstance(payload, EntryFunction | Script | Multisig):
+        if not isinstance(payload, SimulatedPayload):
             raise InputError(
                 "SimulationRequest.payload: expected an EntryFunction, Script or Multisig, "
                 f"got {shorten(getattr(payload, 'type', payload))}"
