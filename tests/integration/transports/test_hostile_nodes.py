@@ -16,7 +16,7 @@ from tests.integration.transports.single import EngineTransport
 from tests.unit.client.fakes import function, info, module
 from toolkit.client._http import Answer, Request, RetryPolicy
 from toolkit.client._transport import SessionTransport
-from toolkit.errors import NodeError, NodeUnreachable, RateLimited, SchemaError, ToolkitError
+from toolkit.errors import NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure
 from toolkit.wire import LedgerState
 from toolkit.wire._headers import ledger_headers
@@ -170,18 +170,6 @@ def test_a_website_is_asked_for_by_name(hostile, node, mode):
     (_, bulk), (_, _) = sorted(node.many(node.prepare_view(CALL, version) for version in (101, 110)))
     for error in (single.value, bulk):
         assert f"is {hostile.base} the URL of a node?" in str(error)
-
-
-def test_an_html_429_is_a_limit_with_its_wait(hostile):
-    """A gateway's page says as much as the documented error would."""
-    with toolkit.Node(hostile.base, cache=None, retry=RetryPolicy(attempts=1)) as node:
-        node.abis.prepare("0x1", "m", [101])
-        hostile.mode = "page"
-        with pytest.raises(RateLimited) as caught:
-            node.view(CALL, ledger_version=101)
-    hostile.mode = None
-    assert caught.value.retry_after_s == 7
-    assert "<" not in str(caught.value)
 
 
 class Raw:

@@ -7,17 +7,9 @@ import pickle
 import pytest
 
 import toolkit
-from toolkit.errors import InvalidRequest, NodeError
+from toolkit.errors import NodeError
 
 SECRET = "sesame-123"  # noqa: S105 - invented
-
-
-def test_a_page_where_json_belongs_is_told_as_that(server):
-    """A gateway's HTML with an error status gives the class of the status, without tags in the text."""
-    with toolkit.connect(server.url("page")) as node, pytest.raises((NodeError, toolkit.SchemaError)) as caught:
-        node.ledger()
-    assert not isinstance(caught.value, InvalidRequest)
-    assert "<html" not in str(caught.value).lower()
 
 
 def test_a_login_in_the_url_is_sent_by_every_road(server):

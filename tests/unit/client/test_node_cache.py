@@ -125,15 +125,6 @@ class TestKept:
         read(node)
         assert {where for where, _, _ in fake.asked} <= {"GET "}
 
-    def test_a_missing_item_is_kept(self, place):
-        """That something is not there at a version stays true."""
-        missing = {TABLE: refused(404, "table_item_not_found", "no such key", head=ledger())}
-        for count in (1, 0):
-            node, fake = a_node(place, missing)
-            with node, pytest.raises(NotFound, match="table_item_not_found"):
-                node.table_item(HANDLE, **ITEM, ledger_version=500)
-            assert len(fake.sent(TABLE)) == count
-
     def test_a_missing_item_is_the_same_row_from_the_file(self, place):
         """Alone and among many, from the node and from the file, one error."""
         missing = {TABLE: refused(404, "table_item_not_found", "no such key", head=ledger())}
@@ -151,26 +142,6 @@ class TestKept:
 class TestNotKept:
     """What has to be asked again."""
 
-    @pytest.mark.parametrize(
-        "refusal",
-        [
-            refused(400, "invalid_input", "Move abort", head=ledger()),
-            refused(404, "version_not_found", "not yet", head=ledger()),
-            refused(404, "web_framework_error", "no such path"),
-            refused(410, "version_pruned", "gone", head=ledger()),
-            refused(403, "forbidden", "no"),
-            refused(413, "web_framework_error", "large"),
-        ],
-        ids=["400", "404-version", "404-path", "410", "403", "413"],
-    )
-    def test_errors_are_asked_again(self, place, refusal):
-        """An error is of its moment: once it is over the value comes."""
-        with a_node(place, {"POST /view": refusal})[0] as node:
-            frame = fetch_views(node, COUNT, versions=[500], progress=False)
-        assert frame["error_code"].notna().all()
-        with a_node(place)[0] as node:
-            assert node.view(COUNT, ledger_version=500).value == 500
-
     @pytest.mark.fault("a 404 from a backend whose head is below the requested version", "the 404 is not cached")
     @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
     def test_what_a_lagging_backend_misses_is_asked_again(self, place, many):
@@ -186,14 +157,6 @@ class TestNotKept:
                     node.table_item(HANDLE, **ITEM, ledger_version=500)
         with a_node(place)[0] as node:
             assert node.table_item(HANDLE, **ITEM, ledger_version=500).value == 7
-
-    def test_a_page_without_ledger_headers_is_not_an_answer_to_keep(self, place):
-        """A captive portal's 200 is forgotten."""
-        portal = Answer(200, {"Content-Type": "application/json"}, b'["666"]')
-        with a_node(place, {"POST /view": portal})[0] as node:
-            node.view(COUNT, ledger_version=500)
-        with a_node(place)[0] as node:
-            assert node.view(COUNT, ledger_version=500).value == 500
 
     def test_reads_of_the_head_are_asked_each_time(self, place):
         """Without a version the answer is of its moment."""

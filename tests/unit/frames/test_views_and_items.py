@@ -297,22 +297,26 @@ class TestItems:
 class TestFailures:
     """Failure.of"""
 
-    def test_a_refusal_keeps_what_the_node_said(self):
-        """Status, code, message and VM number."""
-        error = InvalidRequest("text", status=400, error_code="invalid_input", message="abort", vm_error_code=4016)
-        assert Failure.of(error) == Failure(400, "invalid_input", "abort", 4016)
-
-    def test_a_gateway_without_a_code_is_named_by_its_status(self):
-        """An HTML page has no code: the status stands in."""
-        assert Failure.of(InvalidRequest("text", status=502, message="")) == Failure(502, "http_502", "text")
-
-    def test_no_answer_is_unreachable(self):
-        """Without HTTP there is no status."""
-        assert Failure.of(NodeUnreachable("cut")) == Failure(None, "unreachable", "cut")
-
-    def test_a_value_that_does_not_fit_is_a_schema_error(self):
-        """A decoded answer that is wrong is told apart from no answer."""
-        assert Failure.of(SchemaError("bad")) == Failure(None, "schema_error", "bad")
+    @pytest.mark.parametrize(
+        ("error", "expected"),
+        [
+            pytest.param(
+                InvalidRequest("text", status=400, error_code="invalid_input", message="abort", vm_error_code=4016),
+                Failure(400, "invalid_input", "abort", 4016),
+                id="a refusal",
+            ),
+            pytest.param(
+                InvalidRequest("text", status=502, message=""),
+                Failure(502, "http_502", "text"),
+                id="a gateway without a code",
+            ),
+            pytest.param(NodeUnreachable("cut"), Failure(None, "unreachable", "cut"), id="no answer"),
+            pytest.param(SchemaError("bad"), Failure(None, "schema_error", "bad"), id="a value that does not fit"),
+        ],
+    )
+    def test_what_a_row_says_of_an_error(self, error, expected):
+        """Status, code, message and VM number of the node; a status or a code of our own where it gave none."""
+        assert Failure.of(error) == expected
 
     def test_each_code_of_our_own_is_in_the_dictionary(self):
         """What the caller wrote, what the node answered, and no answer are told apart, and the dictionary knows each."""

@@ -274,27 +274,18 @@ def test_a_manifest_that_cannot_be_used_is_said_so(store, text, words):
         store.manifest()
 
 
-def test_a_folder_without_a_run_says_so(tmp_path):
-    """An empty folder is no run."""
+def test_a_folder_that_is_not_a_runs_is_refused(tmp_path):
+    """An empty folder is no run, nothing is mixed with somebody's parts, and a file cannot become a folder."""
     assert not RunStore(tmp_path).exists()
     with pytest.raises(StudyError, match=r"is not a run folder: run\.json: No such file"):
         RunStore(tmp_path).manifest()
-
-
-def test_parts_without_a_manifest_are_not_taken_over(tmp_path):
-    """Somebody's parts in the folder: nothing is mixed."""
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "part-00000000.parquet").write_bytes(b"x")
     with pytest.raises(StudyError, match="choose another folder"):
         RunStore(tmp_path).create(manifest())
     assert not (tmp_path / "run.json").exists()
-
-
-def test_a_file_where_the_folder_should_be_is_refused(tmp_path):
-    """A path that is a file cannot become a folder."""
-    (tmp_path / "run").write_text("x")
     with pytest.raises(StudyError, match="cannot be created"):
-        RunStore(tmp_path / "run").create(manifest())
+        RunStore(tmp_path / "parts" / "part-00000000.parquet").create(manifest())
 
 
 def test_discarding_removes_the_runs_own_files_only(store):

@@ -266,39 +266,39 @@ class TestOtherMistakes:
         with pytest.raises(StudyError, match="larger than 1,000,000 bytes"):
             Study.load(place)
 
-    @pytest.mark.parametrize("calls", ["0x1::m::f", 5, None, {1, 2}])
-    def test_calls_are_a_list_or_a_mapping(self, calls):
-        """Anything else is refused with its type."""
-        with pytest.raises(StudyError, match=f"got {type(calls).__name__}"):
-            Study(calls=calls)
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            *(({"calls": calls}, f"got {type(calls).__name__}") for calls in ("0x1::m::f", 5, None, {1, 2})),
+            ({"calls": ["0x1::m::f", b"0x1::m::g"]}, "call 2: expected a function id, a ViewFunction.*got bytes"),
+            ({"calls": {"x": 5}}, "call 'x': expected a function id, a ViewFunction.*got int"),
+            ({"calls": {"x": SimulationRequest(Script(b"\x01"), sender="0x1")}}, "scripts and multisig"),
+            (
+                {
+                    "calls": {
+                        "x": SimulationRequest(EntryFunction("0x1::m::f"), sender="0x1", replay_protection_nonce=5)
+                    }
+                },
+                "only",
+            ),
+            ({"calls": ["0x1::m::f"], "titel": "x"}, "`titel` is not a key here"),
+            *(
+                (
+                    {"calls": ["0x1::m::f"], "versions": versions},
+                    f"versions: expected a version plan .*, got {versions}",
+                )
+                for versions in (5, None, 1.5)
+            ),
+        ],
+    )
+    def test_what_a_study_cannot_keep_is_refused(self, options, words):
+        """By place and type: calls, versions, scripts and fields that it does not store, and misspelt options."""
+        with pytest.raises(StudyError, match=words):
+            Study(**options)
 
-    def test_a_call_is_one_of_three_things(self):
-        """The place and the type are told."""
-        with pytest.raises(StudyError, match=r"call 2: expected a function id, a ViewFunction.*got bytes"):
-            Study(calls=[ViewFunction("0x1::m::f"), b"0x1::m::g"])
+    def test_a_function_is_a_call(self):
+        """As text, or as a ViewFunction."""
         assert Study(calls=["0x1::m::f"]).calls == Study(calls=[ViewFunction("0x1::m::f")]).calls
-        with pytest.raises(StudyError, match=r"call 'x': expected a function id, a ViewFunction.*got int"):
-            Study(calls={"x": 5})
-
-    def test_a_simulation_that_a_study_cannot_keep_is_refused(self):
-        """Scripts and fields a study does not store are not silently dropped."""
-        with pytest.raises(StudyError, match="scripts and multisig"):
-            Study(calls={"x": SimulationRequest(Script(b"\x01"), sender="0x1")})
-        request = SimulationRequest(EntryFunction("0x1::m::f"), sender="0x1", replay_protection_nonce=5)
-        with pytest.raises(StudyError, match="only"):
-            Study(calls={"x": request})
-
-    def test_unknown_options_are_refused(self):
-        """A misspelt keyword is named."""
-        with pytest.raises(StudyError, match="`titel` is not a key here"):
-            Study(calls=[ViewFunction("0x1::m::f")], titel="x")
-
-
-@pytest.mark.parametrize("versions", [5, None, 1.5])
-def test_versions_that_are_no_plan_say_what_is_expected(versions):
-    """A single number is no list of versions."""
-    with pytest.raises(StudyError, match=f"versions: expected a version plan such as .* or a list .*, got {versions}"):
-        Study(calls=[{"view": "0x1::m::f"}], versions=versions)
 
 
 def test_help_on_a_study_is_plain():
