@@ -147,9 +147,7 @@ def test_state_is_served_as_far_as_it_is_known(archive, node, url, tmp_path):
     with pytest.raises(toolkit.NodeError, match="an archive serves only transactions"):
         archive.node.view("0x1::chain_id::get")
     later = toolkit.sync(node, tmp_path, "1000:1200", progress=False)
-    with pytest.raises(
-        toolkit.VersionPruned, match="between version 1000, where the archive begins, and 1100; pass node="
-    ):
+    with pytest.raises(toolkit.VersionPruned, match=r"version 1000, .* and 1100; pass node="):
         toolkit.Archive(tmp_path).node.at(1_100).resource("0x1", "0x1::chain_id::ChainId")
     assert later.node.at(1_100).resource("0x1", "0x1::chain_id::ChainId") == {"id": 4}
     assert later.node.at(1_100).view("0x1::chain_id::get").value == 4
@@ -297,7 +295,7 @@ def test_an_object_store_has_what_a_folder_has(node, tmp_path, archive):
     with pytest.raises(InputError, match=r"differ: files \(stored: memory"):
         toolkit.sync(node, tmp_path / "one", files="memory://other", progress=False)
     fsspec.filesystem("memory").rm("/ledger/events", recursive=True)
-    with pytest.raises(InputError, match=r"events__0.* is missing, but the archive counts its rows"):
+    with pytest.raises(InputError, match=r"events__0.* is missing"):
         found.transactions("0:9")
 
 
@@ -318,7 +316,7 @@ def test_urls_of_stores_are_checked(node, tmp_path, files, message):
 @pytest.mark.parametrize(
     ("versions", "options", "message"),
     [
-        ("2400:2500", {}, r"versions 2300 to 2399 would be missing\. The archive contains versions 0 to 2299\."),
+        ("2400:2500", {}, r"versions 2300 to 2399 would be missing\. .* 0 to 2299\."),
         ("0:-1:2", {}, "an archive has no gaps; expected a range"),
         (None, {"events": {"fees": "0x1::coin::CoinDeposit"}}, r"differ: table fees\. Its tables are"),
         (None, {"partition": 1_000}, r"differ: partition \(stored: 500\)"),
@@ -335,16 +333,14 @@ def test_what_does_not_fit_the_archive_is_refused(folder, node, versions, option
 
 def test_versions_before_the_archive_and_outside_of_it_are_refused(node, tmp_path):
     """It grows at its end only, and returns nothing for what it does not have."""
-    with pytest.raises(InputError, match=r"is not an archive: cannot read archive\.json \(No such file"):
+    with pytest.raises(InputError, match=r"not an archive: .*archive\.json \(No such file"):
         toolkit.Archive(tmp_path / "none")
     archive = toolkit.sync(node, tmp_path, "500:650", progress=False)
     with pytest.raises(InputError, match=r"can only grow at its end: begin at 500"):
         toolkit.sync(node, tmp_path, "400:700", progress=False)
-    with pytest.raises(
-        InputError, match=r"version 499 is not in the archive\. The archive contains versions 500 to 650"
-    ):
+    with pytest.raises(InputError, match=r"version 499 is not in the archive\. .* 500 to 650"):
         archive.transactions([499, 500])
-    with pytest.raises(InputError, match="no table 'balances'; its tables are transactions, events, changes"):
+    with pytest.raises(InputError, match=r"no table 'balances'; .*transactions, events, changes"):
         archive.scan("balances")
     (tmp_path / "archive.json").rename(tmp_path / "moved.json")
     with pytest.raises(InputError, match=r"contains archive files but no archive\.json"):
@@ -358,7 +354,7 @@ def test_two_writers_are_refused(url, tmp_path):
     with (
         toolkit.connect(url, cache=None) as node,
         syncs.Folder(tmp_path).locked(),
-        pytest.raises(InputError, match="is in use by another sync of this process"),
+        pytest.raises(InputError, match="in use by another sync"),
     ):
         toolkit.sync(node, tmp_path, "0:9", progress=False)
     with toolkit.connect(url, cache=None) as node:

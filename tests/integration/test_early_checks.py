@@ -276,7 +276,7 @@ def test_a_batch_loses_nothing_by_a_request_that_does_not_fit(node, monkeypatch)
     assert frames.transactions["error_code"].fillna("").tolist() == ["", *["input_error"] * 3]
     assert frames.results[0].success
     texts = [str(result) for result in frames.results[1:]]
-    assert "did you mean `register`? It has the entry functions register, release, transfer" in texts[0]
+    assert "did you mean `register`?" in texts[0]
     assert "arguments[0]: expected 0x1::string::String, got number 5" in texts[1]
     assert "the module 0xcafe::registri does not exist; did you mean `registry`?" in texts[2]
     assert sent.count("/simulate") == 1
@@ -284,7 +284,7 @@ def test_a_batch_loses_nothing_by_a_request_that_does_not_fit(node, monkeypatch)
 
 def test_one_call_says_what_may_be_meant_too(node):
     """`node.view` has the answer of the node, `node.simulate` is not sent."""
-    with pytest.raises(toolkit.NodeError, match=r"could not find view function.*did you mean `size`\?"):
+    with pytest.raises(toolkit.NodeError, match=r"did you mean `size`\?"):
         node.view(f"{REGISTRY}::sise")
     with pytest.raises(toolkit.NodeError, match=r"can't be found.*did you mean `registry`\?"):
         node.view("0xcafe::registri::size")

@@ -83,7 +83,7 @@ def test_a_pool_whose_worker_dies_says_so_and_the_run_goes_on(whole, slow_study,
         killer = kill_when_rows_come(out, victim)
         with pytest.raises(
             toolkit.errors.RunStopped,
-            match=r"the executor failed: BrokenProcessPool.*repeat the call with the same folder",
+            match=r"BrokenProcessPool.*repeat the call",
         ):
             slow_study.run(out, executor=pool, max_tasks=4, progress=False)
         killer.join()

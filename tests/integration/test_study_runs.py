@@ -120,9 +120,7 @@ def test_a_version_between_two_readings_is_as_the_located_steps_say(url):
     supply = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
     run = toolkit.Study(node=url, calls={"supply": supply}, versions=[4_600, 4_700]).run(progress=False)
     assert toolkit.compare(run.at(4_651), run.at(4_700)).changed["cause"].tolist() == ["mixed"]
-    with pytest.warns(
-        UserWarning, match=r"version 4652 lies between two observations that differ.*'supply' \(changed at"
-    ):
+    with pytest.warns(UserWarning, match=r"version 4652 lies between .*'supply'"):
         assert len(toolkit.compare(run.at(4_600), run.at(4_652)).unchanged) == 1
     before, after = run.at(4_651), run.at(4_700)
     del run

@@ -47,9 +47,9 @@ def test_items_are_read_by_the_declaration(node):
     frame = toolkit.fetch_table_items(node, handle, ["alice"], **options)
     assert frame["presence"].iloc[-1] == "present"
     assert frame["value"].iloc[-1] == item.value
-    with pytest.raises(toolkit.InputError, match=r"types of table .* pass key_type= and value_type=, or owner="):
+    with pytest.raises(toolkit.InputError, match=r"pass key_type= and value_type=, or owner="):
         node.table_item(handle, "alice")
-    with pytest.raises(toolkit.InputError, match=r"no resource of 0xb0b declares table .* contain no tables"):
+    with pytest.raises(toolkit.InputError, match=r"no resource of 0xb0b declares table"):
         toolkit.fetch_table_items(node, handle, ["alice"], owner="0xb0b", progress=False)
     with pytest.raises(toolkit.InputError, match=r"its resources hold 0x.*\(0x1::.*, \w+\).*; pass another owner="):
         node.table_item(handle, "alice", owner="0x1")

@@ -185,7 +185,7 @@ def gated(url):
 
 def test_what_is_refused_is_unread_and_the_rest_is_found(gated):
     """A schedule that cannot be read is not said to be unchanged."""
-    with pytest.warns(UserWarning, match="may lack changes.*the gas schedule: the node answered 403"):
+    with pytest.warns(UserWarning, match="the gas schedule: .* 403"):
         frame = gated(closed("GasScheduleV2"))
     assert rows_of(frame) == [(2_252, "code")]
     assert [text.split(":")[0] for text in frame.attrs["unread"]] == ["the gas schedule"]
@@ -232,7 +232,7 @@ def test_a_stretch_that_cannot_be_read_leaves_an_interval(gated):
         gone = "GasScheduleV2" in path and 3_499 <= int(query["ledger_version"][0]) <= 3_504
         return (403, "api_disabled") if gone else None
 
-    with pytest.warns(UserWarning, match="the gas schedule between versions 3498 and 3505, where it changed"):
+    with pytest.warns(UserWarning, match="the gas schedule between versions 3498 and 3505"):
         frame = gated(refuse, "3000:4000", ())
     columns = plain_columns(frame, ["version_before", "ledger_version", "exact", "transaction_hash"])
     assert list(zip(*columns.values(), strict=True)) == [(3_498, 3_505, False, None)]

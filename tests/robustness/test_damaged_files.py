@@ -140,11 +140,11 @@ def test_the_digest_is_that_of_the_rows_that_are_there(small, tmp_path):
     assert f"{digest} (computed from the rows for this report)" in page
     change_manifest(copy, rows_digest="0" * 32)
     other = reports.write(toolkit.Run.open(copy), tmp_path / "other.html").read_text("utf-8")
-    assert "The rows have changed since the run was completed" in other
+    assert "The rows have changed" in other
     assert f"{digest} (run.json has {'0' * 32})" in other
     (copy / "parts" / "part-00000000.parquet").unlink()
     assert run.digest != digest
-    with pytest.raises(StudyError, match=r"has 0 observations, expected .*run the same study into this folder"):
+    with pytest.raises(StudyError, match=r"has 0 observations, expected"):
         _ = toolkit.Run.open(copy).observations
 
 

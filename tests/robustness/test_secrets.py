@@ -437,7 +437,7 @@ def test_the_key_of_the_environment_waits_for_a_yes(gateway, tmp_path, monkeypat
     gateway.change = Gateway(KEY, f"Bearer {KEY}")
     for ask in (lambda study: study.run(tmp_path / "no", progress=False), lambda study: study.plan()):
         for study in (toolkit.Study.load(place), toolkit.Study(node=gateway.url, calls=[SIZE], versions="5:9")):
-            with pytest.raises(Forbidden, match=r"401.*LEDGER_TOOLKIT_API_KEY was not sent.*--use-api-key or"):
+            with pytest.raises(Forbidden, match=r"401.*LEDGER_TOOLKIT_API_KEY .*--use-api-key"):
                 ask(study)
     assert main(["study", "run", str(place), "--out", str(tmp_path / "no")]) == 3
     assert "--use-api-key" in capsys.readouterr().err
@@ -491,7 +491,7 @@ def test_a_run_without_its_login_says_what_is_missing(proxy, tmp_path, capsys):
     bare = toolkit.Study.load(study_file(tmp_path, proxy.url))
     assert study.digest == bare.digest == whole.study.digest
     for without in (bare, whole.study, pickle.loads(pickle.dumps(study))):  # noqa: S301 - our own bytes
-        with pytest.raises(Forbidden, match=r"401.*no API key or login was sent.*user:password@ .*--node"):
+        with pytest.raises(Forbidden, match=r"401.*user:password@ .*--node"):
             without.plan()
     assert main(["study", "run", str(place), "--out", str(tmp_path / "run")]) == 3
     assert "user:password@" in capsys.readouterr().err

@@ -225,7 +225,7 @@ def test_the_first_bundle_of_the_environment_counts(tls_server, certificate, tmp
     (tmp_path / "empty.pem").write_text("no certificate")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "empty.pem"))
-    with pytest.raises(HopelessError, match=r"REQUESTS_CA_BUNDLE is set to .*empty\.pem.* cannot be read .* in PEM"):
+    with pytest.raises(HopelessError, match=r"REQUESTS_CA_BUNDLE is .*empty\.pem.* PEM"):
         open_transport().send(Request("GET", tls_server.url("fine")))
     assert tls_server.seen == []
 
@@ -235,7 +235,7 @@ def test_a_proxy_that_is_not_a_url(server, open_transport, monkeypatch, caplog, 
     """The variable is named. The password is in no message, no error behind it, and no log."""
     caplog.set_level("DEBUG")
     monkeypatch.setenv("HTTP_PROXY", given)
-    with pytest.raises(HopelessError, match="the proxy set in HTTP_PROXY is not a usable URL; expected http") as caught:
+    with pytest.raises(HopelessError, match="HTTP_PROXY is not a usable URL") as caught:
         open_transport().send(Request("GET", server.url("fine")))
     assert SECRET not in chain(caught.value) + caplog.text
     assert server.seen == []

@@ -24,7 +24,7 @@ def test_a_second_run_of_this_process_is_refused(tmp_path):
     """Two cells of a notebook cannot write to one folder; when the first is done, the second may."""
     with locked(tmp_path):
         with (
-            pytest.raises(StudyError, match="in use by another run of this process; wait until it ends"),
+            pytest.raises(StudyError, match="in use by another run of this process"),
             locked(tmp_path),
         ):
             pass
@@ -65,7 +65,7 @@ def test_a_folder_without_locks_is_said_so(tmp_path, monkeypatch):
 
     monkeypatch.setattr("toolkit.archive._lock._lock", no_locks)
     with (
-        pytest.raises(StudyError, match=r"does not support locks \(No locks available\).*local disk"),
+        pytest.raises(StudyError, match=r"\(No locks available\).*local disk"),
         locked(tmp_path),
     ):
         pass

@@ -127,7 +127,7 @@ def test_a_page_in_a_sweep_costs_its_own_row(encoding, typed):
     frame = fetch_views(node, COUNT, versions="0:9", typed=typed, progress=False)
     assert frame["ledger_version"].tolist() == list(range(10))
     assert frame["error_code"].dropna().to_dict() == {7: "schema_error"}
-    assert "HTML page: 'login'; is http://node.test/v1 the URL of a node?" in frame["error_message"][7]
+    assert "HTML page: 'login'; is http://node.test/v1" in frame["error_message"][7]
     assert "0x1::m::count" in frame["error_message"][7]
     assert frame["value"].dropna().tolist() == [5 if typed else '"5"'] * 9
 

@@ -564,7 +564,7 @@ class TestNode:
     def test_node_info_that_is_not_the_documented_one_is_a_schema_error(self):
         """A page is said to be one, with the node's URL; JSON of another kind is not."""
         node, _ = node_with({"GET ": Answer(200, {}, b"<html>welcome</html>")})
-        with pytest.raises(SchemaError, match=rf"got an HTML page: 'welcome'; is {URL} the URL of a node\?"):
+        with pytest.raises(SchemaError, match=rf"got an HTML page: 'welcome'; is {URL}"):
             node.ledger()
         node, _ = node_with({"GET ": answer({"chain_id": "x"})})
         with pytest.raises(SchemaError, match="GET /v1"):

@@ -117,7 +117,7 @@ def test_a_wrong_name_suggests_the_right_one(shop):
 def test_the_abi_decides_nothing_that_python_asks_for(private):
     """A view named like a hook of IPython or Python is not found as one."""
     shop = shop_of(fake([function(private, [], ["u8"])]))
-    with pytest.raises(AttributeError, match="if it is a function of the module, use contract"):
+    with pytest.raises(AttributeError, match="use contract"):
         getattr(shop, private)
 
 
@@ -148,7 +148,7 @@ def test_help_is_made_from_the_abi(shop, name, parts):
 
 def test_a_function_that_a_node_cannot_call_says_so(shop):
     """With who can call it, and which functions can be called."""
-    with pytest.raises(InputError, match=r"neither a view nor an entry function: only friends of its module.*buy"):
+    with pytest.raises(InputError, match=r"only friends of its module.*buy"):
         shop.mint(5)
 
 
@@ -254,7 +254,7 @@ def test_what_is_not_a_module_says_what_there_is(wanted, kind, text):
 def test_a_node_without_modules_says_what_to_do():
     """It gives no ABI: the calls remain, or the ABI is passed."""
     transport = fake(**{f"GET {SHOP}": refused(403, "forbidden", head=HEAD)})
-    with pytest.raises(InputError, match=r"does not offer the ABI of 0xcafe::shop.*node.view and node.simulate.*abis="):
+    with pytest.raises(InputError, match=r"the ABI of 0xcafe::shop.*abis="):
         shop_of(transport)
     abi = toolkit.move.decode_module_abi(module("shop", address="0xcafe", functions=FUNCTIONS))
     node = toolkit.Node(URL, transport=transport, abis={("0xcafe", "shop"): abi})
@@ -266,9 +266,7 @@ def test_a_node_that_does_not_list_modules_still_says_that_one_is_missing(listin
     """The suggestion is left out."""
     routes = {"GET /accounts/0xcafe/modules": listing}
     transport = fake(**routes, **{"GET /accounts/0xcafe/module/shoq": refused(404, "module_not_found", head=HEAD)})
-    with pytest.raises(
-        NotFound, match=r"0xcafe::shoq does not exist at version 1000 of http://node.test/v1$"
-    ) as caught:
+    with pytest.raises(NotFound, match=r"0xcafe::shoq does not exist at version 1000") as caught:
         toolkit.Node(URL, transport=transport).contract("0xcafe::shoq")
     assert (caught.value.status, caught.value.error_code) == (404, "module_not_found")
 

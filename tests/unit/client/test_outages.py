@@ -62,7 +62,7 @@ def test_a_sweep_does_not_wait_for_a_module_call_by_call(failure):
     """200 views of a module that cannot be looked up cost two look-ups: one at the start, one at the end."""
     modules = Modules(after=failure)
     node, fake = a_node(modules)
-    with pytest.warns(UserWarning, match="200 calls are untyped because a module could not be looked up"):
+    with pytest.warns(UserWarning, match="200 calls are untyped"):
         frame = fetch_views(node, COUNT, versions="0:199", progress=False)
     assert modules.sent == 4, "two look-ups of two attempts"
     assert len(fake.sent("POST /view")) == 200
@@ -236,5 +236,5 @@ def test_a_single_read_names_the_archive_that_failed():
             return pruned()
 
     following = Connection(URL, Pruned(), archive=lambda _: Away())
-    with pytest.raises(NodeUnreachable, match=r"archive https://archive.test/v1 does not respond: cannot connect"):
+    with pytest.raises(NodeUnreachable, match=r"https://archive.test/v1 does not respond: cannot connect"):
         get(following, "/view", asked="x")

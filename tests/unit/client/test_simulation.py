@@ -242,7 +242,7 @@ class TestExplain:
         """It never ran: no fee, and what to do."""
         words = simulated(success=False, vm_status=status, gas=0, events=[], changes=[])[0].explain()
         assert advice in words
-        assert "discarded before it ran, so nothing would be charged" in words
+        assert "nothing would be charged" in words
         assert "State changes: none. Events: 0." in words
 
     @pytest.mark.parametrize(

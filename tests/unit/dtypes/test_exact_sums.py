@@ -151,7 +151,7 @@ def test_exact_scaling_is_decimal(dtype):
 
 def test_what_no_decimal_can_represent_is_refused():
     """With its row and what to do; neither is a number rounded, nor a digit lost."""
-    with pytest.raises(SchemaError, match=r"row 1: 1157.* divided by 10\*\*8 does not fit a decimal of 76 digits"):
+    with pytest.raises(SchemaError, match=r"row 1: 1157.* divided by 10\*\*8 .* 76 digits"):
         dtypes.scaled(pd.Series([1, 2**256 - 1], dtype="u256"), 8, exact=True)
     with pytest.raises(InputError, match="at most 38 for exact results, got 39"):
         dtypes.scaled(pd.Series([1]), 39, exact=True)

@@ -348,7 +348,7 @@ def test_the_framework_satisfies_the_checks():
 
 def test_unknown_words_are_refused():
     """In abilities and constraints."""
-    with pytest.raises(InputError, match="abilities must be among copy, drop, store, key; got 'sore'"):
+    with pytest.raises(InputError, match="copy, drop, store, key; got 'sore'"):
         type("Odd", (Struct,), {}, abilities="key sore")
-    with pytest.raises(InputError, match="constraints must be empty: it has no type parameters; got 'T0'"):
+    with pytest.raises(InputError, match=r"constraints must be empty: .*'T0'"):
         type("Odd", (Struct,), {}, constraints={"T0": "store"})

@@ -62,7 +62,7 @@ def test_every_form_of_a_name_finds_the_same_rows(names, rows):
 
 def test_a_name_without_rows_is_said():
     """With the columns that were searched; what is not a name is refused."""
-    with pytest.warns(UserWarning, match="no row mentions 0xdead; text columns searched: sender, function, pay"):
+    with pytest.warns(UserWarning, match="no row mentions 0xdead; .*: sender, function, pay"):
         assert involving(FRAME, "0xdead").empty
     with pytest.raises(InputError, match="not an address"):
         involving(FRAME, "alice")

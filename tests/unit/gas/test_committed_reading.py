@@ -303,9 +303,9 @@ def test_a_timeline_that_was_lost_or_damaged_is_found_again(tmp_path, damage):
         again = study_of(node).run(tmp_path, progress=False)
     else:
         place.write_bytes(place.read_bytes()[:-9])
-        with pytest.raises(StudyError, match=r"timeline.parquet cannot be read .* To find the timeline again, run the"):
+        with pytest.raises(StudyError, match=r"timeline.parquet cannot be read .*run the"):
             _ = Run.open(tmp_path).timeline
-        with pytest.warns(UserWarning, match=r"timeline.parquet is damaged; .* the timeline will be found again"):
+        with pytest.warns(UserWarning, match=r"timeline.parquet is damaged"):
             again = study_of(node).run(tmp_path, progress=False)
     assert again.complete
     assert again.timeline.equals(whole.timeline)

@@ -257,9 +257,7 @@ def test_a_side_is_a_run_at_a_version(run_folder):
 
 def test_a_version_between_two_readings_that_differ_is_warned_about(run_folder):
     """Nobody read version 1500, and the gas changed somewhere around it: the earlier reading counts, and is told."""
-    with pytest.warns(
-        UserWarning, match=r"version 1500 lies between two observations that differ.*'a' \(1000 to 2000\)"
-    ):
+    with pytest.warns(UserWarning, match=r"version 1500 .*'a' \(1000 to 2000\)"):
         found = compare(f"{run_folder}@1500", run_folder)
     assert only(found)["gas_before"] == 10
     assert compare(f"{run_folder}@2000", f"{run_folder}@2500").warnings == ()
@@ -303,5 +301,5 @@ def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
 def test_a_run_that_is_not_complete_is_warned_about(run_folder):
     """Calls may be missing from it."""
     change_manifest(run_folder, complete=False)
-    with pytest.warns(UserWarning, match="the run on the after side is not complete"):
+    with pytest.warns(UserWarning, match="the after side is not complete"):
         compare(frame(row(1)), run_folder)

@@ -205,7 +205,7 @@ def test_lost_steps_are_found_again(tmp_path, damage):
         again = run(tmp_path)
     else:
         place.write_bytes(place.read_bytes()[:-50])
-        with pytest.raises(StudyError, match=r"steps.parquet cannot be read.*run the same study into this folder"):
+        with pytest.raises(StudyError, match=r"steps.parquet cannot be read.*run the same study"):
             _ = Run.open(tmp_path).steps
         with pytest.warns(UserWarning, match="steps.parquet is damaged"):
             again = run(tmp_path)

@@ -162,8 +162,8 @@ def test_all_calls_that_cannot_be_made_are_named_at_once(node, tmp_path):
             "call 'log'",
             "call 'kind'",
         ]
-        assert "did you mean `size`? It has the view functions handle, record_of, size" in lines[0]
-        assert "the module 0xcafe::registri does not exist; did you mean `registry`?" in lines[1]
+        assert "did you mean `size`?" in lines[0]
+        assert "did you mean `registry`?" in lines[1]
         assert "did you mean `register`?" in lines[2]
         assert "this is a view function, not an entry function" in lines[3]
     assert not (tmp_path / "run").exists()

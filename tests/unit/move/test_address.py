@@ -43,7 +43,7 @@ def test_bytes_of_another_length_are_no_address():
 
 def test_an_address_without_quotes_is_said_to_lack_them():
     """`0xcafe` is a number in Python; the message shows the text to write."""
-    with pytest.raises(InputError, match='not an address: 51966; expected a string: write "0xcafe" in quotes'):
+    with pytest.raises(InputError, match=r'not an address: 51966; .*write "0xcafe"'):
         parse_address(0xCAFE)
     for other in (True, -1, 1 << 256, 1.5, None):
         with pytest.raises(InputError, match="expected 0x and 1 to 64 hex digits"):

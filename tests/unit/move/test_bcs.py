@@ -102,7 +102,7 @@ def test_the_primitives_read_what_they_write():
     assert (reader.bytes(), reader.string()) == (b"ab", "\u00e9")
     assert reader.address() == f"0x{'cafe':0>64}"
     assert reader.remaining == 2
-    with pytest.raises(SchemaError, match=r"byte \d+: expected the end of the data; trailing bytes: 2"):
+    with pytest.raises(SchemaError, match=r"byte \d+: .*trailing bytes: 2"):
         reader.end()
     assert reader.fixed(2) == b"zz"
 
@@ -136,7 +136,7 @@ def test_type_tags_have_these_bytes():
 def test_type_tags_of_abis_cannot_be_sent():
     """A type parameter or a bare reference has no bytes, nor has a type past the limit."""
     for text in ("T0", "vector<&u8>"):
-        with pytest.raises(InputError, match="is only allowed in ABIs and cannot be sent"):
+        with pytest.raises(InputError, match="only allowed in ABIs"):
             write_type_tag(Writer(), parse_type_tag(text, abi=True))
     tag = parse_type_tag("u8")
     for _ in range(9):

@@ -24,9 +24,7 @@ def test_the_figure_has_a_box_for_each_function():
     again = toolkit.plots.gas_by_function(profile.to_frame(), categories=["io"], ax=Figure().subplots())
     assert again.get_title().startswith("Gas by function, io only: ")
     for wrong in ("io", ["gas"]):
-        with pytest.raises(
-            InputError, match="categories: expected a list of names from execution, io, storage, rounding"
-        ):
+        with pytest.raises(InputError, match="names from execution, io, storage, rounding"):
             toolkit.plots.gas_by_function(profile, categories=wrong)
     with pytest.raises(InputError, match="expected a GasProfile"):
         toolkit.plots.gas_by_function(5)

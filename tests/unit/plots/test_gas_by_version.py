@@ -231,7 +231,7 @@ def test_several_nodes_are_several_lines() -> None:
 
 def test_an_unknown_call_is_refused_with_those_there_are() -> None:
     """A typo in `calls` names the calls there are."""
-    with pytest.raises(InputError, match="'vault totl' is not the label of a call; the labels are: 'chain id'"):
+    with pytest.raises(InputError, match=r"'vault totl' is not the label .*: 'chain id'"):
         gas_by_version(synthetic_run.observations(), calls=["vault totl"])
 
 
@@ -337,7 +337,7 @@ def test_times_of_the_observations_need_no_others() -> None:
 def test_without_times_an_axis_of_time_is_refused_with_the_way() -> None:
     """One known time is not an axis."""
     frame = synthetic_run.observations().assign(ledger_timestamp=None)
-    with pytest.raises(InputError, match="times of at least two versions, but fewer are known; pass timeline="):
+    with pytest.raises(InputError, match=r"at least two versions.*pass timeline="):
         gas_by_version(frame, x="time")
     with pytest.raises(InputError, match="times of at least two versions"):
         gas_by_version(frame, timeline=timeline()[:1], x="time")

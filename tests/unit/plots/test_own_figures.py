@@ -94,9 +94,9 @@ def test_colours_are_given_by_name_or_in_order() -> None:
         assert sorted(to_hex(line.get_color()) for line in lines) == ["#000000", "#ff0000"]
     bars = plots.gas_breakdown(OBSERVATIONS, parts=["execution", "io"], colors={"io": "k"}).containers
     assert [to_hex(bar[0].get_facecolor()) for bar in bars] == ["#0072b2", "#000000"]
-    with pytest.raises(InputError, match="colors: 'gas' is not in this figure; expected 'execution', 'io',"):
+    with pytest.raises(InputError, match=r"colors: 'gas' .*expected 'execution', 'io',"):
         plots.gas_breakdown(OBSERVATIONS, colors={"gas": "k"})
-    with pytest.raises(InputError, match="parts: expected a list of names from execution, io, storage"):
+    with pytest.raises(InputError, match=r"parts: .*names from execution, io, storage"):
         plots.gas_breakdown(OBSERVATIONS, parts="io")
 
 

@@ -119,7 +119,7 @@ def test_an_upgraded_contract_can_be_loaded_with_its_class(notebook, tmp_path, c
         assert loaded.digest() == ledger.digest()
         assert loaded.view("0xc0de::counter::value")[0] == [5]
         assert loaded.view("0xc0de::counter::value", version=done.version)[0] == [3]
-    with pytest.raises(InputError, match=r"such as Vault in contracts=\[Vault\]; got <Contract 0xc0de::counter"):
+    with pytest.raises(InputError, match=r"contracts=\[Vault\]; got <Contract 0xc0de::counter"):
         Ledger.load(file, contracts=[notebook["counter"]])
     capsys.readouterr()
 
@@ -163,7 +163,7 @@ def test_an_upgrade_that_is_not_compatible_names_the_line_of_the_class(notebook,
 
 def test_errors_of_contract_code_have_the_line_of_the_cell(notebook, capsys):
     """When it is published, and when it runs."""
-    with pytest.raises(ContractError, match=r"Count has no field valu; did you mean `value`\? \(line 16\)$"):
+    with pytest.raises(ContractError, match=r"no field valu; .*`value`\? \(line 16\)$"):
         notebook.run(CELL.replace("count.value += by", "count.valu += by"))
     notebook.run(CELL.replace("count.value += by", "count.value = [by][1]"))
     contract, ledger = notebook["counter"], notebook["ledger"]
