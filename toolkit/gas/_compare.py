@@ -5,6 +5,7 @@ A side is a run, a run at a version, or a frame of observations. The result, a `
 
 from __future__ import annotations
 
+import html
 import re
 import warnings
 from dataclasses import dataclass, field, replace
@@ -16,18 +17,20 @@ import pandas as pd
 
 from toolkit._present.files import checked_path
 from toolkit._present.messages import shorten
-from toolkit._present.text import listed
+from toolkit._present.notebook import literal
+from toolkit._present.tables import html_table, text_table
+from toolkit._present.text import listed, visible
 from toolkit.client._http import NETWORKS
 from toolkit.client._versions import as_version
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import frame_of_rows, plain_columns, plain_rows
 from toolkit.frames._schema import COMPARISON, OBSERVATIONS
+from toolkit.gas import _sentences as sentences
 from toolkit.gas._calls import other_names
 from toolkit.gas._findings import Kind
-from toolkit.gas._gate import Gate, judge, rules_of
+from toolkit.gas._gate import Gate, gate_lines, judge, rules_of
 from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Part, Source, is_no_answer, last_observations
-from toolkit.gas._sentences import age_text, between_text, comparison_html, comparison_text, too_old_text
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
 from toolkit.gas._study import AT_VERSION, Run, Study
 from toolkit.gas.committed._sides import WayDifference, compare_sides
@@ -241,17 +244,39 @@ class Comparison:
         old = age is not None and bool(age.labels) and age.since() >= limit
         rules = rules.renamed(self.other_names)
         rules = replace(rules, named={label: one for label, one in rules.named.items() if one in self.sources})
-        too_old = dict.fromkeys(age.labels, too_old_text(limit)) if age and old and max_age is not None else {}
-        verdict = judge(self, rules, too_old=too_old, today=today)
+        too_old: dict[str, str] = {}
+        if age is not None and old and max_age is not None:
+            too_old = dict.fromkeys(age.labels, sentences.too_old_text(limit))
+        verdict = judge(self.calls, rules, left_out=self.left_out, unlike=self.unlike, too_old=too_old, today=today)
         if age is not None and (old or max_age is not None):
-            verdict = replace(verdict, notes=(age_text(age), *verdict.notes))
+            verdict = replace(verdict, notes=(sentences.age_text(age), *verdict.notes))
         return verdict
 
     def __repr__(self) -> str:
         return comparison_text(self)
 
     def _repr_html_(self) -> str:
-        return comparison_html(self)
+        calls, name = self.calls, sentences.label_text
+        rows = [tuple(map(html.escape, row)) for row in sentences.comparison_rows(calls, name)]
+        table = html_table(rows, head=sentences.COMPARISON_HEAD, numbers_from=1) if rows else ""
+        notes = [f"note: {visible(note, sentences.MAX_NOTE)}" for note in self.warnings]
+        above = _paragraphs([*notes, sentences.counts_text(calls)])
+        return literal(f"{above}{table}{_paragraphs(sentences.comparison_lines(calls, name))}")
+
+
+def comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
+    """Return a comparison, and the verdict of its gate, for a terminal."""
+    calls, name = comparison.calls, sentences.label_text
+    lines = [f"{visible(comparison.names[0])} compared with {visible(comparison.names[1])}"]
+    lines += gate_lines(gate, name) if gate else []
+    lines += [f"note: {visible(note, sentences.MAX_NOTE)}" for note in comparison.warnings]
+    rows, counts = sentences.comparison_rows(calls, name), sentences.counts_text(calls)
+    table = text_table(rows, head=sentences.COMPARISON_HEAD, numbers_from=1, indent="  ") if rows else []
+    return "\n".join([*lines, "", counts, *table, *sentences.comparison_lines(calls, name)])
+
+
+def _paragraphs(lines: Sequence[str]) -> str:
+    return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 
 def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
@@ -487,7 +512,7 @@ def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, 
         return {}
     ordered = tuple(groups[key] for key in sorted(groups))
     cause = ordered[0].cause if len({group.cause for group in ordered}) == 1 else Cause.MIXED
-    return {"cause": cause, "explanation": between_text(ordered)}
+    return {"cause": cause, "explanation": sentences.between_text(ordered)}
 
 
 def _sources(source: Any) -> tuple[str | None, str | None]:

@@ -11,12 +11,13 @@ from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._observations import Source
 from toolkit.gas._rules import NotJudged, Regression, Rules, Threshold, Waiver, matching, read_waivers
-from toolkit.gas._sentences import gate_lines, label_text
+from toolkit.gas._sentences import MAX_NOTE, Renderer, label_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from toolkit.gas._compare import Comparison
+    import pandas as pd
+
     from toolkit.gas._study import Study
 
 _BY_ARGUMENTS = (
@@ -79,6 +80,44 @@ class Gate:
         return "\n".join(gate_lines(self, label_text))
 
 
+def gate_lines(gate: Gate, name: Renderer) -> list[str]:
+    """Return whether a gate passed, its rules, and the calls that regressed, could not be judged, or are waived.
+
+    Parameters
+    ----------
+    gate : Gate
+    name : Renderer
+
+    Returns
+    -------
+    list of str
+    """
+    verdict = {
+        "passed": "passed",
+        "failed": f"FAILED: {plural(len(gate.regressions), 'regression')}",
+        "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged) or len(gate.waived), 'call')}",
+    }[gate.verdict]
+    lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged"]
+    lines.append(f"rules: {name(str(gate.rules), MAX_NOTE)}")
+    lines += [f"regression: {_reason_text(one, name)}" for one in gate.regressions]
+    lines += [f"could not judge: {_reason_text(one, name)}" for one in gate.not_judged]
+    if not gate.judged and not gate.not_judged and not gate.regressions:
+        lines.append("every call is waived, but a gate needs at least one call to judge")
+    if gate.not_judged and gate.judged:
+        lines.append(
+            "to judge the others alone, compare one source (--source view@version), or waive these calls or their "
+            'source in the study ([[waiver]] with `call`, or with `source = "committed"`)'
+        )
+    for one in gate.waived:
+        until = f"waived until {one.waiver.expires}: {name(one.waiver.reason, MAX_NOTE)}" if one.waiver else ""
+        lines.append(f"waived: {_reason_text(one, name)} ({until})")
+    return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
+
+
+def _reason_text(one: Regression | NotJudged, name: Renderer) -> str:
+    return f"{name(one.label)}: {name(one.reason, MAX_NOTE)}"
+
+
 def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequence[Any] | None = None) -> Rules:
     """Return the rules of a study, in which `threshold` and `waivers` replace the study's own if they are given.
 
@@ -99,13 +138,26 @@ def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequenc
     )
 
 
-def judge(comparison: Comparison, rules: Rules, *, too_old: Mapping[str, str], today: date | None) -> Gate:
+def judge(
+    calls: pd.DataFrame,
+    rules: Rules,
+    *,
+    left_out: Sequence[tuple[str, str]],
+    unlike: Mapping[str, str],
+    too_old: Mapping[str, str],
+    today: date | None,
+) -> Gate:
     """Judge the calls of a comparison; see `Comparison.gate`.
 
     Parameters
     ----------
-    comparison : Comparison
+    calls : DataFrame
+        The calls of the comparison.
     rules : Rules
+    left_out : sequence of (str, str)
+        Label and node of each simulation that is excluded because it was made after a requested version.
+    unlike : mapping of str to str
+        Why the calls on a node cannot be judged, by node.
     too_old : mapping of str to str
         Why calls cannot be judged because they were read too long ago, by label.
     today : date or None
@@ -117,23 +169,23 @@ def judge(comparison: Comparison, rules: Rules, *, too_old: Mapping[str, str], t
         If no call is on both sides, which leaves nothing to judge.
     """
     day = today or datetime.now(UTC).date()
-    rows = [_Row(row, rules) for row in plain_rows(comparison.calls)]
-    if not comparison.left_out and all(row.missing_side and not row.kind for row in rows):
+    rows = [_Row(row, rules) for row in plain_rows(calls)]
+    if not left_out and all(row.missing_side and not row.kind for row in rows):
         raise InputError("no call is on both sides, so the gate has nothing to judge; compare runs of the same calls")
     for row in rows:
-        row.why = comparison.unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not()
+        row.why = unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not()
     judged = [row for row in rows if not row.why and not row.without_baseline]
     # A call without a baseline is only a note, unless the study asks for its verdict or nothing else was judged.
     for row in rows:
         if not row.why and (not judged or row.must_be_judged()):
             row.why = row.no_baseline()
-    there = {row["label"] for row in rows} | {label for label, _ in comparison.left_out}
+    there = {row["label"] for row in rows} | {label for label, _ in left_out}
     labels = there | rules.named.keys()
     holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
     nowhere = [(label, source.value) for label, source in rules.named.items() if label not in there]
     silent = [
         *(NotJudged(row["label"], row["source"], row["node"], row.why) for row in rows if row.why),
-        *(NotJudged(label, Source.SIMULATE.value, node, _AT_THE_HEAD) for label, node in comparison.left_out),
+        *(NotJudged(label, Source.SIMULATE.value, node, _AT_THE_HEAD) for label, node in left_out),
         *(NotJudged(label, source, "", _NOWHERE) for label, source in nowhere),
     ]
     silent = [replace(one, waiver=_waiver_of(one, holding, by_source=True)) for one in silent]

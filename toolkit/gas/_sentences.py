@@ -1,4 +1,4 @@
-"""Sentences about steps, causes, coverage, comparisons and gates, for terminals, Markdown and HTML.
+"""Sentences about steps, causes, coverage and compared calls, for terminals, Markdown and HTML.
 
 Text from users and from the chain is passed through a renderer that makes it safe for the output: `visible` for a
 terminal, a code span for Markdown, an escaped element for HTML.
@@ -6,7 +6,6 @@ terminal, a code span for Markdown, an escaped element for HTML.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -14,11 +13,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.notebook import literal
-from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import listed, plural, relative_change, short_addresses, version_range, visible
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import not_seen_text, unread_text
+from toolkit.gas._findings import Kind
 from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Part, ReadAt, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, Coverage, PartChange, StepChange, StepGroup, Unjudged, step_groups
 from toolkit.gas.causes._facts import facts_text
@@ -26,10 +24,7 @@ from toolkit.gas.causes._facts import facts_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from toolkit.gas._compare import Comparison
     from toolkit.gas._findings import Timeline
-    from toolkit.gas._gate import Gate
-    from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas.committed._steps import CommittedCall
     from toolkit.gas.runs._manifest import EarlierRun, RunAge
 
@@ -40,6 +35,8 @@ MAX_GROUPS = 60
 """Maximum number of step groups shown; if there are more, the weightiest are chosen."""
 MAX_EXPLANATION = 1_000
 """Maximum number of characters of an explanation shown."""
+MAX_NOTE = 400
+"""Maximum number of characters of a note or a reason shown."""
 COMPARISON_HEAD = ("call", "before", "after", "change", "relative", "versions")
 
 _FIRST_YEAR = 2009
@@ -47,7 +44,6 @@ _FIRST_YEAR = 2009
 # Characters of a text from users or the chain, so that a line that quotes several is still read at a glance.
 _MAX_LABEL = 80
 _MAX_CELL = 60
-_MAX_NOTE = 400
 _MAX_LINE = 2_000
 # Things that one sentence lists; the frames have all of them.
 _MAX_SHARES = 3
@@ -408,7 +404,7 @@ def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str
         groups.setdefault((Source(one.source), one.reason), []).append(_unjudged_text(one, name, several=several))
     sentences = []
     for (source, reason), texts in groups.items():
-        because = f", because {name(reason, _MAX_NOTE)}" if reason else ""
+        because = f", because {name(reason, MAX_NOTE)}" if reason else ""
         more = [f"{len(texts) - _MAX_LISTED:,} more calls"] if len(texts) > _MAX_LISTED else []
         fact = _UNJUDGED[source.read_at].format(source.plural.capitalize())
         sentences.append(f"{fact}{because}: {'; '.join([*texts[:_MAX_LISTED], *more])}.")
@@ -432,62 +428,6 @@ def _unjudged_text(one: Unjudged, name: Renderer, *, several: bool) -> str:
 def label_text(text: str, limit: int = _MAX_CELL, /) -> str:
     """Return a label or other text from users and the chain on one line, with short addresses, for a terminal."""
     return visible(short_addresses(text), limit)
-
-
-def comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
-    """Return a comparison, and the verdict of its gate, for a terminal."""
-    lines = [f"{visible(comparison.names[0])} compared with {visible(comparison.names[1])}"]
-    lines += gate_lines(gate, label_text) if gate else []
-    lines += [f"note: {visible(note, _MAX_NOTE)}" for note in comparison.warnings]
-    rows = comparison_rows(comparison, label_text)
-    table = text_table(rows, head=COMPARISON_HEAD, numbers_from=1, indent="  ") if rows else []
-    return "\n".join([*lines, "", counts_text(comparison), *table, *comparison_lines(comparison, label_text)])
-
-
-def comparison_html(comparison: Comparison) -> str:
-    """Return a comparison as HTML for a notebook; all text in it is escaped."""
-    notes = [f"note: {visible(note, _MAX_NOTE)}" for note in comparison.warnings]
-    rows = [tuple(map(html.escape, row)) for row in comparison_rows(comparison, label_text)]
-    table = html_table(rows, head=COMPARISON_HEAD, numbers_from=1) if rows else ""
-    above, below = (
-        "".join(f"<p>{html.escape(line)}</p>" for line in lines)
-        for lines in ([*notes, counts_text(comparison)], comparison_lines(comparison, label_text))
-    )
-    return literal(f"{above}{table}{below}")
-
-
-def gate_lines(gate: Gate, name: Renderer) -> list[str]:
-    """Return whether a gate passed, its rules, and the calls that regressed, could not be judged, or are waived.
-
-    Parameters
-    ----------
-    gate : Gate
-    name : Renderer
-
-    Returns
-    -------
-    list of str
-    """
-    verdict = {
-        "passed": "passed",
-        "failed": f"FAILED: {plural(len(gate.regressions), 'regression')}",
-        "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged) or len(gate.waived), 'call')}",
-    }[gate.verdict]
-    lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged"]
-    lines.append(f"rules: {name(str(gate.rules), _MAX_NOTE)}")
-    lines += [f"regression: {_reason_text(one, name)}" for one in gate.regressions]
-    lines += [f"could not judge: {_reason_text(one, name)}" for one in gate.not_judged]
-    if not gate.judged and not gate.not_judged and not gate.regressions:
-        lines.append("every call is waived, but a gate needs at least one call to judge")
-    if gate.not_judged and gate.judged:
-        lines.append(
-            "to judge the others alone, compare one source (--source view@version), or waive these calls or their "
-            'source in the study ([[waiver]] with `call`, or with `source = "committed"`)'
-        )
-    for one in gate.waived:
-        until = f"waived until {one.waiver.expires}: {name(one.waiver.reason, _MAX_NOTE)}" if one.waiver else ""
-        lines.append(f"waived: {_reason_text(one, name)} ({until})")
-    return [*lines, *(f"note: {name(note, _MAX_NOTE)}" for note in gate.notes)]
 
 
 def age_text(age: RunAge) -> str:
@@ -524,20 +464,16 @@ def earlier_sentence(earlier: EarlierRun, rows: int) -> str:
     return f"The run was complete to {_reached_text(earlier.age)}; {at_head}. {end}"
 
 
-def _reason_text(one: Regression | NotJudged, name: Renderer) -> str:
-    return f"{name(one.label)}: {name(one.reason, _MAX_NOTE)}"
-
-
-def counts_text(comparison: Comparison) -> str:
-    """Return the number of calls that were added, removed, changed and so on."""
-    counts = ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items() if count)
-    model = " (gas of the embedded node is a model)" if comparison.calls["model"].any() else ""
+def counts_text(calls: pd.DataFrame) -> str:
+    """Return the number of calls of a comparison that were added, removed, changed and so on."""
+    counts = ", ".join(f"{count:,} {kind}" for kind in Kind if (count := int((calls["kind"] == kind).sum())))
+    model = " (gas of the embedded node is a model)" if calls["model"].any() else ""
     return f"{counts or 'no calls'}{model}"
 
 
-def comparison_rows(comparison: Comparison, name: Renderer) -> list[tuple[str, ...]]:
+def comparison_rows(calls: pd.DataFrame, name: Renderer) -> list[tuple[str, ...]]:
     """Return table rows of the changed and unreachable calls, the largest rise first, with gas splits below."""
-    calls = comparison.calls[comparison.calls["kind"].isin(["changed", "unreachable"])]
+    calls = calls[calls["kind"].isin([Kind.CHANGED, Kind.UNREACHABLE])]
     rows = sorted(plain_rows(calls), key=_order, reverse=True)
     several = len({row["node"] for row in rows}) > 1
     cells: list[tuple[str, ...]] = []
@@ -565,25 +501,24 @@ def comparison_rows(comparison: Comparison, name: Renderer) -> list[tuple[str, .
 _SPLIT = {part.column: f"{part} (octas)" if part.in_octas else f"{part}" for part in Part}
 
 
-def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
+def comparison_lines(calls: pd.DataFrame, name: Renderer) -> list[str]:
     """Return lines about causes, calls without a row in the table, and calls whose comparison has little meaning."""
-    calls, same = comparison.calls, comparison.unchanged
     causes: dict[str, list[int]] = {}
     for place, text in enumerate(calls["explanation"].tolist()):
         if isinstance(text, str):
             causes.setdefault(text, []).append(place)
-    lines = [f"cause of {_labels(calls.iloc[rows], name)}: {name(text, _MAX_NOTE)}" for text, rows in causes.items()]
+    lines = [f"cause of {_labels(calls.iloc[rows], name)}: {name(text, MAX_NOTE)}" for text, rows in causes.items()]
     lines += [
         f"{kind}: {_labels(rows, name)}"
-        for kind in ("added", "removed", "unchanged")
+        for kind in (Kind.ADDED, Kind.REMOVED, Kind.UNCHANGED)
         if len(rows := calls[calls["kind"] == kind])
     ]
     why = calls["not_judged"].dropna()
-    lines += [f"not compared: {_labels(calls.loc[[at]], name)}: {name(text, _MAX_NOTE)}" for at, text in why.items()]
-    other = same[same["value_changed"].fillna(value=False).astype(bool)]
+    lines += [f"not compared: {_labels(calls.loc[[at]], name)}: {name(text, MAX_NOTE)}" for at, text in why.items()]
+    other = calls[(calls["kind"] == Kind.UNCHANGED) & calls["value_changed"].fillna(value=False).astype(bool)]
     if len(other):
         lines.append(f"same gas, different result: {_labels(other, name)}")
-    both = calls[calls["stratum"].isna() & ~calls["kind"].isin(["added", "removed"])]
+    both = calls[calls["stratum"].isna() & ~calls["kind"].isin([Kind.ADDED, Kind.REMOVED])]
     committed = both[both["source"].str.contains(Source.COMMITTED, regex=False)]
     if len(committed):
         labels = _labels(committed, name)

@@ -20,8 +20,8 @@ from toolkit._present.tables import csv_table
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
+from toolkit.gas._compare import comparison_text
 from toolkit.gas._observations import Source
-from toolkit.gas._sentences import comparison_text
 from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit._present.tables import markdown_table
 from toolkit.gas import _sentences as sentences
+from toolkit.gas._gate import gate_lines
 from toolkit.reports._templates import code, content, environment
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ def comparison_markdown(comparison: Comparison, gate: Gate | None = None) -> str
     str
     """
     title = f"# {code(comparison.names[0])} compared with {code(comparison.names[1])}"
-    lines = sentences.gate_lines(gate, code) if gate else []
+    lines = gate_lines(gate, code) if gate else []
     lines += [f"note: {code(note)}" for note in comparison.warnings]
-    about = (lines, sentences.comparison_lines(comparison, code))
+    about = (lines, sentences.comparison_lines(comparison.calls, code))
     above, below = ("\n".join(f"- {line}" for line in those) for those in about)
-    rows = sentences.comparison_rows(comparison, code)
+    rows = sentences.comparison_rows(comparison.calls, code)
     table = markdown_table(rows, head=sentences.COMPARISON_HEAD, numbers_from=1) if rows else ""
-    parts = [title, above, sentences.counts_text(comparison), table, below]
+    parts = [title, above, sentences.counts_text(comparison.calls), table, below]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -17,6 +17,7 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.gas import _sentences as sentences
+from toolkit.gas._gate import gate_lines
 from toolkit.reports._data import ReportData, headline, notes
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
     for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(len(suite.findall(f".//{tag}"))))
     suite.set("time", "0")
-    ET.SubElement(suite, "system-out").text = "\n".join(map(_line, sentences.gate_lines(gate, sentences.label_text)))
+    ET.SubElement(suite, "system-out").text = "\n".join(map(_line, gate_lines(gate, sentences.label_text)))
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
@@ -153,14 +154,14 @@ def comparison_annotations(
     said = (*comparison.warnings, *(gate.notes if gate else ()))
     notices = [command("notice", "Gas comparison", note) for note in said]
     if gate is None:
-        return "\n".join([*notices, sentences.counts_text(comparison), ""])
+        return "\n".join([*notices, sentences.counts_text(comparison.calls), ""])
     titles = {"Gas regression": gate.regressions, "Gas not judged": gate.not_judged, "Gas rise excused": gate.waived}
     about = [
         command("warning" if one.waiver else "error", title, f"{one.label}: {_reason(one)}", one.label)
         for title, ones in titles.items()
         for one in ones
     ]
-    return "\n".join([*about, *notices, sentences.gate_lines(gate, sentences.label_text)[0], ""])
+    return "\n".join([*about, *notices, gate_lines(gate, sentences.label_text)[0], ""])
 
 
 def _reason(one: Regression | NotJudged) -> str:

@@ -13,8 +13,7 @@ import pytest
 from tests.unit.gas.observed import change_manifest, frame, row
 from toolkit import FindSteps
 from toolkit.errors import InputError, StudyError
-from toolkit.gas._compare import compare
-from toolkit.gas._sentences import comparison_html, comparison_text
+from toolkit.gas._compare import compare, comparison_text
 from toolkit.gas._study import Study
 from toolkit.reports._to_html import COMPARISON_FORMATS
 from toolkit.reports._to_markdown import comparison_markdown
@@ -471,6 +470,5 @@ def test_hostile_text_is_harmless_everywhere(form):
         if form == "markdown":
             assert "|`x`" not in text
             assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {7}
-    assert "<script>" not in comparison_html(comparison)
     assert "<script>" not in comparison._repr_html_()
     assert "\x1b" not in repr(comparison)

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.gas.observed import change_manifest
 from toolkit import FindSteps, Run, Study
 from toolkit.errors import StudyError, ToolkitError
-from toolkit.gas._sentences import comparison_text
+from toolkit.gas._compare import comparison_text
 from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, snapshot_text, taken
 
 SIZE, PRICE = "0xcafe::registry::size", "0xfa17::vault::share_price"
