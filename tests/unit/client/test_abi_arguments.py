@@ -109,28 +109,6 @@ def test_an_argument_that_does_not_fit_is_named_by_its_place(place, value, words
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("value", "sent"),
-    [
-        (0, 0),
-        (2**32 - 1, 2**32 - 1),
-        (2**32, "4294967296"),
-        (2**256 - 1, str(2**256 - 1)),
-        (-1, -1),
-        (-(2**31) - 1, "-2147483649"),
-        (True, True),
-        ("0x1", "0x1"),
-        (b"\x00\xff", "0x00ff"),
-        (None, None),
-        ([1, 2**32, [b"\x01"]], [1, "4294967296", ["0x01"]]),
-        ({"vec": [2**40]}, {"vec": [str(2**40)]}),
-    ],
-)
-def test_without_an_abi_arguments_go_as_given(value, sent):
-    """Only what JSON cannot carry exactly changes: ints past 32 bits become strings, bytes hex."""
-    assert wire_argument(value) == sent
-
-
 @given(
     st.recursive(
         st.integers() | st.text() | st.booleans(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
