@@ -8,7 +8,6 @@ import subprocess
 
 import msgspec
 import pytest
-from ipywidgets import Widget
 
 import toolkit
 from toolkit.errors import InputError
@@ -75,15 +74,6 @@ def test_a_form_starts_from_a_committed_transaction(node):
     builder._wait()
     assert "99999999" in builder.errors["committed"]
     builder.close()
-
-
-def test_forms_opened_and_closed_leave_nothing(node):
-    """No widget model stays behind, whatever was simulated."""
-    before = set(Widget.get_manager_state()["state"])
-    for _ in range(10):
-        builder = SimulationBuilder(node, request=toolkit.SimulationRequest(CALL, sender="0xa11ce"))
-        builder.close()
-    assert set(Widget.get_manager_state()["state"]) == before
 
 
 def test_the_form_knows_the_accounts_of_an_embedded_ledger(node):

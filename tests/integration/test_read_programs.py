@@ -13,7 +13,7 @@ from ipywidgets import Widget
 
 import toolkit
 from toolkit import embedded
-from toolkit.widgets import TableItemBuilder, ViewBuilder
+from toolkit.widgets import SimulationBuilder, TableItemBuilder, ViewBuilder
 
 SIZE = "0xcafe::registry::size"
 
@@ -107,9 +107,11 @@ def test_a_read_is_cancelled(kind):
 def test_forms_opened_and_closed_leave_nothing(node):
     """No widget model and no thread stays behind, whatever was read."""
     before = set(Widget.get_manager_state()["state"])
-    for make in (lambda: ViewBuilder(node, function=SIZE), lambda: TableItemBuilder(node, owner="0xcafe")):
-        for _ in range(20):
-            builder = make()
+    call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
+    request = toolkit.SimulationRequest(call, sender="0xa11ce")
+    for _ in range(10):
+        SimulationBuilder(node, request=request).close()
+        for builder in (ViewBuilder(node, function=SIZE), TableItemBuilder(node, owner="0xcafe")):
             builder.read()
             builder.close()
     assert set(Widget.get_manager_state()["state"]) == before

@@ -13,7 +13,7 @@ from tests.integration.transports.conftest import KEY
 from tests.integration.transports.servers import FINE, HTML_429, LATIN, dead_port
 from toolkit.client import _http as http
 from toolkit.client._http import Request
-from toolkit.errors import ClosedError, InputError, NodeUnreachable
+from toolkit.errors import ClosedError, NodeUnreachable
 
 BROKEN = ["cut", "short", "cutchunk", "garbage", "badgzip", "brokengzip"]
 
@@ -166,13 +166,6 @@ def test_a_login_is_sent_when_there_is_no_key(server, open_transport):
     open_transport(login="user:hunter%402").send(request)
     open_transport(login="user:hunter%402", api_key=KEY).send(request)
     assert server.authorizations() == ["Basic dXNlcjpodW50ZXJAMg==", f"Bearer {KEY}"]
-
-
-def test_a_key_that_no_header_can_carry_is_refused_without_showing_it(open_transport):
-    """A line break in a key would write headers of its own."""
-    with pytest.raises(InputError, match="api_key") as caught:
-        open_transport(api_key="topsecret\r\nX-Evil: 1")
-    assert KEY not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["b\r\nX-Evil: 1", "b\nX-Evil: 1"])

@@ -527,40 +527,6 @@ class TestNode:
         node, _ = node_with(head=ledger(77, oldest=5))
         assert node.ledger() == ledger(77, oldest=5)
 
-    @pytest.mark.parametrize(
-        ("time", "version"),
-        [
-            ("2026-01-01T00:00:00Z", 0),
-            ("2026-01-01T00:00:10Z", 100),
-            ("2026-01-01T00:00:10.5Z", 110),
-            ("2026-01-01T00:01:39Z", 990),
-        ],
-    )
-    def test_a_time_is_found_by_bisection(self, time, version):
-        """Blocks of ten versions, one a second: the first version at or after the time, in few reads."""
-
-        def block(number):
-            first = number // 10 * 10
-            return {
-                "block_height": str(first // 10),
-                "block_hash": "0x0",
-                "block_timestamp": str(1_767_225_600_000_000 + first // 10 * 1_000_000),
-                "first_version": str(first),
-                "last_version": str(first + 9),
-                "transactions": None,
-            }
-
-        routes = {f"GET /blocks/by_version/{n}": (lambda *_, n=n: answer(block(n))) for n in range(1_001)}
-        node, fake = node_with(routes)
-        assert node.version_at(time) == version
-        assert len(fake.asked) <= 1 + 11
-
-    def test_a_time_after_the_head_is_refused(self):
-        """There is no version yet."""
-        node, _ = node_with()
-        with pytest.raises(InputError, match="is after the time of the head"):
-            node.version_at("2099-01-01")
-
     def test_node_info_that_is_not_the_documented_one_is_a_schema_error(self):
         """A page is said to be one, with the node's URL; JSON of another kind is not."""
         node, _ = node_with({"GET ": Answer(200, {}, b"<html>welcome</html>")})

@@ -251,9 +251,14 @@ def test_what_is_not_a_module_says_what_there_is(wanted, kind, text):
         toolkit.Node(URL, transport=fake(**paths)).contract(wanted)
 
 
-def test_a_node_without_modules_says_what_to_do():
-    """It gives no ABI: the calls remain, or the ABI is passed."""
-    transport = fake(**{f"GET {SHOP}": refused(403, "forbidden", head=HEAD)})
+@pytest.mark.parametrize(
+    "told",
+    [refused(403, "forbidden", head=HEAD), answer({"bytecode": "0x01", "abi": None}, head=HEAD)],
+    ids=["modules are not offered", "the node cannot read the code"],
+)
+def test_a_node_without_the_abi_says_what_to_do(told):
+    """The module is not missing: the calls remain, or the ABI is passed."""
+    transport = fake(**{f"GET {SHOP}": told})
     with pytest.raises(InputError, match=r"the ABI of 0xcafe::shop.*abis="):
         shop_of(transport)
     abi = toolkit.move.decode_module_abi(module("shop", address="0xcafe", functions=FUNCTIONS))
@@ -269,12 +274,6 @@ def test_a_node_that_does_not_list_modules_still_says_that_one_is_missing(listin
     with pytest.raises(NotFound, match=r"0xcafe::shoq does not exist at version 1000") as caught:
         toolkit.Node(URL, transport=transport).contract("0xcafe::shoq")
     assert (caught.value.status, caught.value.error_code) == (404, "module_not_found")
-
-
-def test_a_module_that_the_node_cannot_describe_is_not_missing():
-    """A node that cannot read the code does not offer the ABI of a module that exists."""
-    with pytest.raises(InputError, match="does not offer the ABI of 0xcafe::shop"):
-        shop_of(fake(**{f"GET {SHOP}": answer({"bytecode": "0x01", "abi": None}, head=HEAD)}))
 
 
 def test_the_tables_show_functions_and_structs(shop):

@@ -36,6 +36,28 @@ def node_with(routes=None, *, head=None):
     return Node(URL, transport=fake), fake
 
 
+@pytest.mark.parametrize(
+    ("time", "version"),
+    [
+        ("2026-01-01T00:00:00Z", 0),
+        ("2026-01-01T00:00:10Z", 100),
+        ("2026-01-01T00:00:10.5Z", 110),
+        ("2026-01-01T00:01:39Z", 990),
+    ],
+)
+def test_a_time_is_found_by_bisection(time, version):
+    """Blocks of ten versions, one a second: the first version at or after the time, in few reads."""
+    node, fake = node_with(BLOCKS)
+    assert node.version_at(time) == version
+    assert len(fake.asked) <= 1 + 11
+
+
+def test_a_time_after_the_head_is_refused():
+    """There is no version yet."""
+    with pytest.raises(InputError, match="is after the time of the head"):
+        node_with()[0].version_at("2099-01-01")
+
+
 @pytest.mark.parametrize("time", ["2025-01-01", "2026-01-01T00:00:49.9Z"])
 @pytest.mark.parametrize("oldest", [500, 503])
 def test_a_time_before_the_oldest_version_is_refused(time, oldest):
@@ -102,14 +124,7 @@ def test_a_version_of_a_frame_is_a_version(tmp_path):
 
 def test_version_at_ends_where_a_node_answers_other_blocks():
     """A node that answers other blocks than those asked for ends in an error, not in a loop."""
-    block = {
-        "block_height": "1",
-        "block_hash": "0x0",
-        "block_timestamp": "1",
-        "first_version": "0",
-        "last_version": "0",
-        "transactions": None,
-    }
+    other = block(0) | {"block_timestamp": "1", "last_version": "0"}
     fake = FakeNode(head=ledger())
 
     class Endless(Exception):  # noqa: N818 - it only ends the test
@@ -118,7 +133,7 @@ def test_version_at_ends_where_a_node_answers_other_blocks():
     def blocks(*_):
         if len(fake.asked) > 100:
             raise Endless
-        return answer(block)
+        return answer(other)
 
     fake.routes |= {f"GET /blocks/by_version/{n}": blocks for n in range(1_001)}
     with pytest.raises(SchemaError):

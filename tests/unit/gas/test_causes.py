@@ -397,24 +397,41 @@ class TestConfig:
 class TestState:
     """A step at a transaction that wrote resources and table items."""
 
-    def test_what_was_written_is_named_and_the_payment_left_out(self):
-        """Resources by type and account; an item by its table, where nothing tells whose it is."""
-        cause = exact(resource("0xcafe::book::Book"), item(), *PAYMENT)
+    @pytest.mark.parametrize(
+        ("writes", "told", "left_out"),
+        [
+            pytest.param(
+                [resource("0xcafe::book::Book"), item(), *PAYMENT],
+                "wrote 0xcafe::book::Book of 0x5, item 0x01 of table 0x7",
+                "CoinStore",
+                id="resources by account, items by table",
+            ),
+            pytest.param(
+                [resource("0xcafe::book::Book"), *PAYMENT_IN_ASSETS],
+                "0xcafe::book::Book",
+                "0x1::",
+                id="a payment in assets",
+            ),
+            pytest.param(
+                [resource(COIN, BOB), *PAYMENT],
+                "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> of 0xb0b",
+                "0xa11ce,",
+                id="somebody else's balance",
+            ),
+            pytest.param(
+                [resource("0xcafe::book::Book"), resource("0xca11::m::Book", "0xca11"), *PAYMENT],
+                "wrote 0xca11::m::Book of 0xca11",
+                "cafe",
+                id="what the called module keeps",
+            ),
+        ],
+    )
+    def test_what_was_written_is_named_and_the_payment_left_out(self, writes, told, left_out):
+        """The gas coin's store of the sender is what it costs; other state is not claimed beside the module's own."""
+        cause = exact(*writes)
         assert cause.cause == "state"
-        assert "wrote 0xcafe::book::Book of 0x5, item 0x01 of table 0x7" in said(cause)
-        assert "CoinStore" not in said(cause)
-
-    def test_a_payment_in_assets_is_left_out_too(self):
-        """The gas coin's store of the sender, as an object that sender owns."""
-        cause = exact(resource("0xcafe::book::Book"), *PAYMENT_IN_ASSETS)
-        assert "FungibleStore" not in said(cause)
-        assert "0x1::object" not in said(cause)
-
-    def test_somebody_elses_balance_is_state(self):
-        """A transfer changes its receiver's balance: that is what it does, not what it costs."""
-        cause = exact(resource(COIN, BOB), *PAYMENT)
-        assert "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> of 0xb0b" in said(cause)
-        assert "0xa11ce," not in said(cause)
+        assert told in said(cause)
+        assert left_out not in said(cause).partition(") ")[2]
 
     def test_who_pays_for_another_is_bookkeeping_too(self):
         """The fee payer's balance, as the signature names him."""
@@ -428,12 +445,6 @@ class TestState:
         }
         cause = exact(resource("0xcafe::book::Book"), resource(COIN, BOB), signature=signature)
         assert "CoinStore" not in said(cause)
-
-    def test_what_the_called_module_keeps_is_told_alone(self):
-        """Where its own state was written, other state is not claimed."""
-        cause = exact(resource("0xcafe::book::Book"), resource("0xca11::m::Book", "0xca11"), *PAYMENT)
-        assert "wrote 0xca11::m::Book of 0xca11" in said(cause)
-        assert "cafe" not in said(cause)
 
     @pytest.mark.parametrize(
         ("kind", "key", "words"),

@@ -85,20 +85,14 @@ def test_each_range_has_its_share_of_the_pace(count, tasks):
     assert share == (80.0 / tasks, 64 // tasks)
 
 
-def test_what_came_before_a_worker_died_is_taken():
+@pytest.mark.parametrize(
+    ("fail_at", "count", "tasks", "rows"), [(3, 1_000, 1, 500), (1, 1_600, 4, 300)], ids=["before it", "beside it"]
+)
+def test_what_came_before_or_beside_a_failure_is_taken(fail_at, count, tasks, rows):
     """The ranges that ended count; the error says that the executor failed and to run again."""
-    executor = Recorder(fail_at=3)
     with pytest.raises(StudyError, match=r"BrokenExecutor: a process died.*repeat the call"):
-        observe(executor, 1_000, max_tasks=1)
-    assert sum(map(len, taken)) == 500
-
-
-def test_what_came_beside_a_failure_is_taken():
-    """Of ranges that end together, the good ones count whatever became of the others."""
-    executor = Recorder(fail_at=1)
-    with pytest.raises(StudyError, match="the executor failed"):
-        observe(executor, 1_600)
-    assert sum(map(len, taken)) == 300
+        observe(Recorder(fail_at=fail_at), count, max_tasks=tasks)
+    assert sum(map(len, taken)) == rows
 
 
 def test_a_failure_of_the_run_itself_is_not_blamed_on_the_executor():
@@ -113,16 +107,23 @@ def test_a_failure_of_the_run_itself_is_not_blamed_on_the_executor():
     node.close()
 
 
-@pytest.mark.parametrize("error", [BrokenExecutor("x"), CancelledError(), OSError("x"), ImportError("no toolkit")])
-def test_failures_of_executors_are_study_errors(error):
-    """Workers that die, clusters that go away, workers without this package."""
-    assert isinstance(executor_failure(error), RunStopped)
-
-
-@pytest.mark.parametrize("error", [NodeUnreachable("x"), StudyError("x"), RuntimeError("ours"), KeyError("ours")])
-def test_other_errors_stay_what_they_are(error):
-    """A mistake of ours keeps its traceback, and the tree of errors its classes."""
-    assert executor_failure(error) is None
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        *(
+            (error, RunStopped)
+            for error in (BrokenExecutor("x"), CancelledError(), OSError("x"), ImportError("no toolkit"))
+        ),
+        *(
+            (error, type(None))
+            for error in (NodeUnreachable("x"), StudyError("x"), RuntimeError("ours"), KeyError("ours"))
+        ),
+    ],
+    ids=repr,
+)
+def test_failures_of_executors_stop_a_run(error, kind):
+    """Workers that die, clusters that go away, workers without this package; other errors stay what they are."""
+    assert type(executor_failure(error)) is kind
 
 
 @pytest.mark.parametrize(("text", "kind"), [("threads:3", ThreadPoolExecutor), ("processes:2", ProcessPoolExecutor)])

@@ -27,13 +27,9 @@ def test_spread_positions_keep_distance_order_and_room(wanted: list[float]) -> N
     assert all(-1e-6 <= place <= 300 + 1e-6 for place in placed)
 
 
-def test_spread_leaves_alone_what_does_not_collide() -> None:
-    """Positions far enough apart stay."""
+def test_spread_moves_only_what_collides() -> None:
+    """Positions far enough apart stay; three at one place end up around it."""
     assert spread([100, 20, 60], 12, 0, 300) == [100, 20, 60]
-
-
-def test_spread_moves_colliding_ones_evenly() -> None:
-    """Three at one place end up around it."""
     assert spread([50, 50, 50], 10, 0, 300) == pytest.approx([40, 50, 60])
 
 
