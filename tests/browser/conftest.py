@@ -34,6 +34,15 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group("lab"))
 
 
+@pytest.fixture(scope="module")
+def node():
+    """Return the embedded node."""
+    import toolkit
+
+    with toolkit.connect() as made:
+        yield made
+
+
 def missing(what):
     """Skip with the reason, unless browser tests are required."""
     if os.environ.get(REQUIRED) == "required":

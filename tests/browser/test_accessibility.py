@@ -91,13 +91,6 @@ BUILDERS = {
 """A function per builder: it returns the builder in one of the states."""
 
 
-@pytest.fixture(scope="module")
-def node():
-    """Return the embedded node."""
-    with toolkit.connect() as made:
-        yield made
-
-
 @pytest.mark.parametrize("state", ["filled", "answered", "failing"])
 @pytest.mark.parametrize("name", BUILDERS)
 def test_nothing_is_found_on_a_builder(bare, node, axe, shots, *, name, state):

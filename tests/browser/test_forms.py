@@ -16,13 +16,6 @@ CALL = toolkit.EntryFunction(TRANSFER, arguments=["0xb0b", 100])
 REGISTER = toolkit.EntryFunction("0xcafe::registry::register", ["fresh-name"])
 
 
-@pytest.fixture(scope="module")
-def node():
-    """Return the embedded node."""
-    with toolkit.connect() as made:
-        yield made
-
-
 @pytest.fixture
 def form(node, bare):
     """Return a function that shows a builder; it is closed after the test."""

@@ -16,13 +16,6 @@ SUPPLY = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_c
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")
 
 
-@pytest.fixture(scope="module")
-def node():
-    """Return the embedded node."""
-    with toolkit.connect() as made:
-        yield made
-
-
 @pytest.fixture
 def form(node, bare):
     """Return a function that shows an explorer; it is closed after the test."""

@@ -29,13 +29,6 @@ total, item = toolkit.widgets.ViewBuilder(node), toolkit.widgets.TableItemBuilde
 display(total, item)"""
 
 
-@pytest.fixture(scope="module")
-def node():
-    """Return the embedded node."""
-    with toolkit.connect() as made:
-        yield made
-
-
 @pytest.fixture
 def form(bare):
     """Return a function that shows a builder; it is closed after the test."""

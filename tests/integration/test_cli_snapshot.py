@@ -211,16 +211,20 @@ def test_a_run_of_fixed_versions_says_so(project, command):
     ("old", "new", "found"),
     [
         ("chain_id = 4", "chain_id = 1", "could not judge: price: the two sides come from different chains (1; 4)"),
+        ("model = true", "model = false", "one side is from the embedded node, whose gas is a model and cannot be"),
+        ('node = "embedded"', 'node = "mainnet"', "the two sides come from different nodes (https://api.mainnet."),
         (
             "ledger_version = 3510",
             "ledger_version = 9000000",
             "the snapshot was taken at version 9000000, above the run",
         ),
+        ('"price" = 36\n', "", "could not judge: price: only on the after side"),
+        ('"price" = 36', '"price" = { fails = "x" }', "could not judge: price: failed before, so it has no baseline"),
         ('"size" = 21', '"size" = 21\n"old" = 5', "regression: old: missing from the after side"),
     ],
 )
 def test_a_snapshot_of_something_else_is_not_judged(project, command, old, new, found):
-    """Another chain or a later version is exit code 6, with the reason; a call that is missing is a regression."""
+    """Another chain, node or gas model, a later version, a call without a line: exit code 6, and the reason."""
     edit(project / "gas-snapshot.toml", old, new)
     done = command("snapshot", "study.toml", "--check", "--quiet", cwd=project)
     assert done.returncode == (1 if found.startswith("regression") else 6), done.stdout

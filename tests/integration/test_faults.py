@@ -54,14 +54,6 @@ def fetched(node):
 
 
 @pytest.mark.parametrize("kind", ["429", "500", "503", "html", "cut"])
-def test_one_fault_costs_one_more_request(client, faults, kind):
-    """Whatever goes wrong once, a single call answers on the second try."""
-    faults.schedule([kind, None])
-    assert client.view(SIZE, ledger_version=VERSIONS[0]).value >= 0
-    assert faults.draw() is None
-
-
-@pytest.mark.parametrize("kind", ["429", "500", "503", "html", "cut"])
 def test_a_sweep_recovers_from_a_burst(client, faults, sizes, kind):
     """Ten faults once the head is read: every version answered once, in order, exact."""
     faults.schedule([None, *[kind] * 10])

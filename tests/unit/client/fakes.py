@@ -110,6 +110,15 @@ class Script:
 Handler = Callable[[dict[str, str], Any], Answer]
 
 
+class Clock:
+    """A clock that stands until a test moves it."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
 class FakeNode:
     """A transport that answers by method and path; a handler gets the query and the decoded body.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.fakes import URL, FakeNode, answer, function, get, ledger, module, refused
+from tests.unit.client.fakes import URL, Clock, FakeNode, answer, function, get, ledger, module, refused
 from toolkit.client._calls import AbiStore
 from toolkit.client._connection import Connection
 from toolkit.client._fetch import fetch_table_items, fetch_views
@@ -18,13 +18,6 @@ MODULE = "GET /accounts/0x1/module/m"
 COUNT = ViewFunction("0x1::m::count")
 SCALED = ViewFunction("0x1::m::scaled", arguments=[3])
 FAILING = refused(503, "internal_error", "no modules now")
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 class Modules:

@@ -6,18 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.unit.client.fakes import Clock
 from tests.unit.gas.observed import manifest, row, table
 from toolkit.client._progress import progress_bar
 from toolkit.errors import LedgerChanged, NodeUnreachable, RunStopped
 from toolkit.gas.runs._collector import Collector
 from toolkit.gas.runs._store import RunStore
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def take_and_raise(collector, error):

@@ -143,6 +143,19 @@ class Memory:
         pass
 
 
+def page(builder, title):
+    """Return the page whose title begins so."""
+    return next(html for name, html in builder._pages if name.startswith(title))
+
+
+def executed(builder):
+    """Run the Python program and return its names."""
+    names = {}
+    exec(builder.python, names)  # noqa: S102 - the program under test
+    names["node"].close()
+    return names
+
+
 @pytest.fixture
 def memory():
     """Return the transport under the node."""

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import toolkit
+from tests.unit.widgets.conftest import executed, page
 from toolkit.widgets import TableItemBuilder
 from toolkit.widgets._messages import Status
 
@@ -36,11 +37,6 @@ def builder(node):
     made.close()
 
 
-def page(builder, title):
-    """Return the page whose title begins so."""
-    return next(html for name, html in builder._pages if name.startswith(title))
-
-
 def type_in(builder, **changes):
     """Edit the draft as the browser does, and look up what it asks for."""
     draft = msgspec.to_builtins(builder._draft) | {"seq": builder._draft.seq + 1} | changes
@@ -58,14 +54,6 @@ def press(builder, what, **more):
 def spec(builder, name):
     """Return the field of a key of the draft, None if it is not drawn."""
     return {key: field for key, field in builder._spec.fields if key}.get(name)
-
-
-def executed(builder):
-    """Run the Python program and return its names."""
-    names = {}
-    exec(builder.python, names)  # noqa: S102 - the program under test
-    names["node"].close()
-    return names
 
 
 def test_nothing_is_asked_before_a_button_is_pressed(memory):

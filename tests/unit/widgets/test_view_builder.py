@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 import toolkit
+from tests.unit.widgets.conftest import executed, page
 from toolkit.errors import InputError
 from toolkit.widgets import (
     GasExplorer,
@@ -46,19 +47,6 @@ def builder(node):
     made = ViewBuilder(node)
     yield made
     made.close()
-
-
-def page(builder, title):
-    """Return the page whose title begins so."""
-    return next(html for name, html in builder._pages if name.startswith(title))
-
-
-def executed(builder):
-    """Run the Python program and return its names."""
-    names = {}
-    exec(builder.python, names)  # noqa: S102 - the program under test
-    names["node"].close()
-    return names
 
 
 # which versions ------------------------------------------------------------------------------------------------------
