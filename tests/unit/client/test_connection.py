@@ -99,25 +99,23 @@ def test_retry_after_is_obeyed():
     assert clock.slept == [7.0]
 
 
-def test_a_wait_beyond_the_budget_is_not_waited():
-    """A gateway that asks for an hour gets no hour: the error comes at once, with the wait it asked for."""
-    connection, transport, clock = connected(refused(429, "x", retry_after="3600"), retry=RetryPolicy(budget_s=60.0))
-    with pytest.raises(RateLimited) as caught:
-        get(connection, "/x", asked="x")
-    assert caught.value.retry_after_s == 3600.0
-    assert len(transport.requests) == 1
-    assert clock.slept == []
-
-
-def test_the_budget_bounds_the_sum_of_waits():
-    """Repeats end where the next wait would exceed the budget."""
+@pytest.mark.parametrize(
+    ("status", "after", "kind", "slept"),
+    [
+        pytest.param(429, "3600", RateLimited, [], id="a gateway that asks for an hour gets no hour"),
+        pytest.param(503, "20", Unavailable, [20.0, 20.0, 20.0], id="repeats end where the next wait would exceed it"),
+    ],
+)
+def test_the_budget_bounds_the_sum_of_waits(status, after, kind, slept):
+    """Then the error comes at once, with the wait that was asked for."""
     connection, transport, clock = connected(
-        refused(503, "x", retry_after="20"), retry=RetryPolicy(attempts=50, budget_s=60.0)
+        refused(status, "x", retry_after=after), retry=RetryPolicy(attempts=50, budget_s=60.0)
     )
-    with pytest.raises(Unavailable):
+    with pytest.raises(kind) as caught:
         get(connection, "/x", asked="x")
-    assert clock.slept == [20.0, 20.0, 20.0]
-    assert len(transport.requests) == 4
+    assert caught.value.retry_after_s == float(after)
+    assert len(transport.requests) == 1 + len(slept)
+    assert clock.slept == slept
 
 
 def test_a_backend_behind_the_head_seen_is_asked_again():

@@ -109,26 +109,28 @@ def test_what_has_changes_will_do():
     pd.testing.assert_frame_equal(table_keys(result, HANDLE), table_keys(frames[1], HANDLE))
 
 
-@pytest.mark.parametrize("which", [0, 2])
-def test_a_frame_without_changes_is_refused(which):
+FRAMES = frames_of((5, [write(b"\x01a")]))
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (FRAMES[0], "state changes"),
+        (FRAMES[2], "state changes"),
+        *((source, f"got {type(source).__name__}") for source in (None, 7, [], pd.DataFrame())),
+    ],
+    ids=["transactions", "events", "None", "a number", "a list", "an empty frame"],
+)
+def test_what_has_no_changes_is_refused(source, words):
     """Transactions and events have no keys: the text says what is taken."""
-    frames = frames_of((5, [write(b"\x01a")]))
-    with pytest.raises(InputError, match="state changes"):
-        table_keys(frames[which], HANDLE)
-
-
-@pytest.mark.parametrize("source", [None, 7, [], pd.DataFrame()])
-def test_what_is_no_frame_is_refused(source):
-    """One clear error for anything else."""
-    with pytest.raises(InputError, match=f"got {type(source).__name__}"):
+    with pytest.raises(InputError, match=words):
         table_keys(source, HANDLE)
 
 
 def test_a_key_that_does_not_decode_is_a_misfit():
     """A wrong key type is told, never a wrong value."""
-    _, changes, _ = frames_of((5, [write(b"\x01a")]))
     with pytest.raises(SchemaError):
-        table_keys(changes, HANDLE, key_type="u64")
+        table_keys(FRAMES[1], HANDLE, key_type="u64")
 
 
 def test_the_frame_given_stays_as_it_was():

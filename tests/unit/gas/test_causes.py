@@ -202,12 +202,15 @@ class TestSchedule:
         assert cause.cause == "schedule"
         assert "0x1::storage_gas::StorageGasConfig (curve)" in said(cause)
 
-    def test_a_schedule_that_cannot_be_read_is_still_the_cause(self):
+    @pytest.mark.parametrize(
+        ("tag", "kind"), [("0x1::gas_schedule::GasScheduleV2", "schedule"), ("0x1::features::Features", "config")]
+    )
+    def test_what_cannot_be_read_is_still_the_cause(self, tag, kind):
         """The write is a fact; what changed is said to be unknown, with the reason."""
-        refusal = {f"GET {resource_path(self.TAG)}": refused(403, "api_disabled", "not here")}
-        cause = exact(resource(self.TAG, "0x1"), routes=refusal)
-        assert cause.cause == "schedule"
-        assert "not known: the node answered 403 api_disabled: not here" in said(cause)
+        refusal = {f"GET {resource_path(tag)}": refused(403, "api_disabled", "not here")}
+        cause = exact(resource(tag, "0x1"), routes=refusal)
+        assert cause.cause == kind
+        assert "what changed is not known: the node answered 403 api_disabled: not here" in said(cause)
 
     def test_somebody_elses_resource_of_that_type_is_state(self):
         """Only the framework's own schedule is charged by."""
@@ -364,14 +367,6 @@ class TestConfig:
         cause = exact(resource(tag, "0x1"), *PAYMENT, routes=routes)
         assert cause.cause == "config"
         assert "changed the configuration 0x1::staking_config::StakingConfig (rewards_rate)" in said(cause)
-
-    def test_flags_that_cannot_be_read_are_still_the_cause(self):
-        """The write is a fact."""
-        cause = exact(
-            resource(self.TAG, "0x1"), routes={f"GET {resource_path(self.TAG)}": refused(403, "api_disabled")}
-        )
-        assert cause.cause == "config"
-        assert "what changed is not known" in said(cause)
 
     def test_several_kinds_are_mixed_with_their_parts(self):
         """Schedule, code and flags at once, as a governance script writes them: all are told."""
@@ -536,11 +531,55 @@ class TestIntervals:
         assert not [place for place, *_ in fake.asked if "transactions" in place]
         return cause
 
-    def test_a_schedule_that_differs_is_the_cause(self):
-        """What changed between the ends, and no transaction."""
-        cause = self.between(schedules({"a": 10}, {"a": 20}))
-        assert cause.cause == "schedule"
-        assert said(cause).startswith("in between, the ledger changed its gas schedule: ")
+    @pytest.mark.parametrize(
+        ("routes", "cause", "words"),
+        [
+            pytest.param(
+                schedules({"a": 10}, {"a": 20}),
+                "schedule",
+                "in between, the ledger changed its gas schedule: ",
+                id="schedule",
+            ),
+            pytest.param(
+                features("0x00", "0x02"),
+                "config",
+                "feature flag 1 CODE_DEPENDENCY_CHECK",
+                id="flags by number and name",
+            ),
+            pytest.param(
+                registry("0xdeb", [LIB], [LIB | {"upgrade_number": "2"}]),
+                "code",
+                "upgraded a dependency, lib (0xdeb), twice",
+                id="a dependency, by the upgrades of its package",
+            ),
+            pytest.param(
+                registry("0xca11", [OWN], [OWN | {"upgrade_number": "1"}]),
+                "code",
+                "upgraded the called module's own package, mine (0xca11), once",
+                id="another module of the own package",
+            ),
+            pytest.param(
+                registry("0xca11", [package("other", "n")]),
+                "unknown",
+                "no package registry names 0xca11::m",
+                id="dependencies that are not known",
+            ),
+            pytest.param(
+                held("0x1::features::Features", None), "unexplained", "", id="a ledger without flags has none on"
+            ),
+            pytest.param(
+                {},
+                "unexplained",
+                "the gas schedule, the feature flags, 0xca11::m",
+                id="nothing that was compared differs",
+            ),
+        ],
+    )
+    def test_what_differs_between_the_ends_is_the_cause(self, routes, cause, words):
+        """What changed, and no transaction; where nothing differs it is unexplained, never state."""
+        found = self.between(routes)
+        assert found.cause == cause
+        assert words in said(found)
 
     def test_parameters_that_only_came_are_no_cause(self):
         """New parameters move no gas of what was there; they are told beside, not blamed."""
@@ -548,11 +587,6 @@ class TestIntervals:
         assert cause.cause == "unexplained"
         assert "the prices of the gas schedule (1 parameter added" in said(cause)
         assert "find_steps" not in said(cause)  # that is said once, of all steps
-
-    def test_flags_that_differ_are_the_cause(self):
-        """By number and name."""
-        cause = self.between(features("0x00", "0x02"))
-        assert (cause.cause, "feature flag 1 CODE_DEPENDENCY_CHECK" in said(cause)) == ("config", True)
 
     def test_a_called_module_that_differs_is_the_cause(self):
         """Upgraded, published where it was not there before, or deleted."""
@@ -562,27 +596,10 @@ class TestIntervals:
         assert "deleted the called module" in said(self.between(both(path, M, None)))
         assert self.between(both(path, M, NEWER)).cause == "code"
 
-    def test_an_upgrade_of_a_dependency_is_told_by_its_number(self):
-        """The registry counts upgrades; the package is named with its address."""
-        cause = self.between(registry("0xdeb", [LIB], [LIB | {"upgrade_number": "2"}]))
-        assert cause.cause == "code"
-        assert "upgraded a dependency, lib (0xdeb), twice" in said(cause)
-
-    def test_an_upgrade_of_the_own_package_is_told(self):
-        """Another module of the called package may be what changed."""
-        cause = self.between(registry("0xca11", [OWN], [OWN | {"upgrade_number": "1"}]))
-        assert "upgraded the called module's own package, mine (0xca11), once" in said(cause)
-
     def test_both_are_mixed(self):
         """Nothing tells which of the two it was."""
         cause = self.between(schedules({"a": 1}, {"a": 2}) | both("/accounts/0xca11/module/m", M, NEWER))
         assert (cause.cause, cause.parts) == ("mixed", ("schedule", "code"))
-
-    def test_neither_is_unexplained(self):
-        """Nothing that was compared differs: unexplained, never state."""
-        cause = self.between()
-        assert cause.cause == "unexplained"
-        assert said(cause).startswith("the gas schedule, the feature flags, 0xca11::m")
 
     @pytest.mark.parametrize(
         "path",
@@ -604,16 +621,6 @@ class TestIntervals:
         cause = self.between(schedules({"a": 1}, {"a": 2}) | refusal)
         assert cause.cause == "schedule"
         assert "could not be read: the feature flags" in said(cause)
-
-    def test_a_module_that_no_registry_names_is_unknown(self):
-        """What it depends on is not known, so nothing shows that nothing changed."""
-        cause = self.between(registry("0xca11", [package("other", "n")]))
-        assert cause.cause == "unknown"
-        assert "no package registry names 0xca11::m" in said(cause)
-
-    def test_a_ledger_without_flags_has_none(self):
-        """The resource is not there: no flag is on, at either end."""
-        assert self.between(held("0x1::features::Features", None)).cause == "unexplained"
 
 
 class TestNode:
