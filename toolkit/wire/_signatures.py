@@ -1,9 +1,10 @@
 """Account and transaction signatures: one class per kind. The fields of a class define how it is read and written.
 
-The type of each field has a `Codec` for JSON and BCS. A class whose forms are not simply its fields in order overrides
-the methods that differ. If the API documentation and nodes differ (`abstraction_signature`, the `threshold` of a
-multi-key signature), both forms are accepted, and the form that nodes return is sent. To add a kind, write its class
-and add it to the union and to the tuple of indices below the union. This package sends only all-zero signatures.
+The type of each field has a `Codec` for JSON and BCS, and a signature is its fields in order. A class for which one of
+the two forms differs overrides the methods of this form. If the API documentation and nodes differ
+(`abstraction_signature`, the `threshold` of a multi-key signature), both forms are accepted, and the form that nodes
+return is sent. To add a kind, write its class and add it to the union, in which the order is that of the indices in BCS.
+This package sends only all-zero signatures.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from toolkit.wire._models import JsonObject
 
-    _Skip = Callable[[Reader], object]
+    _Skip = Callable[[Reader], object]  # moves the reader past a value
 
 PublicKeyType = Literal[
     "ed25519", "secp256k1_ecdsa", "secp256r1_ecdsa", "keyless", "federated_keyless", "slh_dsa__sha2_128s"
@@ -34,7 +35,10 @@ SignatureType = Literal["ed25519", "secp256k1_ecdsa", "web_authn", "keyless", "s
 
 ED25519_KEY_BYTES = 32
 ED25519_SIGNATURE_BYTES = 64
+MAX_KEYS = 32  # of one account; the limit of the network
+_BITMAP_BYTES = 4  # of a multi-ed25519 signature: one bit for each of `MAX_KEYS`
 _MAX_BYTES = 16_384  # of keys and signatures of variable length; the node's own limits are lower
+_ZERO_ED25519 = "0x" + bytes(ED25519_SIGNATURE_BYTES).hex()
 
 
 def _parts(*parts: _Skip) -> _Skip:
@@ -131,10 +135,11 @@ class _Typed(WireModel):
             If the length does not match the type.
         """
         kind = list(cls._kinds)[read_index(reader, len(cls._kinds), cls._what)]
-        start, skip = reader.position, cls._kinds[kind]
+        skip = cls._kinds[kind]
         if isinstance(skip, int):
             data = reader.bytes()
         else:
+            start = reader.position
             skip(reader)
             data = reader.data[start : reader.position]
         return cls(value=f"0x{data.hex()}", type=kind)
@@ -142,8 +147,10 @@ class _Typed(WireModel):
     def write(self, writer: Writer) -> None:
         """Write the key or signature as BCS."""
         writer.uleb128(list(self._kinds).index(self.type))
-        is_structure = not isinstance(self._kinds[self.type], int)  # not bytes with a length
-        (writer.fixed if is_structure else writer.bytes)(unhex(self.value))
+        if isinstance(self._kinds[self.type], int):
+            writer.bytes(unhex(self.value))
+        else:  # a structure, which has no length of its own
+            writer.fixed(unhex(self.value))
 
 
 class PublicKey(_Typed):
@@ -267,11 +274,6 @@ def check_length(hex_text: str, expected: int | None, what: str) -> str:
     return hex_text
 
 
-MAX_KEYS = 32  # of one account; the limit of the network
-_BITMAP_BYTES = 4  # of a multi-ed25519 signature: one bit for each of `MAX_KEYS`
-_ZERO_ED25519 = "0x" + bytes(ED25519_SIGNATURE_BYTES).hex()
-
-
 def _same(value: Any) -> Any:
     return value
 
@@ -286,12 +288,12 @@ class Codec(NamedTuple):
 
     def many(self) -> Codec:
         """Return the codec of a list of these values."""
-        one, zero = self, self.zero
+        zero = self.zero
         return Codec(
-            sequence(one.bcs),
-            lambda items: [one.parse(item) for item in items],
-            lambda items: [one.to_wire(item) for item in items],
-            None if zero is None else lambda items: [zero(item) for item in items],
+            bcs=sequence(self.bcs),
+            parse=lambda items: [self.parse(item) for item in items],
+            to_wire=lambda items: [self.to_wire(item) for item in items],
+            zero=None if zero is None else lambda items: [zero(item) for item in items],
         )
 
 
@@ -299,9 +301,9 @@ def _typed_key(value: Any) -> Any:
     return PublicKey(value) if isinstance(value, str | bytes) else value  # type: ignore[arg-type]  # bytes become hex
 
 
-_ED25519_KEY_SIZE = partial(check_length, expected=ED25519_KEY_BYTES, what="an ed25519 public key")
-_ED25519_SIZE = partial(check_length, expected=ED25519_SIGNATURE_BYTES, what="an ed25519 signature")
-_BITMAP_SIZE = partial(check_length, expected=_BITMAP_BYTES, what="the bitmap of a multi-ed25519 signature")
+_check_ed25519_key = partial(check_length, expected=ED25519_KEY_BYTES, what="an ed25519 public key")
+_check_ed25519_signature = partial(check_length, expected=ED25519_SIGNATURE_BYTES, what="an ed25519 signature")
+_check_bitmap = partial(check_length, expected=_BITMAP_BYTES, what="the bitmap of a multi-ed25519 signature")
 _HEX = Codec(Form(Reader.bytes, lambda writer, text: writer.bytes(unhex(text))))
 _KEY = Codec(Form(PublicKey.read, lambda writer, key: key.write(writer)), PublicKey.from_wire, PublicKey.to_wire)
 _SIGNATURE = Codec(
@@ -312,10 +314,12 @@ _SIGNATURE = Codec(
 )
 # Types of fields with their codecs.
 _Hex = Annotated[HexText, _HEX]
-_Number = Annotated[StrictInt, Codec(U8)]
+_U8 = Annotated[StrictInt, Codec(U8)]
 _Address = Annotated[AddressText, Codec(ADDRESS)]
-_Ed25519Key = Annotated[HexText, AfterValidator(_ED25519_KEY_SIZE), _HEX]
-_Ed25519 = Annotated[HexText, AfterValidator(_ED25519_SIZE), _HEX._replace(zero=lambda _: _ZERO_ED25519)]
+_Ed25519KeyBytes = Annotated[HexText, AfterValidator(_check_ed25519_key), _HEX]
+_Ed25519Bytes = Annotated[
+    HexText, AfterValidator(_check_ed25519_signature), _HEX._replace(zero=lambda _: _ZERO_ED25519)
+]
 _TypedKey = Annotated[PublicKey, BeforeValidator(_typed_key), _KEY]
 _TypedSignature = Annotated[Signature, _SIGNATURE]
 
@@ -323,7 +327,8 @@ _TypedSignature = Annotated[Signature, _SIGNATURE]
 class SignatureModel(WireModel):
     """Base class of account and transaction signatures."""
 
-    _scheme: ClassVar[bytes] = b""  # which an authentication key ends in, if one can be derived
+    # The last byte of what an authentication key is the hash of; empty if the kind does not have one.
+    _scheme: ClassVar[bytes] = b""
 
     @classmethod
     @cache
@@ -331,10 +336,12 @@ class SignatureModel(WireModel):
         """Return the codecs of the fields, in BCS order. The names of the fields are those of the REST API."""
         found = {}
         for name, field in cls.model_fields.items():
-            many = get_origin(field.annotation) is tuple
-            marks = getattr(get_args(field.annotation)[0], "__metadata__", ()) if many else field.metadata
-            for codec in (mark for mark in marks if isinstance(mark, Codec)):
-                found[name] = codec.many() if many else codec
+            is_list = get_origin(field.annotation) is tuple
+            # Pydantic moves the metadata of a field to `field.metadata`; that of a list's items stays at their type.
+            marks = get_args(field.annotation)[0].__metadata__ if is_list else field.metadata
+            for mark in marks:
+                if isinstance(mark, Codec):
+                    found[name] = mark.many() if is_list else mark
         return found
 
     @classmethod
@@ -455,8 +462,8 @@ class Ed25519Signature(SignatureModel):
     type: ClassVar[str] = "ed25519_signature"
     _scheme = b"\0"
 
-    public_key: _Ed25519Key
-    signature: _Ed25519 = _ZERO_ED25519
+    public_key: _Ed25519KeyBytes
+    signature: _Ed25519Bytes = _ZERO_ED25519
 
     def _key_bytes(self) -> bytes:
         return unhex(self.public_key)
@@ -495,12 +502,12 @@ class MultiEd25519Signature(SignatureModel):
     type: ClassVar[str] = "multi_ed25519_signature"
     _scheme = b"\1"
 
-    public_keys: tuple[_Ed25519Key, ...]
-    threshold: _Number
-    signatures: tuple[_Ed25519, ...] = Field(
+    public_keys: tuple[_Ed25519KeyBytes, ...]
+    threshold: _U8
+    signatures: tuple[_Ed25519Bytes, ...] = Field(
         default_factory=lambda fields: (_ZERO_ED25519,) * len(fields.get("public_keys", ()))
     )
-    bitmap: Annotated[HexText, AfterValidator(_BITMAP_SIZE), _HEX] = Field(
+    bitmap: Annotated[HexText, AfterValidator(_check_bitmap), _HEX] = Field(
         default_factory=lambda fields: _first_bits(len(fields.get("signatures", ())))
     )
 
@@ -559,7 +566,9 @@ class AbstractSignature(SignatureModel):
 
     type: ClassVar[str] = "abstract_signature"
 
-    function_info: Annotated[FunctionText | None, Codec(Form(Reader.string, Writer.string))]  # BCS is below
+    function_info: Annotated[
+        FunctionText | None, Codec(Form(Reader.string, Writer.string))
+    ]  # `read` and `write` differ
     auth_data: _Hex
 
     @classmethod
@@ -586,7 +595,7 @@ class AbstractSignature(SignatureModel):
 
     def zero_padded(self) -> Self:
         data = unhex(self.auth_data)
-        if not any(data):  # not a signature of anybody
+        if not any(data):  # nobody signed; zeros alone are not valid BCS of authentication data
             return self
         reader = Reader(data)
         try:
@@ -676,7 +685,11 @@ def _zero_signatures(fields: Mapping[str, Any]) -> list[IndexedSignature]:
     return [IndexedSignature(index, signature=key.zero_signature()) for index, key in enumerate(signing)]
 
 
-_Indexed = Annotated[IndexedSignature, Codec(_SIGNATURE.bcs, to_wire=IndexedSignature.to_wire)]  # BCS is below
+_KEYS = sequence(_KEY.bcs)
+_SIGNATURES = sequence(_SIGNATURE.bcs)
+_Indexed = Annotated[
+    IndexedSignature, Codec(_SIGNATURE.bcs, to_wire=IndexedSignature.to_wire)
+]  # `from_wire`, `read` and `write` differ
 
 
 class MultiKeySignature(SignatureModel):
@@ -712,7 +725,7 @@ class MultiKeySignature(SignatureModel):
     _scheme = b"\3"
 
     public_keys: tuple[_TypedKey, ...]
-    signatures_required: _Number
+    signatures_required: _U8
     signatures: tuple[_Indexed, ...] = Field(default_factory=lambda fields: tuple(_zero_signatures(fields)))
     bitmap: HexText | None = None
 
@@ -744,14 +757,17 @@ class MultiKeySignature(SignatureModel):
         if len(indices) != len(signatures):
             raise InputError(f"expected one signature per set bit of `bitmap` ({len(indices)}), got {len(signatures)}")
         entries = tuple(IndexedSignature(index, signature=one) for index, one in zip(indices, signatures, strict=True))
-        own = None if len(bitmap) == _bitmap_length(len(keys)) else "0x" + bitmap.hex()
-        return cls(keys, signatures_required=required, signatures=entries, bitmap=own)
+        stored_bitmap = None if len(bitmap) == _bitmap_length(len(keys)) else "0x" + bitmap.hex()
+        return cls(keys, signatures_required=required, signatures=entries, bitmap=stored_bitmap)
 
     def write(self, writer: Writer) -> None:
         writer.fixed(self._key_bytes())
         _SIGNATURES.write(writer, [entry.signature for entry in self.signatures])
-        usual = bitmap_of([entry.index for entry in self.signatures], length=_bitmap_length(len(self.public_keys)))
-        writer.bytes(usual if self.bitmap is None else unhex(self.bitmap))
+        if self.bitmap is None:
+            indices = [entry.index for entry in self.signatures]
+            writer.bytes(bitmap_of(indices, length=_bitmap_length(len(self.public_keys))))
+        else:
+            writer.bytes(unhex(self.bitmap))
 
     def zero_padded(self) -> Self:
         zeros = [entry.replace(signature=Signature.zero(entry.signature.type)) for entry in self.signatures]
@@ -759,9 +775,6 @@ class MultiKeySignature(SignatureModel):
 
     def _key_bytes(self) -> bytes:
         return encoded(_KEYS, self.public_keys) + bytes([self.signatures_required])
-
-
-_KEYS, _SIGNATURES = sequence(_KEY.bcs), sequence(_SIGNATURE.bcs)
 
 
 class UnknownSignature(UnknownModel, SignatureModel):
@@ -963,14 +976,16 @@ class SingleSenderSignature(SignatureModel):
             return cls(parse_account_signature(content["sender"]))
         if set(content) == {"type"}:
             return cls(NoAccountSignature())
-        # Nodes print the fields of the account signature beside the outer type, without its own type.
-        marks: tuple[tuple[str, type[SignatureModel]], ...] = (
-            ("auth_data", AbstractSignature),
-            ("public_keys", MultiEd25519Signature if "bitmap" in content else MultiKeySignature),
-            ("public_key", Ed25519Signature if isinstance(content.get("public_key"), str) else SingleKeySignature),
-        )
-        kind = next((kind for name, kind in marks if name in content), None)
-        return UnknownSignature(dict(content)) if kind is None else cls(kind.from_wire(content))  # type: ignore[arg-type]
+        kind: type[SignatureModel]
+        if "auth_data" in content:
+            kind = AbstractSignature
+        elif "public_keys" in content:
+            kind = MultiEd25519Signature if "bitmap" in content else MultiKeySignature
+        elif "public_key" in content:
+            kind = Ed25519Signature if isinstance(content["public_key"], str) else SingleKeySignature
+        else:
+            return UnknownSignature(dict(content))
+        return cls(kind.from_wire(content))
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form returned by nodes: the fields of the account signature with the outer type."""
@@ -995,8 +1010,8 @@ TransactionSignature = (
     | UnknownSignature
 )
 
-# In the order of their indices in BCS.
-_KINDS: tuple[type[SignatureModel], ...] = get_args(TransactionSignature)[:5]
+# In the order of their indices in BCS, in which an absent signature is of a single sender, and an unknown one has none.
+_KINDS: tuple[type[SignatureModel], ...] = get_args(TransactionSignature)[:-2]
 _READERS = {kind.type: kind.from_wire for kind in (*_KINDS, NoAccountSignature)}  # type: ignore[attr-defined]  # each has a type
 _KNOWN_SIGNATURE = variants("transaction authenticator", *map(_form, _KINDS))
 _S = TypeVar("_S", bound=SignatureModel)
@@ -1098,8 +1113,8 @@ def _check_counts(keys: int, required: int, name: str) -> None:
 
 
 def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None:
-    if (count := len(signers)) != len(addresses):
-        raise InputError(f"expected one secondary signer per address ({len(addresses)}), got {count}")
+    if len(signers) != len(addresses):
+        raise InputError(f"expected one secondary signer per address ({len(addresses)}), got {len(signers)}")
 
 
 def bitmap_of(indices: Sequence[int], *, length: int) -> bytes:
