@@ -510,9 +510,16 @@ class ViewResult:
         """Return the record from which a frame is built."""
         from toolkit.frames._calls import ViewRecord
 
-        head = self.ledger.version if self.ledger else None
-        answer = (self.gas_used, self.values, self.layouts, self.raw)
-        return ViewRecord(call, self.ledger_version, head, *answer, types=self.types)
+        return ViewRecord(
+            call=call,
+            ledger_version=self.ledger_version,
+            head_version=self.ledger.version if self.ledger else None,
+            gas_used=self.gas_used,
+            values=self.values,
+            layouts=self.layouts,
+            raw=self.raw,
+            types=self.types,
+        )
 
     def __repr__(self) -> str:
         gas = "" if self.gas_used is None else f", {plural(self.gas_used, 'gas unit')}"

@@ -34,7 +34,7 @@ from toolkit.move._type_tags import wire_type
 from toolkit.wire import BlockInfo, LedgerState, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     _Tasks = Sequence[tuple[str, int]]
 
-_Node = TypeVar("_Node")
+_NodeT = TypeVar("_NodeT")
 T = TypeVar("T")
 _Task = TypeVar("_Task", bound=tuple[Any, int])
 
@@ -51,11 +51,13 @@ _Task = TypeVar("_Task", bound=tuple[Any, int])
 _STRIDE = 32
 # Keys that are looked for at earlier versions: each costs about 45 requests.
 _MAX_LOOKED_BACK = 100
+# Earlier versions spread over the whole history; as many again, at most, lie just before the first planned version.
+_EARLIER_VERSIONS = 32
 # Characters of an error in a warning about some rows; the rows have all of it.
 _MAX_REASON = 400
 
 
-def checked_node(node: _Node) -> _Node:
+def checked_node(node: _NodeT) -> _NodeT:
     """Return a node, or the node of a store; raise InputError for anything else, such as a snapshot."""
     if isinstance(node, Reads):
         return node
@@ -109,6 +111,12 @@ class _Sweep:
         Planned versions that the node has, sorted and without duplicates.
     newest : int
         The last version in `there`; the head if `there` is empty.
+    show : bool
+        Whether progress bars are shown.
+    count : int
+        Number of reads so far.
+    errors : list of ToolkitError
+        Errors of the reads that failed.
     """
 
     def __init__(self, node: Any, versions: Versions | None, *, state: bool = True, show: bool) -> None:
@@ -122,7 +130,7 @@ class _Sweep:
         self.errors: list[ToolkitError] = []
         self._guard: LedgerGuard | None = None
 
-    def anchored(self, reads: int) -> None:
+    def guard(self, reads: int) -> None:
         """Guard against a change of ledger between reads, unless there is only one read."""
         if reads > 1:
             self._guard = LedgerGuard(self.node, LedgerAnchor.taken(self.node, max(self.versions), ledger=self.ledger))
@@ -134,11 +142,12 @@ class _Sweep:
 
         If `typed`, calls whose module could not be looked up are sent again, typed, at the end.
         """
-        sent = (send_all_typed if typed else send_all)(self.node, tasks, prepare)
-        found = self.taken(sent, len(tasks), what)
+        send = send_all_typed if typed else send_all
+        sent = send(self.node, tasks, prepare)
+        found = self.collect(sent, len(tasks), what)
         return [found[place] for place in range(len(tasks))]
 
-    def taken(self, outcomes: Outcomes[T], count: int, what: str) -> dict[int, T | ToolkitError]:
+    def collect(self, outcomes: Outcomes[T], count: int, what: str) -> dict[int, T | ToolkitError]:
         """Return outcomes by position; a later outcome replaces an earlier outcome at the same position."""
         found: dict[int, T | ToolkitError] = {}
         with progress_bar(count, what, show=self.show) as bar:
@@ -155,12 +164,15 @@ class _Sweep:
         if self._guard is not None:
             self._guard.check_if_due()
 
-    def stamps(self, versions: Collection[int], *, times: bool) -> dict[int, datetime]:
+    def times_of(self, versions: Iterable[int], *, times: bool) -> dict[int, datetime]:
         """Return the time of the head, which is known, and, if `times` is set, the times of the given versions."""
-        head = {self.ledger.version: self.ledger.timestamp}
-        return head | (block_times(self.node, sorted({*versions} - {*head}), show=self.show) if times else {})
+        found = {self.ledger.version: self.ledger.timestamp}
+        if times:
+            others = sorted(set(versions) - {self.ledger.version})
+            found |= block_times(self.node, others, show=self.show)
+        return found
 
-    def ended(self, what: str) -> None:
+    def finish(self, what: str) -> None:
         """Check the ledger if any read succeeded, and warn about failures."""
         if self._guard is not None and len(self.errors) < self.count:
             self._guard.check_at_end()
@@ -257,9 +269,10 @@ def fetch_views(
     """
     named = arguments.named_calls(calls)
     search = versions if isinstance(versions, FindSteps) else None
-    sweep = _Sweep(node, search.versions if search else versions, show=progress)  # type: ignore[arg-type]
+    plan = versions.versions if isinstance(versions, FindSteps) else versions
+    sweep = _Sweep(node, plan, show=progress)
     arguments.check_calls(sweep.node, named, sweep.there)
-    sweep.anchored(len(named) * len(sweep.versions))
+    sweep.guard(len(named) * len(sweep.versions))
     ready = {name: PreparedView(sweep.node, call) for name, call in named.items()}
 
     def read(tasks: _Tasks) -> list[ViewRecord]:
@@ -268,20 +281,21 @@ def fetch_views(
             function = FunctionId.parse(call.function)
             sweep.node.abis.prepare(function.address, function.module, ordered)
         outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="views", typed=typed)
-        return [
-            ViewRecord(*task, _head_of(outcome), None, None, None, None, Failure.of(outcome))
-            if isinstance(outcome, ToolkitError)
-            else outcome.record(task[0])
-            for task, outcome in zip(tasks, outcomes, strict=True)
-        ]
+        records = []
+        for (name, version), outcome in zip(tasks, outcomes, strict=True):
+            if isinstance(outcome, ToolkitError):
+                records.append(ViewRecord(name, version, _head_of(outcome), failure=Failure.of(outcome)))
+            else:
+                records.append(outcome.record(name))
+        return records
 
     if search is None:
         records = read([(name, version) for name in named for version in sweep.versions])
     else:
         records = _searched(search, sweep.versions, list(named), read)
-    sweep.ended("views")
-    stamps = sweep.stamps({record.ledger_version or 0 for record in records}, times=times)
-    records = [replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0)) for record in records]
+    sweep.finish("views")
+    known_times = sweep.times_of({record.ledger_version or 0 for record in records}, times=times)
+    records = [replace(record, ledger_timestamp=known_times.get(record.ledger_version or 0)) for record in records]
     single = isinstance(calls, str | ViewFunction)
     layouts = _declared(records, ready, sweep.newest) if typed else {}
     frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
@@ -382,38 +396,48 @@ def fetch_table_items(
     key_type, value_type = declared_types(node, handle, key_type, value_type, owner=owner, version=sweep.newest)
     ready = [PreparedItem(node, handle, key=key, key_type=key_type, value_type=value_type) for key in given]
     tasks = [(place, version) for place in range(len(given)) for version in sweep.versions]
-    sweep.anchored(len(tasks))
+    sweep.guard(len(tasks))
     outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="table items")
-    if (first := next(iter(outcomes), None)) and all(isinstance(one, InputError) for one in outcomes):
-        raise first  # type: ignore[misc]  # an InputError too: no key fits its type, and nothing was sent
-    sweep.ended("reads of table items")
+    misfits = [outcome for outcome in outcomes if isinstance(outcome, InputError)]
+    if misfits and len(misfits) == len(outcomes):  # no key fits its type, so nothing was sent
+        raise misfits[0]
+    sweep.finish("reads of table items")
     items = [outcome for outcome in outcomes if not isinstance(outcome, ToolkitError)]
 
     def records_of(tasks: Sequence[tuple[int, int]], outcomes: Sequence[Any]) -> list[TableItemRecord]:
-        return [
-            TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
-            if isinstance(outcome, ToolkitError)
-            else outcome.record()
-            for (place, version), outcome in zip(tasks, outcomes, strict=True)
-        ]
+        records = []
+        for (place, version), outcome in zip(tasks, outcomes, strict=True):
+            if isinstance(outcome, ToolkitError):
+                failure = Failure.of(outcome)
+                records.append(TableItemRecord(given[place], version, _head_of(outcome), failure=failure))
+            else:
+                records.append(outcome.record())
+        return records
 
     records = records_of(tasks, outcomes)
-    read = list(zip(tasks, outcomes, strict=True))
-    absent = {place for (place, _), one in read if getattr(one, "error_code", "") == NO_ITEM}
-    absent -= {place for (place, _), one in read if not isinstance(one, ToolkitError)}
-    before = _before(sweep.there[0], sweep.oldest) if sweep.there and len(absent) <= _MAX_LOOKED_BACK else []
-    looked = [(place, version) for place in sorted(absent) for version in before]
-    earlier = sweep.read(looked, lambda task: ready[task[0]].at(task[1]), what="earlier table items") if looked else []
-    stamps = sweep.stamps(sweep.there, times=times)
-    records = [replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0)) for record in records]
+    absent: set[int] = set()
+    present: set[int] = set()
+    for (place, _), outcome in zip(tasks, outcomes, strict=True):
+        if not isinstance(outcome, ToolkitError):
+            present.add(place)
+        elif isinstance(outcome, NodeError) and outcome.error_code == NO_ITEM:
+            absent.add(place)
+    absent -= present
+    earlier: list[TableItemRecord] = []
+    if absent and sweep.there and len(absent) <= _MAX_LOOKED_BACK:
+        before = _before(sweep.there[0], sweep.oldest)
+        looked = [(place, version) for place in sorted(absent) for version in before]
+        found = sweep.read(looked, lambda task: ready[task[0]].at(task[1]), what="earlier table items")
+        earlier = records_of(looked, found)
+    known_times = sweep.times_of(sweep.there, times=times)
+    records = [replace(record, ledger_timestamp=known_times.get(record.ledger_version or 0)) for record in records]
     if items:
         newest = max(items, key=lambda item: item.ledger_version)
-        layouts = newest.key_layout, newest.value_layout
+        key_layout, value_layout = newest.key_layout, newest.value_layout
     else:
         abis = node.abis.at(node.ledger().version)
-        layouts = abis.layout(parse_type_tag(key_type)), abis.layout(parse_type_tag(value_type))
-    late = records_of(looked, earlier)
-    frame = item_frame(records, key_layout=layouts[0], value_layout=layouts[1], flatten=flatten, earlier=late)
+        key_layout, value_layout = abis.layout(parse_type_tag(key_type)), abis.layout(parse_type_tag(value_type))
+    frame = item_frame(records, key_layout=key_layout, value_layout=value_layout, flatten=flatten, earlier=earlier)
     warn_of_types(frame, f"the value of table {handle}")
     return frame
 
@@ -468,9 +492,9 @@ def fetch_simulations(
     results: dict[int, Simulation | ToolkitError] = {}
     if listed:
         sweep = _Sweep(node, None, show=progress)
-        sweep.anchored(len(listed))
-        results = sweep.taken(simulate_all(sweep.node, listed, sweep.ledger), len(listed), "simulations")
-        sweep.ended("simulations")
+        sweep.guard(len(listed))
+        results = sweep.collect(simulate_all(sweep.node, listed, sweep.ledger), len(listed), "simulations")
+        sweep.finish("simulations")
     ordered = [results[place] for place in range(len(listed))]
     done = {number: one.transaction for number, one in enumerate(ordered) if not isinstance(one, ToolkitError)}
     failed = [(number, Failure.of(one)) for number, one in enumerate(ordered) if isinstance(one, ToolkitError)]
@@ -683,36 +707,50 @@ def fetch_resources(
     >>> frame[["ledger_version", "id"]].to_numpy().tolist()
     [[0, 4], [100, 4], [200, 4]]
     """
-    parsed, owners = arguments.struct_tag("tag", tag), arguments.listed_addresses(address)
+    parsed = arguments.struct_tag("tag", tag)
+    owners = arguments.listed_addresses(address)
     sweep = _Sweep(node, versions, show=progress)
     node = sweep.node
     arguments.check_struct(node, "tag", parsed, sweep.there)
     tasks = [(owner, version) for owner in owners for version in sweep.versions]
-    sweep.anchored(len(tasks))
-    prepare = lambda task: node.prepare_resource(task[0], str(parsed), task[1])  # noqa: E731
-    outcomes = sweep.read(tasks, prepare, what="resources", typed=False)
-    sweep.ended("reads of resources")
-    stamps = sweep.stamps({version for _, version in tasks}, times=times)
-    failures = [Failure.of(one) if isinstance(one, ToolkitError) else None for one in outcomes]
-    heads = [_head_of(one) if isinstance(one, ToolkitError) else one[1] and one[1].version for one in outcomes]
+    sweep.guard(len(tasks))
+    outcomes = sweep.read(
+        tasks, lambda task: node.prepare_resource(task[0], str(parsed), task[1]), what="resources", typed=False
+    )
+    sweep.finish("reads of resources")
+    known_times = sweep.times_of({version for _, version in tasks}, times=times)
+    failures: list[Failure | None] = []
+    heads: list[int | None] = []
+    texts: list[str | None] = []
+    for outcome in outcomes:
+        if isinstance(outcome, ToolkitError):
+            failures.append(Failure.of(outcome))
+            heads.append(_head_of(outcome))
+            texts.append(None)
+        else:
+            data, ledger = outcome
+            failures.append(None)
+            heads.append(ledger.version if ledger else None)
+            texts.append(compact_json(data))
     rows = RESOURCES.table(
         {
             "address": [owner for owner, _ in tasks],
             "ledger_version": [version for _, version in tasks],
-            "ledger_timestamp": [stamps.get(version) for _, version in tasks],
+            "ledger_timestamp": [known_times.get(version) for _, version in tasks],
             "head_version": heads,
             **outcome_columns(failures),
         }
     )
-    texts = [None if isinstance(one, ToolkitError) else compact_json(one[0]) for one in outcomes]
     rows = rows.append_column("data", pa.array(texts, type=pa.string()))
-    return typed_payload_frame(node, parsed, rows, tuple(RESOURCES.names[:4]), "resources")
+    identity = ("address", "ledger_version", "ledger_timestamp", "head_version")
+    return typed_payload_frame(node, parsed, rows, identity, "resources")
 
 
 def _before(first: int, oldest: int) -> list[int]:
     """Return earlier versions at which to look for a missing item: a coarse grid that is dense just before `first`."""
     near = {first - 2**power for power in range(first.bit_length())}
-    return sorted(version for version in {*near, *evenly(oldest, first, 32)} if oldest <= version < first)
+    spread = evenly(oldest, first, _EARLIER_VERSIONS)
+    return sorted(version for version in {*near, *spread} if oldest <= version < first)
 
 
 def _searched(
@@ -720,21 +758,31 @@ def _searched(
 ) -> list[ViewRecord]:
     """Return the records that a step search reads in a range of versions, sorted by call and version."""
     found: dict[str, dict[int, ViewRecord]] = {name: {} for name in names}
-    limits = {"first": versions[0], "last": versions[-1], "initial": search.initial, "limit": search.max_requests}
     while True:
-        outcomes = {name: {at: _outcome(record) for at, record in rows.items()} for name, rows in found.items()}
-        tasks = [(name, version) for name in names for version in next_round(outcomes[name], **limits)]
+        tasks = []
+        for name in names:
+            wanted = next_round(
+                {version: _outcome(record) for version, record in found[name].items()},
+                first=versions[0],
+                last=versions[-1],
+                initial=search.initial,
+                limit=search.max_requests,
+            )
+            tasks += [(name, version) for version in wanted]
         if not tasks:
             return [found[name][version] for name in names for version in sorted(found[name])]
         for (name, version), record in zip(tasks, read(tasks), strict=True):
             found[name][version] = record
 
 
-def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
+def _outcome(record: ViewRecord) -> Hashable:
     """Return what a step search compares: gas, error code, and whether the call ran; None if nothing was read."""
-    if (failure := record.failure) is None:
+    failure = record.failure
+    if failure is None:
         return record.gas_used, None, True
-    return (record.gas_used, failure.error_code, failure.vm_error_code is not None) if failure.answered else None
+    if not failure.answered:
+        return None
+    return record.gas_used, failure.error_code, failure.vm_error_code is not None
 
 
 def _declared(
@@ -744,8 +792,12 @@ def _declared(
     answered = {record.call for record in records if record.values is not None}
     found: dict[str | None, tuple[Layout, ...]] = {}
     for name, call in ready.items():
+        if name in answered:
+            continue
+        # The rows of the call have its error already.
         with contextlib.suppress(NodeError, NodeUnreachable, SchemaError, InputError):
-            if name not in answered and (layouts := call.layouts(version)) is not None:
+            layouts = call.layouts(version)
+            if layouts is not None:
                 found[name] = layouts
     return found
 
@@ -754,7 +806,7 @@ def _pages(sweep: _Sweep) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Fai
     """Read the committed transactions of a plan; yield the rows of each response, and why others are missing."""
     wanted = sorted(set(sweep.versions))
     sweep.count = len(wanted)
-    sweep.anchored(len(wanted))
+    sweep.guard(len(wanted))
     pages = reads.pages_of(wanted)
     with progress_bar(len(pages), "pages", show=sweep.show) as bar:
         for answer in reads.read_transactions(sweep.node, pages):
@@ -766,15 +818,14 @@ def _pages(sweep: _Sweep) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Fai
             yield answer.found, failures
             bar.advance(int(answer.ended))
             sweep.check_if_due()
-    sweep.ended("reads of transactions")
+    sweep.finish("reads of transactions")
 
 
 def typed_payload_frame(node: Reads, tag: TypeTag, rows: pa.Table, identity: Sequence[str], what: str) -> pd.DataFrame:
     """Return the typed frame of payloads of one type; a payload that does not fit its type becomes a failure row."""
     versions = rows["ledger_version"].to_pylist()
     wanted = [version for version, data in zip(versions, rows["data"].to_pylist(), strict=True) if data is not None]
-    newest = max(wanted or versions, default=None)
-    newest = node.ledger().version if newest is None else newest
+    newest = max(wanted or versions) if versions else node.ledger().version
     unknown: dict[int, SchemaError] = {}
     known = typed_at(node, tag, [*wanted, newest], unknown=unknown)
     default = known[max(known)] if known else Untyped(tag, "the node's response is not a module")

@@ -100,10 +100,10 @@ class ViewRecord:
     call: str | None
     ledger_version: int | None
     head_version: int | None
-    gas_used: int | None
-    values: tuple[Any, ...] | None
-    layouts: tuple[Layout, ...] | None
-    raw: str | None
+    gas_used: int | None = None
+    values: tuple[Any, ...] | None = None
+    layouts: tuple[Layout, ...] | None = None
+    raw: str | None = None
     failure: Failure | None = None
     ledger_timestamp: datetime | None = None
     types: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class TableItemRecord:
     key: Any
     ledger_version: int | None
     head_version: int | None
-    value: Any
+    value: Any = None
     failure: Failure | None = None
     layout: Layout | None = None
     ledger_timestamp: datetime | None = None

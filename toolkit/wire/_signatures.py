@@ -3,8 +3,8 @@
 The type of each field has a `Codec` for JSON and BCS, and a signature is its fields in order. A class for which one of
 the two forms differs overrides the methods of this form. If the API documentation and nodes differ
 (`abstraction_signature`, the `threshold` of a multi-key signature), both forms are accepted, and the form that nodes
-return is sent. To add a kind, write its class and add it to the union, in which the order is that of the indices in BCS.
-This package sends only all-zero signatures.
+return is sent. To add a kind, write its class and add it to the union, whose order is that of the indices in BCS. This
+package sends only all-zero signatures.
 """
 
 from __future__ import annotations
