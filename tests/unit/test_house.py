@@ -1,4 +1,4 @@
-"""The house itself: imports point one way, names are what they are said to be, the two package lists agree."""
+"""The house itself: imports point one way and in no circle, names are what they are said to be, the two package lists agree."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -35,25 +36,17 @@ ALLOWED = {
 LAZY_EXCEPTION = {("client", "_http.py"), ("client", "_transport.py"), ("cli", "_studies.py")}
 
 
-def imported_layers(source: str) -> list[tuple[str, bool]]:
-    """Return (layer, at module level) for each import of a part of the package."""
+def imported_names(source: str) -> list[tuple[str, bool]]:
+    """Return (dotted name, at module level) for each name that a module imports, also in functions and for typing."""
     tree = ast.parse(source)
     top = {id(node) for node in tree.body}
     found = []
     for node in ast.walk(tree):
-        names = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            found += [(alias.name, id(node) in top) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            names = (
-                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "toolkit" else [node.module]
-            )
-        found += [
-            (parts[1], id(node) in top)
-            for name in names
-            if (parts := str(name).split("."))[0] == "toolkit" and len(parts) > 1
-        ]
+            found += [(f"{node.module}.{alias.name}", id(node) in top) for alias in node.names]
     return found
 
 
@@ -64,13 +57,66 @@ def test_imports_point_one_way(layer):
     files = sorted(place.rglob("*.py")) if place.is_dir() else [PACKAGE / f"{layer}.py"]
     assert files
     for file in files:
-        for found, at_top in imported_layers(file.read_text("utf-8")):
+        for name, at_top in imported_names(file.read_text("utf-8")):
+            if not name.startswith("toolkit."):
+                continue
+            found = name.split(".")[1]
             if layer != "_present" and found in {"errors", "_present", "__version__"}:
                 continue
             if found == layer or found in ALLOWED[layer]:
                 continue
             lazy = found == "embedded" and not at_top and (layer, file.name) in LAZY_EXCEPTION
             assert lazy, f"{file.relative_to(ROOT)} imports toolkit.{found}"
+
+
+def import_circle(sources: dict[str, str]) -> list[str]:
+    """Return modules that import each other in a circle; empty if there are none.
+
+    An import counts wherever it is: at the top, inside a function, or under ``TYPE_CHECKING``. ``from package import
+    name`` is an import of the module ``package.name`` if there is one, and otherwise of the package.
+    """
+    imports = {}
+    for module, source in sources.items():
+        names = [name for name, _ in imported_names(source)]
+        found = {name if name in sources else name.rpartition(".")[0] for name in names}
+        imports[module] = (found & sources.keys()) - {module}
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from toolkit.gas._one import Record",
+        "from toolkit.gas import _one as one",
+        "import toolkit.gas._one",
+        "def late():\n    from toolkit.gas._one import Record",
+        "if TYPE_CHECKING:\n    from toolkit.gas._one import Record",
+    ],
+)
+def test_a_circle_is_found_wherever_its_imports_are(back):
+    """The check itself: a circle counts if one of its imports is late, or serves annotations only."""
+    sources = {"toolkit.gas._one": "from toolkit.gas._two import words", "toolkit.gas._two": "from toolkit import wire"}
+    assert import_circle(sources) == []
+    circle = import_circle(sources | {"toolkit.gas._two": back})
+    assert set(circle) == set(sources)
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """What two modules need of each other is in a module below both, or is a protocol.
+
+    Packages are modules, too, except for `toolkit` itself: it defines the version, and lists names imported on use.
+    """
+    sources = {}
+    for file in PACKAGE.rglob("*.py"):
+        place = file.parent if file.name == "__init__.py" else file.with_suffix("")
+        sources[".".join(place.relative_to(ROOT).parts)] = file.read_text("utf-8")
+    del sources["toolkit"]
+    circle = import_circle(sources)
+    assert not circle, f"import circle: {' -> '.join(circle)}"
 
 
 def test_every_layer_is_under_the_rule():

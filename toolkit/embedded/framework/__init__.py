@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.embedded import Module
+from toolkit.embedded._contract import Module
 from toolkit.embedded.framework import (
     _account,
     _coin,
