@@ -13,13 +13,16 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 
 ELLIPSIS = "…"
+# Unicode categories without a glyph: controls, formats, surrogates, private use, unassigned, and line separators.
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks without a visible glyph
-_UNSEEN_AT_ALL = re.compile(f"[{_UNSEEN}]")
-_FORMULA = frozenset("=+-@|%")
+_BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks without a visible glyph
+_HAS_BLANK_LETTER = re.compile(f"[{_BLANK_LETTERS}]").search
+_FORMULA_STARTS = frozenset("=+-@|%")
 _ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
 _MAX_WHOLE_DIGITS = 16  # addresses that people choose are shorter; derived ones have 60 or more
-_HEAD, _TAIL = 6, 4
+# Digits that are shown of a long address, at its beginning and at its end.
+_HEAD = 6
+_TAIL = 4
 MAX_MARKS = 2  # maximum number of combining marks per letter; more of them would overlap neighbouring lines
 
 
@@ -42,6 +45,7 @@ def visible(text: object, limit: int = 200) -> str:
     """
     shown: list[str] = []
     size = marks = 0
+    # A letter is rarely composed of more than four characters, and the rest of a long text is not looked at.
     for char in unicodedata.normalize("NFC", str(text)[: 4 * limit]):
         marks = marks + 1 if unicodedata.combining(char) else 0
         if marks > MAX_MARKS:
@@ -71,7 +75,7 @@ def cleaned(text: str) -> str:
         The text without control characters (except newlines), bidirectional and zero-width characters, and
         surrogates. The function is idempotent.
     """
-    if text.isprintable() and not _UNSEEN_AT_ALL.search(text):
+    if text.isprintable() and not _HAS_BLANK_LETTER(text):
         return text
     return "".join(char if char == "\n" else _escaped(char) for char in text)
 
@@ -91,7 +95,7 @@ def csv_text(text: str) -> str:
         and small forms count too, as do these characters after white space or invisible characters.
     """
     first = next((char for char in text if not (char.isspace() or _hidden(char))), "")
-    formula = text.startswith(("\t", "\r", "\n")) or unicodedata.normalize("NFKC", first) in _FORMULA
+    formula = text.startswith(("\t", "\r", "\n")) or unicodedata.normalize("NFKC", first) in _FORMULA_STARTS
     return f"'{text}" if formula else text
 
 
@@ -109,7 +113,7 @@ def listed(names: Iterable[str], limit: int) -> str:
 
 
 def _hidden(char: str) -> bool:
-    return unicodedata.category(char) in HIDDEN or char in _UNSEEN
+    return unicodedata.category(char) in HIDDEN or char in _BLANK_LETTERS
 
 
 def _escaped(char: str) -> str:
@@ -129,11 +133,15 @@ def short_addresses(text: str) -> str:
     str
         For display only: two long addresses with the same first and last digits look the same.
     """
-    return _ADDRESS.sub(lambda found: _short(found[1].lstrip("0") or "0"), text)
+    return _ADDRESS.sub(lambda match: _short(match[1].lstrip("0")), text)
 
 
-def _short(digits: str) -> str:
-    return f"0x{digits}" if len(digits) <= _MAX_WHOLE_DIGITS else f"0x{digits[:_HEAD]}{ELLIPSIS}{digits[-_TAIL:]}"
+def _short(digits: str, extra: int = 0) -> str:
+    """Return an address, given its digits without leading zeros, with `extra` more digits at each end."""
+    head, tail = _HEAD + extra, _TAIL + extra
+    if len(digits) <= max(_MAX_WHOLE_DIGITS, head + tail):
+        return f"0x{digits or '0'}"
+    return f"0x{digits[:head]}{ELLIPSIS}{digits[-tail:]}"
 
 
 def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
@@ -157,18 +165,17 @@ def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
     (False, '0xcdcdcd…cdcd')
     """
     found = {match[1].lstrip("0") for text in texts for match in _ADDRESS.finditer(text)}
-    forms = {digits: _short(digits) for digits in found if len(digits) > _MAX_WHOLE_DIGITS}
-    head, tail = _HEAD, _TAIL
+    forms = {digits: _short(digits) for digits in found}
+    extra = 0
     counts = Counter(forms.values())
-    while same := [digits for digits, form in forms.items() if counts[form] > 1]:
-        head, tail = head + 2, tail + 2
-        for digits in same:
-            long = len(digits) > head + tail
-            forms[digits] = f"0x{digits[:head]}{ELLIPSIS}{digits[-tail:]}" if long else f"0x{digits}"
+    while alike := [digits for digits, form in forms.items() if counts[form] > 1]:
+        extra += 2
+        for digits in alike:
+            forms[digits] = _short(digits, extra)
         counts = Counter(forms.values())
 
     def shorten(text: str) -> str:
-        return _ADDRESS.sub(lambda at: forms.get(at[1].lstrip("0")) or _short(at[1].lstrip("0") or "0"), text)
+        return _ADDRESS.sub(lambda match: forms.get(match[1].lstrip("0")) or _short(match[1].lstrip("0")), text)
 
     return shorten
 
@@ -266,7 +273,7 @@ def octas_as_apt(octas: int) -> str:
     >>> octas_as_apt(4100), octas_as_apt(-50)
     ('0.000041', '-0.0000005')
     """
-    return in_whole_coins(octas, 8)
+    return in_whole_coins(octas, decimals=8)
 
 
 def in_whole_coins(units: int, decimals: int) -> str:

@@ -65,8 +65,8 @@ class Collected:
     def add(self, found: Iterable[tuple[int, Any]]) -> None:
         """Add transactions, each with its version."""
         self._waiting.update(found)
-        while (one := self._waiting.pop(self._first + len(self._ready), None)) is not None:
-            self._ready.append(one)
+        while (version := self._first + len(self._ready)) in self._waiting:
+            self._ready.append(self._waiting.pop(version))
         if len(self._ready) >= _BATCH:
             with collector_paused():  # garbage collection would visit every cell and free nothing
                 self._convert()
@@ -76,7 +76,8 @@ class Collected:
         heads, changes, events = (table.drop_columns("request") for table in transaction_tables(found))
         # A transaction of an unknown kind may not include its version.
         versions = range(self._first, self._first + len(found))
-        heads = heads.set_column(0, heads.schema.field(0), pa.array(versions, pa.uint64()))
+        place = heads.schema.get_field_index("ledger_version")
+        heads = heads.set_column(place, heads.schema.field(place), pa.array(versions, pa.uint64()))
         signatures = [str(one.signature_raw, "utf-8") if isinstance(one, UserTransaction) else None for one in found]
         heads = heads.append_column(_SIGNATURE, pa.array(signatures, pa.string()))
         for name, table in (("transactions", heads), ("events", events), ("changes", changes)):
@@ -103,9 +104,13 @@ def balance_rows(node: Reads, tables: dict[str, pa.Table]) -> pa.Table:
         wanted = [(address, kind, max(0, version - 1)) for version, address, kind in slots]
         for place, outcome in send_all(node, wanted, lambda slot: node.prepare_resource(*slot)):
             absent = isinstance(outcome, NotFound) and outcome.error_code in ABSENT
-            if isinstance(outcome, Exception) and not absent and not isinstance(outcome, VersionPruned):
+            if absent or isinstance(outcome, VersionPruned):
+                found[place] = None
+            elif isinstance(outcome, Exception):
                 raise outcome
-            found[place] = None if isinstance(outcome, Exception) else compact_json(outcome[0])
+            else:
+                data, _ledger = outcome
+                found[place] = compact_json(data)
         return [found[place] for place in range(len(wanted))]
 
     frames = [to_pandas(table) for table in as_frame_tables(tables)]
@@ -141,8 +146,9 @@ def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: Table) -> 
         return rows.select(IDENTITY)  # the other columns follow with the first rows
     known = typed_at(node, tag, versions)
     layouts = [known[version] for version in versions]
-    options: dict[str, Any] = {"identity": IDENTITY, "default": known[max(known)], "failed": Failure.of}
-    return plain(to_arrow(payload_frame(rows, str(tag), layouts, **options), wide="text"))
+    newest = known[max(known)]
+    frame = payload_frame(rows, str(tag), layouts, identity=IDENTITY, default=newest, failed=Failure.of)
+    return plain(to_arrow(frame, wide="text"))
 
 
 def view_rows(node: Reads, table: Table, versions: Sequence[int]) -> pa.Table:

@@ -61,9 +61,10 @@ class _AfterPandas:
 
             def exec_module(module: ModuleType) -> None:
                 run(module)
-                # A module of this package that imports pandas half way is used through `_extension`, which follows.
-                own = [one for name, one in _sys.modules.items() if name.startswith(f"{__name__}._")]
-                if not any(getattr(one.__spec__, "_initializing", False) for one in own):
+                # If a module of this package is what imports pandas, it is only half imported itself, and a cycle would
+                # fail. The name that it is imported for brings `_extension` later.
+                own = [module for name, module in _sys.modules.items() if name.startswith(f"{__name__}._")]
+                if not any(getattr(module.__spec__, "_initializing", False) for module in own):
                     _import_module(f"{__name__}._extension")
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]

@@ -62,8 +62,11 @@ _R = TypeVar("_R", bound="Struct")
 _E = TypeVar("_E")
 _T = TypeVar("_T")
 
-_REASON_BITS, _CATEGORY_BITS = 16, 24
-_SCRIPT_BYTES = 240
+# An abort code that Move's `error` module makes has a category above the 16 bits of its reason, and at most 24 bits.
+_REASON_BITS = 16
+_ABORT_CODE_BITS = 24
+_SCRIPT_BYTES = 240  # about the size of a compiled script with a few calls
+# By bytecode.
 _SCRIPTS: dict[bytes, StandInScript] = {}
 
 UNSPECIFIED_ABORT_CODE = 0xCA26CBD9BE0B0000
@@ -342,8 +345,7 @@ class Module(Code):
         before: Definition | None = getattr(cls, "definition", None)
         full_address = _address(cls, address, before)
         _check_methods(cls)
-        in_snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
-        module_name = name or (before.name if before is not None and address is None else in_snake_case)
+        module_name = name or (before.name if before is not None and address is None else _snake_case(cls.__name__))
         structs, errors = _members(cls, f"{wire_address(full_address)}::{module_name}")
         declared = DeclaredStructs(structs.values())
         if declared.recursive is not None:
@@ -353,10 +355,11 @@ class Module(Code):
             for method, function in inspect.getmembers(cls, inspect.isfunction)
             if hasattr(function, "move_mark")
         }
-        choose = next_revision.get()
-        if revision is None and choose is not None:
-            revision = choose(full_address, module_name)
-        revision = revision or (1 if before is None else before.revision)
+        choose_revision = next_revision.get()
+        if revision is None and choose_revision is not None:
+            revision = choose_revision(full_address, module_name)
+        elif revision is None:
+            revision = 1 if before is None else before.revision
         if friends is None:
             friends = () if before is None else before.friends
         if module_name in map(check_identifier, friends):
@@ -634,13 +637,18 @@ def script(function: Callable[..., Any]) -> StandInScript:
     name = f"{function.__module__}.{function.__qualname__}"
     text = json.dumps([name, signature.to_abi()], sort_keys=True, separators=(",", ":"))
     bytecode = MAGIC + hashlib.shake_256(text.encode()).digest(_SCRIPT_BYTES - len(MAGIC))
-    _SCRIPTS[bytecode] = declared = StandInScript(function.__name__, signature, function, bytecode)
+    declared = StandInScript(name=function.__name__, function=signature, body=function, bytecode=bytecode)
+    _SCRIPTS[bytecode] = declared
     return declared
 
 
 def find_script(bytecode: bytes) -> StandInScript | None:
     """Return the script most recently declared with a bytecode, or None if the bytecode is unknown."""
     return _SCRIPTS.get(bytecode)
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def _address(cls: type[Module], given: str | None, before: Definition | None) -> str:
@@ -675,7 +683,7 @@ def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], 
 
 def _reason(code: int) -> int:
     """Return the reason of an abort code, without the category; error constants are declared by reason."""
-    return code & ((1 << _REASON_BITS) - 1) if code < 1 << _CATEGORY_BITS else code
+    return code if code >= 1 << _ABORT_CODE_BITS else code % (1 << _REASON_BITS)
 
 
 def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
@@ -712,8 +720,21 @@ def check_abilities(
 
 # Attributes that every contract needs, even if its code does not name them. A contract may define a function with the
 # name of another method of `Module`, such as `exists`, because Move allows that.
-_TAKEN = {"_location", "_named", "_own", "abort", "blocks", "charge_turn", "check_assertion", "definition", "each"}
-_TAKEN |= {"move_compiled", "replaced", "require", "session"}
+_RESERVED = {
+    "_location",
+    "_named",
+    "_own",
+    "abort",
+    "blocks",
+    "charge_turn",
+    "check_assertion",
+    "definition",
+    "each",
+    "move_compiled",
+    "replaced",
+    "require",
+    "session",
+}
 
 
 def _check_methods(cls: type[Module]) -> None:
@@ -730,7 +751,7 @@ def _check_methods(cls: type[Module]) -> None:
                 "a contract has no state of its own: write init_module(self, account: signer) and store a Resource "
                 "with self.move_to"
             )
-        elif name in _TAKEN:
+        elif name in _RESERVED:
             problem = f"every contract has an attribute {name}, which this function would replace: choose another name"
         elif name == "init_module" and mark is not PRIVATE:
             problem = "init_module runs only when the module is first published: remove its decorator"
@@ -776,10 +797,14 @@ def _function(
     annotations = resolve_annotations(function, cls, str(method))
     _check_parameters(method, function, annotations)
     returned = annotations.pop("return", None)
-    by = "a transaction cannot pass" if mark.is_entry else "a caller of a view cannot pass"
     checked = not is_framework(cls)
-    typed = functools.partial(move_type, checked=checked)
-    passed = functools.partial(crossing_type, by=by, checked=checked) if mark.is_entry or mark.is_view else typed
+    parameter_type = return_type = functools.partial(move_type, checked=checked)
+    if mark.is_entry:
+        parameter_type = functools.partial(crossing_type, by="a transaction cannot pass", checked=checked)
+    elif mark.is_view:
+        parameter_type = functools.partial(crossing_type, by="a caller of a view cannot pass", checked=checked)
+    if mark.is_view:
+        return_type = functools.partial(crossing_type, by="a view cannot return", checked=checked)
     constraints: list[tuple[str, ...]] = []
     parameters: dict[str, MoveType] = {}
     signers = 0
@@ -787,7 +812,7 @@ def _function(
         if TypeArgument in (kind, getattr(kind, "__origin__", None)) and not signers and not parameters:
             constraints.append(method.convert(one, _constraints, kind))
         elif not is_signer(kind):
-            parameters[one] = method.convert(one, passed, kind)
+            parameters[one] = method.convert(one, parameter_type, kind)
             declared.add(kind)
         elif parameters:
             first = next(iter(parameters))
@@ -796,13 +821,24 @@ def _function(
             raise method.error(f"a view function cannot take a signer: write {one}: address", one)
         else:
             signers += 1
-    several = typing.get_args(returned) if typing.get_origin(returned) is tuple else (returned,)
     returns = []
-    for kind in () if returned in {None, type(None)} else several:
-        crossing = functools.partial(crossing_type, by="a view cannot return", checked=checked)
-        returns.append(method.convert("return", crossing if mark.is_view else typed, kind))
+    for kind in _returned_kinds(returned):
+        returns.append(method.convert("return", return_type, kind))
         declared.add(kind)
-    return Function(name, mark, tuple(constraints), signers, tuple(parameters.values()), tuple(returns))
+    return Function(
+        name=name,
+        mark=mark,
+        constraints=tuple(constraints),
+        signers=signers,
+        parameters=tuple(parameters.values()),
+        returns=tuple(returns),
+    )
+
+
+def _returned_kinds(annotation: Any) -> tuple[Any, ...]:
+    if annotation in {None, type(None)}:
+        return ()
+    return typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
 
 
 def _check_parameters(method: _Source, function: Callable[..., Any], annotations: Mapping[str, Any]) -> None:

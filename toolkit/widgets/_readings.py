@@ -42,8 +42,9 @@ READ_ACTIONS = (("read", "Read"), ("check", "Check"))
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
 _ONE = "expected a ledger version, such as 4000, or -1 for the head"
 _MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
+# Bounds for checks without a node: a head above all versions, and the lowest version relative to it.
 _ANY_HEAD = 2**64
-_LEAST = -(2**64)  # bounds for checks of plans whose length does not depend on the head
+_LEAST = -(2**64)
 
 
 # which versions ------------------------------------------------------------------------------------------------------
@@ -106,8 +107,9 @@ def parse_plan(typed: str) -> Versions:
     if _LIST.fullmatch(typed):
         return [as_version(int(one), least=_LEAST) for one in re.findall(r"-?\d+", typed)]
     plan = VersionPlan.parse(typed)
-    ends = [one for one in (plan.first, plan.last) if isinstance(one, int)]
-    if len({one < 0 for one in ends}) == 1 and len(ends) == 2:  # noqa: PLR2004 - its length does not depend on the head
+    first, last = plan.first, plan.last
+    # The length of such a plan does not depend on the head, so it is checked before a node is asked.
+    if isinstance(first, int) and isinstance(last, int) and (first < 0) == (last < 0):
         resolve_versions(plan, head=_ANY_HEAD)
     return typed
 
@@ -200,9 +202,14 @@ class ReadForm(Form):
     """A form that reads state at the head, at a version or over a version plan. Builders define the reads."""
 
     _pictured = frozenset({"Value", "Item", "No item", "Figure", "Outcome"})
-    _in_python: ClassVar[dict[str, str]] = dict.fromkeys(("No item", "Figure", "Outcome", "Rows"), "") | dict.fromkeys(
-        ("Value", "Item"), ".value"
-    )
+    _in_python: ClassVar[dict[str, str]] = {
+        "No item": "",
+        "Figure": "",
+        "Outcome": "",
+        "Rows": "",
+        "Value": ".value",
+        "Item": ".value",
+    }
 
     versions: Any = traitlets.Any(allow_none=True)
     result: Any = traitlets.Any(allow_none=True, read_only=True)
@@ -337,10 +344,12 @@ class ReadForm(Form):
 
     def _result_pages(self, _result: Any, /, **_about: Any) -> dict[str, str]:
         reading = self._reading
-        if reading is None or reading.wanted.single:
-            return {} if reading is None else self._one_pages(reading)
-        what, model = self._subject() or "value", has_model_gas(self.node)
-        return dict(frame_pages(reading.result, what=what, notes=reading.notes, model=model))
+        if reading is None:
+            return {}
+        if reading.wanted.single:
+            return self._one_pages(reading)
+        what = self._subject() or "value"
+        return dict(frame_pages(reading.result, what=what, notes=reading.notes, model=has_model_gas(self.node)))
 
 
 def _time_of(node: Node, result: Any) -> datetime | None:

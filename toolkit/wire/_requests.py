@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, StrictBool, model_validator
 
@@ -140,8 +140,13 @@ class Script(WireModel):
         InputError, KeyError, TypeError, AttributeError
             If the object does not have the documented shape.
         """
-        code, given = content["code"], {name: content.get(name, ()) for name in ("type_arguments", "arguments")}
-        return cls(code["bytecode"], abi=code.get("abi"), **given)
+        code = content["code"]
+        return cls(
+            code["bytecode"],
+            abi=code.get("abi"),
+            type_arguments=content.get("type_arguments", ()),
+            arguments=content.get("arguments", ()),
+        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -351,12 +356,11 @@ def _key(value: object) -> object:
         return signatures.Ed25519Signature(value)  # type: ignore[arg-type]  # bytes become hex
     if isinstance(value, PublicKey):
         return signatures.SingleKeySignature(value)
-    if value is not None and not isinstance(value, _SHAPES):
+    if value is not None and not isinstance(value, AccountSignature):
         raise InputError(f"expected an ed25519 key in hex, a PublicKey or an account signature, got {shorten(value)}")
     return value
 
 
-_SHAPES = get_args(AccountSignature)
 _Key = Annotated[AccountSignature | None, BeforeValidator(_key)]
 
 
@@ -476,9 +480,10 @@ class SimulationRequest(WireModel):
             raise InputError("fee_payer_public_key requires fee_payer, the address that pays")
         if self.signature is not None and any((*keys, self.fee_payer, self.secondary_signers)):
             raise InputError("`signature` cannot be combined with keys, a fee payer or secondary signers")
-        for name, shape in (("signature", self.signature), *(("a public key", key) for key in keys)):
-            if shape is not None and not is_zero_padded(shape):
-                raise InputError(f"{name} {_NOT_ZERO}")
+        if self.signature is not None and not is_zero_padded(self.signature):
+            raise InputError(f"signature {_NOT_ZERO}")
+        if not all(key is None or is_zero_padded(key) for key in keys):
+            raise InputError(f"a public key {_NOT_ZERO}")
         return self
 
     def signature_to_send(self) -> TransactionSignature:
@@ -487,20 +492,21 @@ class SimulationRequest(WireModel):
             return self.signature
         absent = signatures.NoAccountSignature()
         sender = self.public_key or absent
-        secondary = self.secondary_public_keys or (None,) * len(self.secondary_signers)
-        others: dict[str, Any] = {
-            "secondary_signer_addresses": self.secondary_signers,
-            "secondary_signers": tuple(key or absent for key in secondary),
-        }
+        secondary_keys = self.secondary_public_keys or (None,) * len(self.secondary_signers)
+        secondary = tuple(key or absent for key in secondary_keys)
         if self.fee_payer is not None:
-            payer = self.fee_payer_public_key or absent
             return signatures.FeePayerSignature(
-                sender, **others, fee_payer_address=self.fee_payer, fee_payer_signer=payer
+                sender,
+                secondary_signer_addresses=self.secondary_signers,
+                secondary_signers=secondary,
+                fee_payer_address=self.fee_payer,
+                fee_payer_signer=self.fee_payer_public_key or absent,
             )
         if self.secondary_signers:
-            return signatures.MultiAgentSignature(sender, **others)
-        is_complete = isinstance(sender, get_args(TransactionSignature))
-        return sender if is_complete else signatures.SingleSenderSignature(sender)  # type: ignore[return-value]
+            return signatures.MultiAgentSignature(
+                sender, secondary_signer_addresses=self.secondary_signers, secondary_signers=secondary
+            )
+        return sender if isinstance(sender, TransactionSignature) else signatures.SingleSenderSignature(sender)
 
     @property
     def needs_bcs(self) -> bool:
@@ -553,12 +559,11 @@ def with_estimates(request: SimulationRequest) -> SimulationRequest:
     With a fee payer, the maximum gas amount is not estimated, because nodes base the estimate on the sender's balance.
     A placeholder, which every chain's gas schedule allows, is sent instead.
     """
-    max_gas, price = request.estimate_max_gas_amount, request.estimate_gas_unit_price
-    own = request.max_gas_amount is None and request.fee_payer is None
-    estimates = {
-        "estimate_max_gas_amount": own if max_gas is None else max_gas,
-        "estimate_gas_unit_price": request.gas_unit_price is None if price is None else price,
-    }
+    estimates: dict[str, bool] = {}
+    if request.estimate_max_gas_amount is None:
+        estimates["estimate_max_gas_amount"] = request.max_gas_amount is None and request.fee_payer is None
+    if request.estimate_gas_unit_price is None:
+        estimates["estimate_gas_unit_price"] = request.gas_unit_price is None
     return request.model_copy(update=estimates)
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 # Fewer than the requests that wait for them, because each takes time from the thread that answers the others.
 _WORKERS = 4
-_MOMENT_S = 0.05
+# Nearly all calls end within it, and other requests wait no longer than this.
+_MAX_INLINE_S = 0.05
+# Part of a header's name: up to 64 letters, digits and inner hyphens.
 _BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 
 
@@ -97,20 +99,23 @@ class EmbeddedNode:
         self.host_names = host_names
         # Threads start on use.
         self.workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="embedded-node-worker")
-        self._headers: tuple[tuple[int, int], list[tuple[bytes, bytes]]] | None = None
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._headers_of = (-1, -1)  # head and oldest version for which `_headers` was made
 
     def headers(self, gas_used: int | None = None, cursor: str | None = None) -> list[tuple[bytes, bytes]]:
         """Return the ledger headers of the head, with names in lower case."""
         with self.chain.lock:
-            stamp = (self.chain.head, self.chain.oldest_version)
-            known = self._headers
-            if known is None or known[0] != stamp:
+            versions = (self.chain.head, self.chain.oldest_version)
+            if self._headers_of != versions:
                 texts = ledger_headers(self.chain.ledger_state(), brand=self.brand)
-                encoded = [(name.lower().encode(), text.encode()) for name, text in texts.items()]
-                known = self._headers = (stamp, encoded)
+                self._headers = [(name.lower().encode(), text.encode()) for name, text in texts.items()]
+                self._headers_of = versions
+            headers = list(self._headers)
         brand = self.brand.lower()
-        own = [(f"x-{brand}-gas-used", gas_used), (f"x-{brand}-cursor", cursor)]
-        return [*known[1], *((name.encode(), str(value).encode()) for name, value in own if value is not None)]
+        for name, value in (("gas-used", gas_used), ("cursor", cursor)):
+            if value is not None:
+                headers.append((f"x-{brand}-{name}".encode(), str(value).encode()))
+        return headers
 
     @contextmanager
     def execution(self, call: HttpCall, version: int) -> Iterator[LedgerSnapshot]:
@@ -124,8 +129,8 @@ class EmbeddedNode:
         snapshot = self.chain.snapshot(version)
         if not call.in_worker:
             timeout_s = snapshot.timeout_s
-            if timeout_s is None or timeout_s > _MOMENT_S:
-                snapshot = snapshot._replace(timeout_s=_MOMENT_S, timeout_error=Postponed)
+            if timeout_s is None or timeout_s > _MAX_INLINE_S:
+                snapshot = snapshot._replace(timeout_s=_MAX_INLINE_S, timeout_error=Postponed)
             yield snapshot
             return
         self.chain.lock.release()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import math
 import socket
 import time
 from contextlib import contextmanager, suppress
@@ -42,9 +43,10 @@ if TYPE_CHECKING:
 
 
 # Requests use few host names; a hostile client must not fill the memory with others.
-_CACHED = 64
-# Longer names are truncated in messages, so that a hostile request does not cause a large response.
-_SHOWN = 80
+_MAX_KNOWN_HOSTS = 64
+# Characters of a name in a message; longer names are truncated, so that a hostile request does not cause a large
+# response.
+_MAX_SHOWN = 80
 # After an error, further data from the client is read and dropped for this long: closing a socket with unread data
 # resets the connection, and the client might lose the answer.
 _LINGER_S = 1.0
@@ -73,7 +75,7 @@ class Hosts:
         self._names = {"localhost", bound.lower(), *(name.lower() for name in names)}
         address = _address(bound)
         self._any_address = address is not None and address.is_unspecified
-        self._knows = lru_cache(_CACHED)(self._is_known)
+        self._knows = lru_cache(_MAX_KNOWN_HOSTS)(self._is_known)
 
     def check(self, headers: Sequence[tuple[bytes, bytes]], http_version: str) -> None:
         """Raise `ApiError` if a request must be rejected: 400 without exactly one `Host`, 403 for another site's name.
@@ -86,7 +88,7 @@ class Hosts:
             ``1.0`` does not require `Host`.
         """
         hosts = [value for name, value in headers if name == b"host"]
-        if len(hosts) != 1 and (hosts or http_version != "1.0"):
+        if len(hosts) > 1 or (not hosts and http_version != "1.0"):
             raise framework_error("expected one `Host` header")
         for host in hosts:
             if not self._knows(b"//" + host):
@@ -115,7 +117,7 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def _refused(name: str, value: bytes, answered: str) -> ApiError:
-    shown = value[:_SHOWN].decode("latin-1")
+    shown = value[:_MAX_SHOWN].decode("latin-1")
     return framework_error(f"`{name}: {shown}` is refused: this embedded node accepts only {answered}", status=403)
 
 
@@ -182,7 +184,8 @@ class Bounds(asyncio.Protocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or close the connection if the response preceded the end of the request."""
-        answered, self._head_bytes = self.cycle, 0
+        answered = self.cycle
+        self._head_bytes = 0
         super().on_response_complete()  # type: ignore[misc]  # a method of uvicorn's classes
         is_last = self.cycle is answered and answered.response_complete
         if is_last and answered.more_body and not self.transport.is_closing():
@@ -267,7 +270,10 @@ class NodeApp:
         else:
             await self._faults.wait()
             fault = self._faults.draw(scope["path"].removeprefix("/v1"))
-            kind, refusal = (None, None) if fault is None else (fault.kind, self._faults.answer(fault))
+            refusal = None
+            if fault is not None:
+                kind = fault.kind
+                refusal = self._faults.answer(fault)
             if kind == "hang":
                 while (await receive())["type"] != "http.disconnect":
                     pass
@@ -279,7 +285,7 @@ class NodeApp:
             await send({"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True})
             return
         if kind == "slow":
-            size = max(1, -(-len(body) // _PIECES))
+            size = max(1, math.ceil(len(body) / _PIECES))
             for start in range(0, len(body), size):
                 await asyncio.sleep(1 / _PIECES)
                 await send({"type": "http.response.body", "body": body[start : start + size], "more_body": True})
@@ -290,7 +296,8 @@ class NodeApp:
         """Return the body of a request, or raise `ApiError` if the request must be rejected."""
         length = body_bytes(self._node.limits, len(scope["raw_path"]) + len(scope["query_string"]), scope["headers"])
         self._hosts.check(scope["headers"], scope["http_version"])
-        pieces, more = [], length > 0
+        pieces: list[bytes] = []
+        more = length > 0
         async with asyncio.timeout(self._node.limits.body_timeout_s):
             while more:
                 message = await receive()

@@ -89,10 +89,20 @@ def find_timeline(
     before = evidence.reads
     low = max(first - 1, oldest, 0)
     search = _Search(node, evidence, modules, (min(low, last), last), initial)
-    times = [found.by.time if (found := search.written(version)) else None for version in (first, last)]
-    changes = tuple(sorted(search.changes(), key=lambda change: (change.ledger_version, change.kind)))
-    names, requests = tuple(module.wire for module in modules), evidence.reads - before
-    return findings.Timeline(first, last, changes, names, requests, tuple(search.unread()), initial, *times)
+    at_first = search.written(first)
+    at_last = search.written(last)
+    changes = sorted(search.changes(), key=lambda change: (change.ledger_version, change.kind))
+    return findings.Timeline(
+        first=first,
+        last=last,
+        changes=tuple(changes),
+        modules=tuple(module.wire for module in modules),
+        requests=evidence.reads - before,
+        unread=tuple(search.unread()),
+        initial=initial,
+        first_time=at_first.by.time if at_first else None,
+        last_time=at_last.by.time if at_last else None,
+    )
 
 
 @dataclass
@@ -148,6 +158,7 @@ class _Source:
 
     def wanted(self) -> list[int]:
         """Return the versions to read next."""
+        # In a tuple, because the state None (the resource does not exist) differs from a read without a response.
         outcomes: dict[int, Any] = {version: (self.compared(self.state(version)),) for version in self.known}
         outcomes |= dict.fromkeys(self.failed, None)
         first, last = self.ends
@@ -171,8 +182,15 @@ class _Source:
             return findings.Unread(self.name, why)
         low, high = self.ends
         ends = ((low, self.known[0] - 1), (self.known[-1] + 1, high))
-        missing = [f"at version {a}" if a == b else f"at versions {a} to {b}" for a, b in ends if a <= b]
-        missing += [f"between versions {a} and {b}, where it changed" for a, b in self.cells() if b - a > 1]
+        missing = []
+        for first, last in ends:
+            if first == last:
+                missing.append(f"at version {first}")
+            elif first < last:
+                missing.append(f"at versions {first} to {last}")
+        for before, after in self.cells():
+            if after - before > 1:
+                missing.append(f"between versions {before} and {after}, where it changed")
         return findings.Unread(self.name, why, " and ".join(missing)) if missing else None
 
 
@@ -219,14 +237,20 @@ class _Search:
 
     def _follow_dependencies(self) -> None:
         """Add the packages that the modules need at any version read so far, and their registries."""
-        pairs = [(module, package) for module in self._modules for package in self._packages(module.address)]
-        waiting = [(package.address, package.name) for module, package in pairs if module.name in package.modules]
+        waiting = [
+            (package.address, package.name)
+            for module in self._modules
+            for package in self._packages(module.address)
+            if module.name in package.modules
+        ]
         found: set[_PackageKey] = set()
         while waiting and len(found) < _MAX_PACKAGES:
             address, name = waiting.pop()
             if (address, name) not in found:
                 found.add((address, name))
-                waiting += [need for one in self._packages(address) if one.name == name for need in one.needs]
+                for package in self._packages(address):
+                    if package.name == name:
+                        waiting += package.needs
         self._needed = found
 
     def _packages(self, address: str) -> set[reads.Package]:
@@ -262,9 +286,10 @@ class _Search:
             for ends in source.cells():
                 before, after = (self._chosen(source.state(version)) for version in ends)
                 code[ends] |= {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-        exact = sorted({after for before, after in [*(ends for ends, _ in tags), *code] if after - before == 1})
+        intervals = {*code, *(ends for ends, _ in tags)}
+        exact = sorted({after for before, after in intervals if after - before == 1})
         for _ in run_in_threads(exact, self.written, in_flight=self._node.max_in_flight):
-            pass
+            pass  # the evidence keeps what was read
         for (ends, kind), names in tags.items():
             if kind is Cause.SCHEDULE:
                 what = schedule_facts(names, ends, self._evidence)
