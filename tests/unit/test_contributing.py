@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,21 +45,44 @@ def test_every_path_and_make_target_exists():
     assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
 
 
+@cache
+def defined_in(file: Path) -> frozenset[str]:
+    """Return the names that a file defines: classes, functions, variables, attributes, parameters; other files, words."""
+    text = file.read_text("utf-8")
+    if file.suffix != ".py":
+        return frozenset(re.findall(r"\w+", text))
+    found = {file.stem, file.parent.name}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(node.id if isinstance(node, ast.Name) else node.attr)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    return frozenset(found)
+
+
 def test_every_name_exists():
     """Each part of a dotted name is a module, or is defined in one: a function, class, variable, attribute, parameter."""
     modules = [path for path in PLACES if path.suffix == ".py" and "toolkit" in path.relative_to(ROOT).parts]
     modules += (ROOT / "notebooks" / "solutions").glob("*.py")
-    known = {"toolkit", *(path.stem for path in modules), *(path.parent.name for path in modules)}
-    for node in (node for path in modules for node in ast.walk(ast.parse(path.read_text("utf-8")))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            known.add(node.name)
-        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            known.add(node.id if isinstance(node, ast.Name) else node.attr)
-        elif isinstance(node, ast.arg):
-            known.add(node.arg)
     names = names_in(PAGE)
     assert len(names) > 100
-    assert names - known == set()
+    assert names - {"toolkit"}.union(*map(defined_in, modules)) == set()
+
+
+def test_a_name_is_defined_in_the_module_that_the_page_puts_it_in():
+    """The module is in the dotted name or follows the name, as in "`send_all` in `x.py`" and "`send_all` (`x.py`)"."""
+    placed = re.findall(r"`([\w.]*\w)`\s+(?:in\s+|\()`([\w./]+\.py)`", PAGE)
+    for span in re.findall(r"`([^`]+)`", PAGE):
+        module, _, name = span.rpartition(".")
+        if "._" in f".{module}" and re.fullmatch(r"[\w.]+", span) and not PATH.fullmatch(span):
+            placed.append((name, f"{module.replace('.', '/')}.py"))
+    assert len(placed) > 40
+    names = [(name, path, {*name.split(".")}) for name, path in placed]
+    assert [
+        (name, path) for name, path, parts in names if not any(parts <= defined_in(file) for file in files_of(path))
+    ] == []
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.split("**")[1])

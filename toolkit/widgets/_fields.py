@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as attribute
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
 from pydantic import ValidationError
@@ -26,6 +26,9 @@ from toolkit.move._containers import option_items
 from toolkit.move._ids import format_hex, parse_hex, wire_address
 from toolkit.move._values import encode_argument
 from toolkit.widgets._messages import Group, Part, Rows, Switch, Text, blank_of, select
+
+if TYPE_CHECKING:
+    from toolkit.move._codecs import Kind
 
 Model = TypeVar("Model")
 
@@ -161,13 +164,8 @@ def _takes(layout: move.Layout) -> str:
     return f"{'0' if low == 0 else f'-2^{power}'} to 2^{power} - 1"
 
 
-def _parts(layout: move.Layout) -> int:
-    match layout:
-        case move.VectorOf(element) | move.OptionOf(element):
-            return 1 + _parts(element)
-        case move.StructOf(_, fields):
-            return 1 + sum(_parts(inner) for _, inner in fields)
-    return 1
+def _parts(layout: Kind) -> int:
+    return 1 + sum(map(_parts, layout.parts()))
 
 
 # drafts --------------------------------------------------------------------------------------------------------------
