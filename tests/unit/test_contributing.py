@@ -85,6 +85,16 @@ def test_a_name_is_defined_in_the_module_that_the_page_puts_it_in():
     ] == []
 
 
+@pytest.mark.parametrize(
+    "row", re.findall(r"^\| .*`.*\|$", PAGE, re.MULTILINE), ids=lambda row: row.split("|")[1].strip()
+)
+def test_what_a_row_of_the_map_names_is_in_its_modules(row):
+    """A row names modules, or a package, in which each of its names is defined."""
+    places = [place for span in re.findall(r"`([\w./]+)`", row) for place in files_of(span)]
+    modules = [module for place in places for module in ([place] if place.is_file() else place.glob("*.py"))]
+    assert names_in(row) - frozenset().union(*map(defined_in, modules)) == set()
+
+
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.split("**")[1])
 def test_what_an_entry_names_is_in_its_files(entry):
     """What has to change to add something is in one of the files that its entry names."""
