@@ -92,6 +92,8 @@ def not_located_sentences(steps: pd.DataFrame) -> list[str]:
 
 def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str:
     """Return a sentence saying that no step was found and what was judged, or that nothing was judged."""
+    if not coverage.judged:
+        return "no call was judged, so no step can be found"
     judged = [call for call in committed if call.judged]
     texts = []
     if coverage.views or not judged:
@@ -100,7 +102,7 @@ def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str
         count = sum(call.transactions for call in judged)
         limit = ", as far as they can be compared" if any(not call.all_compared for call in judged) else ""
         texts.append(f"no step was found in {plural(count, 'committed transaction')}{limit}")
-    return " and ".join(texts) if coverage.judged else "no call was judged, so no step can be found"
+    return " and ".join(texts)
 
 
 def not_compared_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
@@ -117,7 +119,8 @@ def _by_call(
     committed: Sequence[CommittedCall], name: Renderer, texts_of: Callable[[CommittedCall, Renderer], Iterator[str]]
 ) -> list[str]:
     """Return the texts of each call after its label, with its node if the calls come from several nodes."""
-    several, found = len({one.node for one in committed}) > 1, []
+    several = len({call.node for call in committed}) > 1
+    found = []
     for call in committed:
         whose = name(call.label, _MAX_LABEL) + (f" on {name(call.node, _MAX_LABEL)}" if several else "")
         found += [f"{whose}: {text}." for text in texts_of(call, name)]
@@ -273,15 +276,19 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
 def _magnitude(group: StepGroup) -> str:
     """Return the change in gas, or the range from the smallest to the largest change of several calls."""
     first = group.changes[0]
-    sides = [(c.gas_before, c.gas_after) for c in group.changes if c.gas_before and c.gas_after is not None]
+    sides = [
+        (change.gas_before, change.gas_after)
+        for change in group.changes
+        if change.gas_before and change.gas_after is not None
+    ]
     if not sides or first.gas_before is None or first.gas_after is None:
         if first.gas_after is not None:
             return "available"
         return "still fails" if first.gas_before is None else "fails"
-    ends = sorted(sides, key=lambda side: side[1] / side[0])
-    low, high = relative_change(*ends[0]), relative_change(*ends[-1])
-    if ends[0][0] == ends[0][1] and ends[-1][0] == ends[-1][1]:
+    if all(before == after for before, after in sides):
         return "same gas, different outcome" if not first.parts else "same gas, split differently"
+    ordered = sorted(sides, key=lambda side: side[1] / side[0])
+    low, high = relative_change(*ordered[0]), relative_change(*ordered[-1])
     return low if low == high else f"{low} to {high}"
 
 
@@ -290,17 +297,18 @@ def date_text(time: datetime | None) -> str:
     return f"{time:%Y-%m-%d}" if time is not None and time.year >= _FIRST_YEAR else ""
 
 
+# As `schedule_words` writes it: the same factor for all parameters that changed.
+_EVERY = re.compile(r"parameters changed, every one x([\d.,]*\d)")
+
+
 def _because(group: StepGroup) -> str:
+    """Return the cause as a clause, with the factor of a schedule whose parameters all changed alike."""
     every = _EVERY.search(group.explanation)
     if group.cause is Cause.SCHEDULE and every:
         rose = float(every[1].replace(",", "")) > 1
         how = "rose tenfold" if every[1] == "10" else f"{'rose' if rose else 'fell'} (x{every[1]})"
         return f", when the gas schedule {how}"
     return group.cause.because
-
-
-# As `schedule_words` writes it: the same factor for all parameters that changed.
-_EVERY = re.compile(r"parameters changed, every one x([\d.,]*\d)")
 
 
 def between_text(found: Sequence[StepGroup]) -> str:
@@ -338,17 +346,23 @@ def change_text(change: StepChange, name: Renderer) -> str:
         if change.count > 1:
             return f"back to {units} in {change.count:,} steps"
         return f"same gas ({units}), different outcome"
+    return _failure_text(change, name)
+
+
+def _failure_text(change: StepChange, name: Renderer) -> str:
+    """Describe a change whose gas is not known on both sides: usually, the call fails on one of them."""
     # A call that the node refused has no success; one that ran and failed has.
     was = "could not be called" if change.success_before is None else "failed"
     now = "cannot be called" if change.success_after is None else "fails"
-    codes = [code and f" ({name(code, _MAX_CELL)})" for code in (change.error_before, change.error_after)]
-    texts = {
-        (True, True): f"still fails: before, it {was}{codes[0]}; now it {now}{codes[1]}",
-        (True, False): f"available from here, at {_gas_text(after)}",
-        (False, True): f"{now} from here{codes[1]}; before, it took {_gas_text(before)}",
-        (False, False): f"{_gas_text(before)}, then {_gas_text(after)}",
-    }
-    return texts[change.error_before is not None, change.error_after is not None]
+    old_error = "" if change.error_before is None else f" ({name(change.error_before, _MAX_CELL)})"
+    new_error = "" if change.error_after is None else f" ({name(change.error_after, _MAX_CELL)})"
+    if old_error and new_error:
+        return f"still fails: before, it {was}{old_error}; now it {now}{new_error}"
+    if old_error:
+        return f"available from here, at {_gas_text(change.gas_after)}"
+    if new_error:
+        return f"{now} from here{new_error}; before, it took {_gas_text(change.gas_before)}"
+    return f"{_gas_text(change.gas_before)}, then {_gas_text(change.gas_after)}"
 
 
 def short_change(change: StepChange, name: Renderer) -> str:
@@ -399,8 +413,9 @@ def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str
         Empty if all calls were judged.
     """
     several = len({one.node for one in unjudged}) > 1
+    order = list(_UNJUDGED)
     groups: dict[tuple[Source, str], list[str]] = {}
-    for one in sorted(unjudged, key=lambda one: [*_UNJUDGED].index(Source(one.source).read_at)):
+    for one in sorted(unjudged, key=lambda call: order.index(Source(call.source).read_at)):
         groups.setdefault((Source(one.source), one.reason), []).append(_unjudged_text(one, name, several=several))
     sentences = []
     for (source, reason), texts in groups.items():
@@ -438,9 +453,15 @@ def age_text(age: RunAge) -> str:
 
 def _reached_text(age: RunAge) -> str:
     several = len(age.reached) > 1
-    places = (f"{at}{f' on {visible(node, _MAX_LABEL)}' if several else ''}" for node, at in age.reached.items())
-    seconds, units = age.since().total_seconds(), (("day", 86_400), ("hour", 3_600), ("minute", 60))
-    ago = next((plural(int(seconds // size), noun) for noun, size in units if seconds >= size), "less than a minute")
+    places = [
+        f"{version} on {visible(node, _MAX_LABEL)}" if several else str(version)
+        for node, version in age.reached.items()
+    ]
+    seconds = age.since().total_seconds()
+    ago = "less than a minute"
+    for noun, size in (("minute", 60), ("hour", 3_600), ("day", 86_400)):
+        if seconds >= size:
+            ago = plural(int(seconds // size), noun)
     return f"version {listed(places, _MAX_LISTED)}, read {ago} ago ({age.read_at:%Y-%m-%d %H:%M} UTC)"
 
 
