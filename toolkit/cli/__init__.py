@@ -209,8 +209,13 @@ def _meaning(error: BaseException) -> tuple[int, str]:
     if isinstance(error, _InterruptedError | KeyboardInterrupt):
         return INTERRUPTED, str(error) or "interrupted"
     if isinstance(error, ToolkitError):
-        codes = {NodeUnreachable: UNREACHABLE, RunStopped: STOPPED, LedgerChanged: STOPPED, NodeError: REFUSED}
-        code = next((code for kind, code in codes.items() if isinstance(error, kind)), BAD_INPUT)
+        code = BAD_INPUT
+        if isinstance(error, NodeUnreachable):
+            code = UNREACHABLE
+        elif isinstance(error, RunStopped | LedgerChanged):
+            code = STOPPED
+        elif isinstance(error, NodeError):
+            code = REFUSED
         return code, f"error: {error}"
     if isinstance(error, OSError):
         place = "" if error.filename is None else f"cannot use {os.fsdecode(error.filename)}: "

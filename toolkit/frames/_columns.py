@@ -57,10 +57,11 @@ def typed_column(
 def kinds_of(layouts: Sequence[Layout | None], versions: Sequence[int | None]) -> list[Layout]:
     """Return the distinct layouts of rows, from the oldest version to the newest."""
     kinds = {layout for layout in layouts if layout is not None}
-    if len(kinds) < 2:  # noqa: PLR2004 - most have one: they need no order
+    if len(kinds) <= 1:  # nearly always, and a sweep has thousands of rows to sort
         return list(kinds)
-    order = sorted(range(len(layouts)), key=lambda row: versions[row] or 0)
-    return list(dict.fromkeys(layout for row in order if (layout := layouts[row]) is not None))
+    newest_last = sorted(range(len(layouts)), key=lambda row: versions[row] or 0)
+    ordered = dict.fromkeys(layouts[row] for row in newest_last)
+    return [layout for layout in ordered if layout is not None]
 
 
 def typed_columns(

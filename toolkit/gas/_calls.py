@@ -244,7 +244,7 @@ class Call(CallFields):
         if isinstance(call, SimulationRequest):
             return cls._of_simulation(call, label)
         if isinstance(call, Mapping):
-            return cls.model_validate({**({"label": label} if label else {}), **call})
+            return cls.model_validate(_labelled(call, label))
         got = type(call).__name__
         raise InputError(
             f"expected a function id, a ViewFunction, a SimulationRequest or a mapping as in a study file, got {got}"
@@ -257,10 +257,16 @@ class Call(CallFields):
             raise InputError(
                 "a study simulates entry functions only; for scripts and multisig payloads use node.simulate"
             )
-        own = {name: getattr(request, name) for name in ("sender", "fee_payer", "max_gas_amount")}
-        own |= {name: getattr(payload, name) for name in ("type_arguments", "arguments")}
-        price = _STUDY_PRICE if request.gas_unit_price is None else request.gas_unit_price
-        call = cls(label=label, simulate=payload.function, gas_unit_price=price, **own)
+        call = cls(
+            label=label,
+            simulate=payload.function,
+            type_arguments=payload.type_arguments,
+            arguments=payload.arguments,
+            sender=request.sender,
+            fee_payer=request.fee_payer,
+            max_gas_amount=request.max_gas_amount,
+            gas_unit_price=_STUDY_PRICE if request.gas_unit_price is None else request.gas_unit_price,
+        )
         made = call.request
         if isinstance(made, SimulationRequest) and made.replace(gas_unit_price=request.gas_unit_price) != request:
             raise InputError(
@@ -268,6 +274,11 @@ class Call(CallFields):
                 "for other options use node.simulate"
             )
         return call
+
+
+def _labelled(entry: Mapping[str, Any], label: str) -> dict[str, Any]:
+    """Return an entry with a label, unless it has its own or `label` is empty."""
+    return {"label": label, **entry} if label else dict(entry)
 
 
 @lru_cache(maxsize=1024)
@@ -333,7 +344,7 @@ def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
     """
     if not isinstance(entry, Mapping) or entry.get("grid") is None:
         return (placed(place, Call.of, entry, label),)
-    checked = placed(place, CallEntry.model_validate, {**({"label": label} if label else {}), **entry})
+    checked = placed(place, CallEntry.model_validate, _labelled(entry, label))
     return placed(place, _combined, checked)
 
 
@@ -406,8 +417,9 @@ def other_names(calls: Sequence[Call]) -> dict[str, str]:
     A waiver, a limit or a snapshot may name a call by its function, as earlier versions of the toolkit did. A function
     that is also the label of a call is left out.
     """
-    labels, often = {call.name for call in calls}, Counter(call.function for call in calls)
-    return {one.function: one.name for one in calls if often[one.function] == 1 and one.function not in labels}
+    labels = {call.name for call in calls}
+    uses = Counter(call.function for call in calls)
+    return {call.function: call.name for call in calls if uses[call.function] == 1 and call.function not in labels}
 
 
 def _all_differ(made: list[tuple[str, Call]], what: str, read: Callable[[Call], str]) -> None:

@@ -90,14 +90,16 @@ def schedule_changes(
     colours = style.chosen({"rose": style.VERMILLION, "fell": style.BLUE}, colors)
     cut = f": the first {len(shown)} of {len(groups)} parts" if len(shown) < len(groups) else ""
     title = f"Gas schedule: parameters changed{cut}" if title is None else title
-    label, height = "new value as a multiple of the old one", 1.3 + 0.36 * max(len(shown), 2)
+    label = "new value as a multiple of the old one"
+    height = 1.3 + 0.36 * max(len(shown), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=label) as axes:
         if not shown:
             axes.set_xticks([])
             return style.nothing(axes, "no parameter differs")
         _draw_schedule(axes, shown, colours)
-        both = axes.get_legend_handles_labels()[0]
-        legend_below(axes, both if len(both) > 1 else [], wanted=legend)
+        handles, _labels = axes.get_legend_handles_labels()
+        # Colours need a legend only if some parameters rose and others fell.
+        legend_below(axes, handles, wanted=legend and len(handles) > 1)
     return axes
 
 
@@ -123,8 +125,16 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours
         area = 24 + 320 * counts.astype(np.float64) / most
         for name, chosen in (("rose", factors > 1), ("fell", factors < 1)):
             if chosen.any():
-                look: dict[str, Any] = {"s": area[chosen], "color": colours[name], "label": style.once(ax, name)}
-                ax.scatter(factors[chosen], np.full(chosen.sum(), place), alpha=0.8, linewidth=0, gid="factor", **look)
+                ax.scatter(
+                    factors[chosen],
+                    np.full(chosen.sum(), place),
+                    s=area[chosen],
+                    color=colours[name],
+                    label=style.once(ax, name),
+                    alpha=0.8,
+                    linewidth=0,
+                    gid="factor",
+                )
         if len(factors) == 1:
             style.write(ax, times(factors[0]), (float(factors[0]), place), gid="factor-name", offset=(14, 0))
         _name_others(ax, rows, place)
