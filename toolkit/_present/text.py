@@ -45,7 +45,7 @@ def visible(text: object, limit: int = 200) -> str:
     """
     shown: list[str] = []
     size = marks = 0
-    # A letter is rarely composed of more than four characters, and the rest of a long text is not looked at.
+    # Only the beginning of a long text is looked at; four characters for each one shown leave room for combining marks.
     for char in unicodedata.normalize("NFC", str(text)[: 4 * limit]):
         marks = marks + 1 if unicodedata.combining(char) else 0
         if marks > MAX_MARKS:

@@ -51,7 +51,7 @@ _Task = TypeVar("_Task", bound=tuple[Any, int])
 _STRIDE = 32
 # Keys that are looked for at earlier versions: each costs about 45 requests.
 _MAX_LOOKED_BACK = 100
-# Earlier versions spread over the whole history; as many again, at most, lie just before the first planned version.
+# Earlier versions spread over the whole history; others lie just before the first planned version.
 _EARLIER_VERSIONS = 32
 # Characters of an error in a warning about some rows; the rows have all of it.
 _MAX_REASON = 400

@@ -61,8 +61,8 @@ class _AfterPandas:
 
             def exec_module(module: ModuleType) -> None:
                 run(module)
-                # If a module of this package is what imports pandas, it is only half imported itself, and a cycle would
-                # fail. The name that it is imported for brings `_extension` later.
+                # If a module of this package is what imports pandas, it is only half imported. It is then used through
+                # `_extension`, which is imported after it.
                 own = [module for name, module in _sys.modules.items() if name.startswith(f"{__name__}._")]
                 if not any(getattr(module.__spec__, "_initializing", False) for module in own):
                     _import_module(f"{__name__}._extension")

@@ -65,7 +65,7 @@ _T = TypeVar("_T")
 # An abort code that Move's `error` module makes has a category above the 16 bits of its reason, and at most 24 bits.
 _REASON_BITS = 16
 _ABORT_CODE_BITS = 24
-_SCRIPT_BYTES = 240  # about the size of a compiled script with a few calls
+_SCRIPT_BYTES = 240
 # By bytecode.
 _SCRIPTS: dict[bytes, StandInScript] = {}
 

@@ -595,7 +595,7 @@ class AbstractSignature(SignatureModel):
 
     def zero_padded(self) -> Self:
         data = unhex(self.auth_data)
-        if not any(data):  # nobody signed; zeros alone are not valid BCS of authentication data
+        if not any(data):  # nobody signed, and zeros need not be valid BCS of authentication data
             return self
         reader = Reader(data)
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Fewer than the requests that wait for them, because each takes time from the thread that answers the others.
 _WORKERS = 4
-# Nearly all calls end within it, and other requests wait no longer than this.
+# Seconds for which other requests wait at most while contract code runs in the thread that serves them.
 _MAX_INLINE_S = 0.05
 # Part of a header's name: up to 64 letters, digits and inner hyphens.
 _BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
