@@ -163,8 +163,12 @@ def _numbered(*columns: Ints) -> Ints:
 
     For example, two columns ``[5, 5, 7]`` and ``[1, 2, 1]`` give ``[0, 1, 2]``.
     """
-    # NumPy 2.0 returns the numbers as a column.
-    return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].reshape(-1)
+    table = np.column_stack(columns)
+    order = np.lexsort(table.T[::-1])  # several times as fast as np.unique(axis=0), which sorts rows as bytes
+    differs = (np.diff(table[order], axis=0) != 0).any(axis=1)
+    numbers = np.empty(len(table), np.int64)
+    numbers[order] = np.concatenate([[0], np.cumsum(differs)])
+    return numbers
 
 
 def _divided(observations: Observations, rows: Ints, places: Ints) -> tuple[_Pieces, Ints]:
