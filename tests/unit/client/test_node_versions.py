@@ -53,7 +53,7 @@ def test_a_time_is_found_by_bisection(time, version):
 
 
 def test_a_time_after_the_head_is_refused():
-    """There is no version yet."""
+    """The error gives the time of the head, because a version at that time does not exist yet."""
     with pytest.raises(InputError, match="is after the time of the head"):
         node_with()[0].version_at("2099-01-01")
 

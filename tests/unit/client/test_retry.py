@@ -73,7 +73,7 @@ def test_what_may_pass_is_repeated(status, text, repeats):
     ids=lambda value: str(value)[:40],
 )
 def test_retry_after_is_seconds_or_a_date(text, seconds):
-    """Nothing is longer than 366 days, a date that has passed is no wait, and what cannot be read is left out."""
+    """A wait is at most 366 days, and 0 for a date in the past; an invalid value is None."""
     assert retry_after_s(text, now=NOW) == seconds
 
 

@@ -275,7 +275,7 @@ def test_a_manifest_that_cannot_be_used_is_said_so(store, text, words):
 
 
 def test_a_folder_that_is_not_a_runs_is_refused(tmp_path):
-    """An empty folder is no run, nothing is mixed with somebody's parts, and a file cannot become a folder."""
+    """An empty folder cannot be opened; a run is not created among other files, or at the path of a file."""
     assert not RunStore(tmp_path).exists()
     with pytest.raises(StudyError, match=r"is not a run folder: run\.json: No such file"):
         RunStore(tmp_path).manifest()

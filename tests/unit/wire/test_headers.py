@@ -72,7 +72,7 @@ NO_U64 = ["", "-1", "+1", " 1", "1 ", "1_000", "1e3", "0x10", str(2**64), "9" * 
     ids=lambda value: value[:20],
 )
 def test_hostile_numbers_count_as_absent(name: str, value: str) -> None:
-    """What is no plain u64, no byte of a chain id, or no time of the calendar never becomes a number, nor raises."""
+    """A header that is not a u64, a chain id of one byte, or a valid time is ignored and does not raise an error."""
     read = parse_headers(ledger_headers(STATE, gas_used=5) | {name: value})
     assert read.ledger is None
     assert read.gas_used == 5
