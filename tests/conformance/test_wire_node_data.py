@@ -59,10 +59,13 @@ def read_transactions(body: bytes, content: Any, counts: Counts) -> None:
     frames = transaction_frames(transactions)
     for frame, table in zip(frames, (rows.transactions, rows.changes, rows.events), strict=True):
         assert len(frame) == len(table["version"])
+    assert plain_columns(frames[0], ["ledger_version"])["ledger_version"] == rows.transactions["version"]
     for name in ("gas_used", "sequence_number", "max_gas_amount", "gas_unit_price"):
         assert plain_columns(frames[0], [name])[name] == rows.transactions[name]
-    for frame, table in ((frames[1], rows.changes), (frames[2], rows.events)):
-        assert plain_columns(frame, ["data"])["data"] == table["data"]
+    for name in ("type", "data"):
+        assert plain_columns(frames[1], [name])[name] == rows.changes[name]
+    for name in ("sequence_number", "data"):
+        assert plain_columns(frames[2], [name])[name] == rows.events[name]
     counts["state changes"] += len(rows.changes["version"])
     counts["events"] += len(rows.events["version"])
     counts["cells equal to a plain walk"] += cells(rows)
