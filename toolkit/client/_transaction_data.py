@@ -447,7 +447,7 @@ class TransactionFrames(TransactionData):
 
     Attributes
     ----------
-    transactions : DataFrame, shape (transactions, 36)
+    transactions : DataFrame, shape (transactions, 45)
     changes : DataFrame, shape (state changes, 14)
     events : DataFrame, shape (events, 9)
         The data dictionary (``data/README.md``) describes the columns.
