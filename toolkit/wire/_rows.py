@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     # Returns the columns that items of one kind have.
     _Reader: TypeAlias = Callable[[Any, "_CanonicalForms"], _Columns]
 
-#: Columns of the transactions: `_NUMBERS` contain u64 numbers, `success` and `chain_success` bools, `abort` an `Abort` or
-#: None, `secondary_signers` and `type_arguments` lists of text, all others text.
+#: Columns of the transactions: `_NUMBERS` contain u64 numbers, `success` and `chain_success` bools, `abort` instances
+#: of `Abort`, `secondary_signers` and `type_arguments` lists of text, all others text.
 TRANSACTION_COLUMNS = tuple(
     """
     version hash type success chain_success vm_status abort gas_used sender fee_payer secondary_signers sequence_number

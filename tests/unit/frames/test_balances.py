@@ -10,6 +10,7 @@ import pytest
 from tests.unit.client.fakes import FEE_STATEMENT, V2_EVENT, user_transaction
 from tests.unit.frames.balances import balance_frame
 from toolkit.embedded.framework._object import named_object_address
+from toolkit.frames._balances import primary_store
 from toolkit.frames._schema import BALANCES
 from toolkit.move import parse_type_tag
 from toolkit.move._type_tags import wire_type
@@ -18,6 +19,8 @@ from toolkit.wire._transactions import decode_simulation, decode_transactions
 APT = "0x1::aptos_coin::AptosCoin"
 USD = f"0x{0xBEEF:064x}::usd::USD"
 ALICE, BOB, PAYER = "0xa11ce", "0xb0b", "0xfee"
+# Primary stores: of Alice and Bob for the gas asset, and of Bob for another one.
+ALICES, BOBS, BOBS_BEEF = primary_store(ALICE, "0xa"), primary_store(BOB, "0xa"), primary_store(BOB, "0xbeef")
 NET = 9 * 100
 """Octas: 9 gas units at the price of 100, as the fake transaction has it."""
 
@@ -138,8 +141,8 @@ def test_an_event_of_an_unwritten_store_is_unknown_never_guessed():
 def test_fungible_assets_move_by_stores():
     """A store's owner and asset come from its writes; APT as fungible asset pays the fee."""
     rows = balances(
-        [asset("Withdraw", "0x51", 20), asset("Deposit", "0x52", 20), fee()],
-        [*asset_store("0x51", ALICE, 80), *asset_store("0x52", BOB, 20)],
+        [asset("Withdraw", ALICES, 20), asset("Deposit", BOBS, 20), fee()],
+        [*asset_store(ALICES, ALICE, 80), *asset_store(BOBS, BOB, 20)],
     )
     assert told(rows[long(ALICE), "0xa"]) == (0, 20, NET, -20 - NET, 80)
     assert told(rows[long(BOB), "0xa"]) == (20, 0, 0, 20, 20)
@@ -315,7 +318,7 @@ class TestNames:
 
 def test_a_movement_that_is_reported_twice_counts_once():
     """A migrated account: the coin event beside the asset's, and the fee as a withdrawal, add nothing."""
-    store, changes = "0x5a", asset_store("0x5a", ALICE, 5_000)
+    store, changes = ALICES, asset_store(ALICES, ALICE, 5_000)
     once = balances([asset("Withdraw", store, 400), fee()], changes)
     twice = [asset("Withdraw", store, 400), coin("CoinWithdraw", ALICE, 400), asset("Withdraw", store, NET), fee()]
     assert balances(twice, changes) == once
@@ -360,65 +363,65 @@ COINS = APT[-6:]
 ENDS = {
     "a migration ends the coins and begins the asset": (
         [fee()],
-        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 5_000 - NET)],
+        [delete(ALICE, COIN_STORE), *asset_store(ALICES, ALICE, 5_000 - NET)],
         [coin_store(ALICE, 5_000)],
         {("a11ce", COINS): (0, -5_000, 0), ("a11ce", "0xa"): (NET, 5_000 - NET, 5_000 - NET)},
     ),
     "coins that arrive before the migration are converted too": (
         [coin("CoinDeposit", ALICE, 70), v1("WithdrawEvent", ALICE, 3, 20), fee()],
-        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 5_050 - NET)],
+        [delete(ALICE, COIN_STORE), *asset_store(ALICES, ALICE, 5_050 - NET)],
         [coin_store(ALICE, 5_000)],
         {("a11ce", COINS): (0, -5_000, 0), ("a11ce", "0xa"): (NET, 5_050 - NET, 5_050 - NET)},
     ),
     "an empty store ends with nothing": (
         [fee()],
-        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 100)],
+        [delete(ALICE, COIN_STORE), *asset_store(ALICES, ALICE, 100)],
         [coin_store(ALICE, 0)],
         {("a11ce", COINS): (0, 0, 0), ("a11ce", "0xa"): (NET, -NET, 100)},
     ),
     "without the state before, the change is not known": (
         [fee()],
-        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 100)],
+        [delete(ALICE, COIN_STORE), *asset_store(ALICES, ALICE, 100)],
         [],
         {("a11ce", COINS): (0, None, 0), ("a11ce", "0xa"): (NET, None, 100)},
     ),
     "a fee is paid from the coins first": (
         [coin("CoinDeposit", ALICE, 30), fee()],
-        [coin_store(ALICE, 0), *asset_store("0x51", ALICE, 500)],
+        [coin_store(ALICE, 0), *asset_store(ALICES, ALICE, 500)],
         [coin_store(ALICE, 10)],
         {("a11ce", COINS): (40, -10, 0), ("a11ce", "0xa"): (NET - 40, 40 - NET, 500)},
     ),
     "the fee of an account with both stores, without the state before": (
         [fee()],
-        [coin_store(ALICE, 0), *asset_store("0x51", ALICE, 500)],
+        [coin_store(ALICE, 0), *asset_store(ALICES, ALICE, 500)],
         [],
         {("a11ce", COINS): (NET, None, 0), ("a11ce", "0xa"): (0, None, 500)},
     ),
     "a fungible store that is deleted says whose it was": (
         [
-            asset("Withdraw", "0x52", 7),
-            v2("0x1::fungible_asset::FungibleStoreDeletion", {"store": "0x52", "owner": BOB, "metadata": "0xbeef"}),
+            asset("Withdraw", BOBS_BEEF, 7),
+            v2("0x1::fungible_asset::FungibleStoreDeletion", {"store": BOBS_BEEF, "owner": BOB, "metadata": "0xbeef"}),
             fee(),
         ],
-        [delete("0x52", "0x1::object::ObjectGroup"), *asset_store("0x51", ALICE, 9)],
+        [delete(BOBS_BEEF, "0x1::object::ObjectGroup"), *asset_store(ALICES, ALICE, 9)],
         [],
         {("00b0b", "00beef"): (0, -7, 0), ("a11ce", "0xa"): (NET, -NET, 9)},
     ),
     "an older node does not say it, the state before does": (
-        [asset("Withdraw", "0x52", 7), fee()],
-        [delete("0x52", "0x1::object::ObjectGroup"), *asset_store("0x51", ALICE, 9)],
-        asset_store("0x52", BOB, 7, "0xbeef"),
+        [asset("Withdraw", BOBS_BEEF, 7), fee()],
+        [delete(BOBS_BEEF, "0x1::object::ObjectGroup"), *asset_store(ALICES, ALICE, 9)],
+        asset_store(BOBS_BEEF, BOB, 7, "0xbeef"),
         {("00b0b", "00beef"): (0, -7, 0), ("a11ce", "0xa"): (NET, -NET, 9)},
     ),
     "a store that changes hands moves its balance": (
-        [asset("Deposit", "0x52", 5), v2("0x1::object::Transfer", {"object": "0x52", "from": ALICE, "to": BOB}), fee()],
-        [*asset_store("0x52", BOB, 25, "0xbeef"), *asset_store("0x51", ALICE, 9)],
+        [asset("Deposit", BOBS_BEEF, 5), v2("0x1::object::Transfer", {"object": BOBS_BEEF, "from": ALICE, "to": BOB}), fee()],
+        [*asset_store(BOBS_BEEF, BOB, 25, "0xbeef"), *asset_store(ALICES, ALICE, 9)],
         [],
         {("00b0b", "00beef"): (0, 25, 25), ("a11ce", "00beef"): (0, -20, None), ("a11ce", "0xa"): (NET, -NET, 9)},
     ),
     "an event of nothing is no row": (
-        [asset("Deposit", "0x52", 0), fee()],
-        asset_store("0x51", ALICE, 9),
+        [asset("Deposit", BOBS_BEEF, 0), fee()],
+        asset_store(ALICES, ALICE, 9),
         [],
         {("a11ce", "0xa"): (NET, -NET, 9)},
     ),
