@@ -67,6 +67,11 @@ class _Group:
         return self.deleted and key_hash == resource_key_hash(address, self.change["resource_type"], group=True)
 
     @property
+    def replaced(self) -> bool:
+        """Whether deletions of members take the place of the change."""
+        return self.deleted and not isinstance(self.ended, ToolkitError) and (self.proved or bool(self.ended))
+
+    @property
     def version(self) -> int:
         version: int = self.change["ledger_version"]
         return version
@@ -109,7 +114,7 @@ def with_ended_members(
     shown: set[tuple[Any, ...]] = set()
     for change in changes:
         group = by_first.get(id(change))
-        if group is None or not group.deleted or isinstance(group.ended, ToolkitError):
+        if group is None or not group.replaced:
             rows.append(change)
         if group is None:
             continue

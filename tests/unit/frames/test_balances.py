@@ -414,7 +414,11 @@ ENDS = {
         {("00b0b", "00beef"): (0, -7, 0), ("a11ce", "0xa"): (NET, -NET, 9)},
     ),
     "a store that changes hands moves its balance": (
-        [asset("Deposit", BOBS_BEEF, 5), v2("0x1::object::Transfer", {"object": BOBS_BEEF, "from": ALICE, "to": BOB}), fee()],
+        [
+            asset("Deposit", BOBS_BEEF, 5),
+            v2("0x1::object::Transfer", {"object": BOBS_BEEF, "from": ALICE, "to": BOB}),
+            fee(),
+        ],
         [*asset_store(BOBS_BEEF, BOB, 25, "0xbeef"), *asset_store(ALICES, ALICE, 9)],
         [],
         {("00b0b", "00beef"): (0, 25, 25), ("a11ce", "00beef"): (0, -20, None), ("a11ce", "0xa"): (NET, -NET, 9)},
