@@ -58,13 +58,13 @@ class _Group:
 
     @property
     def deleted(self) -> bool:
-        return self.change["type"] == ChangeKind.DELETE_RESOURCE
+        return str(self.change["type"]) == ChangeKind.DELETE_RESOURCE
 
     @property
     def proved(self) -> bool:
         """Whether a deletion is certainly one of a group, not of a resource whose state key hash is not real."""
         address, key_hash = self.place
-        return self.deleted and key_hash == resource_key_hash(address, self.change["resource_type"], group=True)
+        return self.deleted and resource_key_hash(address, self.change["resource_type"], group=True) == key_hash
 
     @property
     def replaced(self) -> bool:
@@ -228,7 +228,7 @@ class _Declared:
         if declared is None:
             return False
         if group.deleted:
-            return str(parse_type_tag(declared)) == group.change["resource_type"]
+            return str(parse_type_tag(declared)) == str(group.change["resource_type"])
         return resource_key_hash(group.place[0], declared, group=True) == group.place[1]
 
     def _read(self, address: str, name: str, version: int) -> dict[str, str]:
