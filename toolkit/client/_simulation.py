@@ -12,14 +12,23 @@ import msgspec
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import in_whole_coins, plural, short_addresses, visible
-from toolkit.client._arguments import entry_function
+from toolkit.client._arguments import entry_function, explained
 from toolkit.client._assets import APT_NAMES, MAX_SYMBOL, Asset
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
-from toolkit.errors import Forbidden, NodeError, NodeUnreachable, NotAtPast, NotFound, SchemaError, ToolkitError
+from toolkit.errors import (
+    Forbidden,
+    InvalidRequest,
+    NodeError,
+    NodeUnreachable,
+    NotAtPast,
+    NotFound,
+    SchemaError,
+    ToolkitError,
+)
 from toolkit.move import FunctionAbi, Layout, parse_address
 from toolkit.wire import (
     EntryFunction,
@@ -289,7 +298,13 @@ def simulate(node: Reads, request: SimulationRequest) -> Simulation:
             if error.error_code != NO_ACCOUNT:
                 with suppress(NodeError):  # the view does not answer either, as for a new account
                     number = node.one(node.prepare_sequence_number(request.sender))
-    return node.one(_prepared(node, request, ledger, number, _Sponsors.of(node, [request])))
+    call = called_by(request.payload)
+    try:
+        return node.one(_prepared(node, request, ledger, number, _Sponsors.of(node, [request])))
+    except InvalidRequest as error:
+        if not isinstance(call, EntryFunction):
+            raise
+        raise explained(node, call, ledger.version, error) from None
 
 
 def simulate_all(node: Reads, requests: Sequence[SimulationRequest], ledger: LedgerState) -> Outcomes[Simulation]:

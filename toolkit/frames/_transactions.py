@@ -446,7 +446,7 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     Raises
     ------
     InputError
-        If `source` contains no state changes.
+        If `source` contains no state changes, or the ABI of a struct in `key_type` is not known.
     SchemaError
         If a key cannot be decoded as `key_type`.
 
@@ -481,5 +481,9 @@ def _key_column(keys: list[bytes], key_type: str | None, abis: AbiSource | None)
     if key_type is None:
         return _bytes_column("key", keys, source="changes[].key")
     layout = resolve_layout(parse_type_tag(key_type), abis or AbiMap({}))
+    if not is_closed(layout):
+        raise InputError(
+            f"key_type {key_type!r:.200} contains a struct whose fields are not known; pass abis=node.abis.at(version)"
+        )
     values = [decode_bcs(layout, key) for key in keys]
     return typed_column("key", layout, values, source="changes[].key", typing="given")

@@ -10,8 +10,10 @@ import pytest
 from tests.unit.client.fakes import FEE_STATEMENT, V2_EVENT, user_transaction
 from tests.unit.frames.balances import balance_frame
 from toolkit.embedded.framework._object import named_object_address
+from toolkit.frames import _balances
 from toolkit.frames._balances import primary_store
 from toolkit.frames._schema import BALANCES
+from toolkit.frames._transactions import transaction_frames
 from toolkit.move import parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.wire._transactions import decode_simulation, decode_transactions
@@ -156,8 +158,8 @@ def test_a_store_whose_owner_is_not_written_stands_for_itself():
     assert told(rows[long("0x52"), long("0xbeef")]) == (20, 0, 0, 20, 20)
 
 
-def test_two_stores_of_one_asset_have_no_single_balance():
-    """Movements add up; the balance after would be a sum of some stores only, so it is null."""
+def test_movements_of_two_stores_add_up():
+    """The balance after would be a sum of some stores only, so it is null."""
     rows = balances(
         [asset("Deposit", "0x51", 1), asset("Deposit", "0x52", 2), fee()],
         [*asset_store("0x51", BOB, 10, "0xbeef"), *asset_store("0x52", BOB, 20, "0xbeef")],
@@ -449,3 +451,127 @@ def test_other_coins_become_the_asset_that_is_derived_from_them():
         place = "nknown" if paired == "unknown" else derived[-6:]
         assert rows["a11ce", place][1] == 40
         assert rows["a11ce", USD[-6:]] == (0, -40, 0)
+
+
+FA = "0x1::fungible_asset::"
+
+
+def older(kind: str, store: str, amount: int) -> dict:
+    """Return a fungible asset event from before module events: its guid is the store."""
+    guid = {"creation_number": "1125899906842626", "account_address": store}
+    return {"guid": guid, "sequence_number": "0", "type": FA + kind, "data": {"amount": str(amount)}}
+
+
+def transfer(store: str, giver: str, receiver: str) -> dict:
+    return v2("0x1::object::Transfer", {"object": store, "from": giver, "to": receiver})
+
+
+OLD_EVENTS = {
+    "a transfer": (
+        [older("WithdrawEvent", "0x5a", 70), older("DepositEvent", "0x5b", 70), fee()],
+        [*asset_store("0x5a", ALICE, 430, "0xfa"), *asset_store("0x5b", BOB, 70, "0xfa"), coin_store(ALICE, 1)],
+        {("a11ce", "0000fa"): -70, ("00b0b", "0000fa"): 70},
+    ),
+    "a store that is made, filled and handed over": (
+        [
+            older("WithdrawEvent", "0x5a", 500),
+            older("DepositEvent", "0x5b", 500),
+            transfer("0x5b", "0xc0", ALICE),
+            fee(),
+        ],
+        [*asset_store("0x5a", ALICE, 0, "0xfa"), *asset_store("0x5b", ALICE, 500, "0xfa"), coin_store(ALICE, 1)],
+        {("a11ce", "0000fa"): 0},
+    ),
+    "a store with 25 that gets 5 and is handed over": (
+        [older("DepositEvent", "0x5b", 5), transfer("0x5b", ALICE, BOB), fee()],
+        [*asset_store("0x5b", BOB, 30, "0xfa"), coin_store(ALICE, 1)],
+        {("a11ce", "0000fa"): -25, ("00b0b", "0000fa"): 30},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OLD_EVENTS)
+def test_older_asset_events_are_of_the_store_of_their_guid(case):
+    """Owner and asset are those of the store; no transfer is made up."""
+    events, changes, expected = OLD_EVENTS[case]
+    found = rows_of(events, changes, [])
+    assert {key: row[1] for key, row in found.items() if key[1] != COINS} == expected
+
+
+@pytest.mark.parametrize(
+    ("events", "owner"),
+    [
+        ([], "00b0b"),
+        ([transfer("0x5b", BOB, "0xca401")], "ca401"),
+    ],
+    ids=["as before", "handed over first"],
+)
+def test_a_store_without_its_object_belongs_to_the_last_owner(events, owner):
+    """The object core went in this transaction, and the store that it named lives on."""
+    store, core = asset_store("0x5b", BOB, 20, "0xfa")
+    movement = [asset("Withdraw", "0x5b", 20), fee()]
+    found = rows_of([*events, *movement], [store, coin_store(ALICE, 1)], [store, core])
+    assert found[owner, "0000fa"][1] is not None
+    assert sum(row[1] for key, row in found.items() if key[1] == "0000fa") == -20
+
+
+def test_an_earlier_transaction_names_the_owner_of_a_store():
+    """The core went in an earlier transaction of the frame: its last owner is still known; later ones do not matter."""
+    store, core = asset_store("0x5b", BOB, 20, "0xfa")
+    documents = [
+        user_transaction(version=at, events=events, changes=changes, sender=ALICE, **COMMITTED)
+        for at, events, changes in (
+            (7, [fee()], [store, core]),
+            (8, [fee()], [store]),
+            (9, [asset("Withdraw", "0x5b", 20), fee()], [store]),
+        )
+    ]
+    frames = transaction_frames(decode_transactions(json.dumps(documents).encode()))
+    rows = _balances.balance_frame(*frames, by="ledger_version", identity=["ledger_version"])
+    moved = rows[rows["asset"] == long("0xfa")].to_dict("records")
+    assert [(row["ledger_version"], row["owner"], row["change"]) for row in moved] == [(9, long(BOB), -20)]
+
+
+COMMITTED = {
+    "type": "user_transaction",
+    "state_change_hash": "0x01",
+    "event_root_hash": "0x01",
+    "accumulator_root_hash": "0x01",
+    "state_checkpoint_hash": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        ([(BOBS_BEEF, 20)], 20),
+        ([(BOBS_BEEF, 20), ("0x52", 5)], 25),
+        ([("0x52", 5)], None),
+        ([("0x51", 7), ("0x52", 5)], None),
+        ([(BOBS_BEEF, 2**64 - 1), ("0x52", 5)], None),
+    ],
+    ids=["primary", "primary and another", "another", "others", "more than a u64"],
+)
+def test_a_balance_is_that_of_the_owner(held, expected):
+    """Never that of one of several stores: without the primary store, the balance of the owner is not known."""
+    stores = [one for store, balance in held for one in asset_store(store, BOB, balance, "0xbeef")]
+    rows = balances([*[asset("Deposit", store, 1) for store, _ in held], fee()], [*stores, coin_store(ALICE, 1)])
+    after = rows[long(BOB), long("0xbeef")]["balance_after"]
+    assert (None if pd.isna(after) else after) == expected
+
+
+def test_a_store_that_another_transaction_wrote_counts_for_the_balance():
+    """Of two transactions that write one store each, neither shows the balance of the owner."""
+    documents = [
+        user_transaction(
+            version=at,
+            events=[asset("Deposit", store, 1), fee()],
+            changes=asset_store(store, BOB, 9, "0xbeef"),
+            sender=ALICE,
+            **COMMITTED,
+        )
+        for at, store in ((7, BOBS_BEEF), (8, "0x52"))
+    ]
+    frames = transaction_frames(decode_transactions(json.dumps(documents).encode()))
+    rows = _balances.balance_frame(*frames, by="ledger_version")
+    assert rows[rows["owner"] == long(BOB)]["balance_after"].isna().tolist() == [True, True]
