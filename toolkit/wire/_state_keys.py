@@ -1,4 +1,4 @@
-"""Hashes of the state keys of resources, which tell a resource group from a single resource in state changes."""
+"""Hashes of the state keys of resources and resource groups, which differ in state changes."""
 
 from __future__ import annotations
 

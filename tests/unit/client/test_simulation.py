@@ -486,12 +486,12 @@ class TestPayers:
     @pytest.fixture
     def ledger(self):
         made = embedded.Ledger()
-        made.fund("0x9a4e1", 300_000)
+        made.fund("0x9a4e1", 600_000)
         made.fund("0xfee", 10**10)
         made.fund("0xb0b", 1)
         return made
 
-    @pytest.mark.parametrize(("payer", "limit"), [("0x9a4e1", 3_000), ("0xfee", 2_000_000), ("0x0", 2_000_000)])
+    @pytest.mark.parametrize(("payer", "limit"), [("0x9a4e1", 6_000), ("0xfee", 2_000_000), ("0x0", 2_000_000)])
     def test_a_sponsored_simulation_fits_the_payer(self, ledger, payer, limit):
         """A sender without coins succeeds; a payer with few gets a limit that it can pay."""
         ledger.fund("0x5e4d", 1)
@@ -512,10 +512,10 @@ class TestPayers:
         ]
         batch = toolkit.fetch_simulations(node, requests, progress=False)
         alone = [node.simulate(one).transaction.max_gas_amount for one in requests]
-        assert batch.transactions["max_gas_amount"].tolist() == alone == [3_000, 2_000, 300, *[2_000_000] * 3]
+        assert batch.transactions["max_gas_amount"].tolist() == alone == [6_000, 4_000, 600, *[2_000_000] * 3]
 
     def test_the_payer_in_a_whole_signature_counts(self, ledger):
         """A signature that names a fee payer is not estimated by the sender's balance."""
         signature = toolkit.SimulationRequest(self.CALL, sender="0xa11ce", fee_payer="0x9a4e1").signature_to_send()
         request = toolkit.SimulationRequest(self.CALL, sender="0xa11ce", signature=signature)
-        assert toolkit.connect(ledger).simulate(request).transaction.max_gas_amount == 3_000
+        assert toolkit.connect(ledger).simulate(request).transaction.max_gas_amount == 6_000
