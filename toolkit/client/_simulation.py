@@ -144,13 +144,23 @@ class Simulation(TransactionData):
         return self._tables[2]
 
     def explain(self) -> str:
-        """Describe what the call would do, what it costs, and why it fails."""
+        """Describe what the call would do, what it costs, and why it fails.
+
+        The symbols and decimals of the assets that move are read from the node.
+        """
+        self._amounts.reads = True
+        return self._described()
+
+    @cached_property
+    def _amounts(self) -> _Amounts:
+        return _Amounts(self)
+
+    def _described(self) -> str:
         lines = [_headline(self)]
         if not self.success:  # the meaning of the status, then the status, which may be long
             why = failure_reason(self.request, self.transaction)
             lines += [*([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
-        amounts = _Amounts(self)
-        lines += [_cost_line(self, amounts), *_balance_lines(self, amounts), _writes_line(self)]
+        lines += [_cost_line(self, self._amounts), *_balance_lines(self, self._amounts), _writes_line(self)]
         at = f"ledger version {self.ledger_version}"
         lines.append(f"Simulated on the state at {at}. Nothing was signed, submitted or stored.")
         return "\n".join(visible(short_addresses(line), 400) for line in lines)
@@ -160,7 +170,7 @@ class Simulation(TransactionData):
         return f"<Simulation: {visible(text, 300)}, vm_status={visible(self.vm_status)}>"
 
     def _repr_html_(self) -> str:
-        title, *lines = self.explain().splitlines()
+        title, *lines = self._described().splitlines()  # showing a result sends no requests
         return facts_html(title, [("status", self.vm_status), *(("", line) for line in lines)])
 
 
@@ -171,9 +181,16 @@ def _headline(simulation: Simulation) -> str:
 
 
 class _Amounts:
-    """Amounts as text, in the unit that the ledger states for their asset, or else in base units."""
+    """Amounts as text, in the unit that the ledger states for their asset, or else in base units.
+
+    Attributes
+    ----------
+    reads : bool
+        Whether descriptions of assets are read from the node.
+    """
 
     def __init__(self, simulation: Simulation) -> None:
+        self.reads = False
         self._simulation = simulation
         self._known: dict[str, Asset | None] = {}
 
@@ -191,9 +208,9 @@ class _Amounts:
         return amount if asset in APT_NAMES else f"{amount} ({asset})"  # anybody may choose any symbol
 
     def _unit(self, asset: str) -> tuple[str, int] | None:
-        if asset not in self._known:
+        if self.reads and asset not in self._known:
             self._known[asset] = self._read(asset)
-        about = self._known[asset]
+        about = self._known.get(asset)
         if about is None or about.decimals is None:
             return None
         return visible(about.symbol or "coins", MAX_SYMBOL), about.decimals
