@@ -38,6 +38,8 @@ class Event(Protocol):
 
 _STATUS_NAMES = {number: name for name, number in VM_STATUS_CODES.items()}
 _MOVE_ABORT = "MoveAbort"
+# Types of payloads that contain the call, or name an account that stores it.
+WRAPPED = frozenset({"multisig_payload", "encrypted_transaction_payload"})
 _NO_BYTES, _NO_ARGUMENTS = "0x", Raw()
 
 

@@ -19,7 +19,7 @@ from toolkit.move import parse_address
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_u64_column
 from toolkit.wire import _transactions as wire
-from toolkit.wire._executed import call_that_ran, payload_head
+from toolkit.wire._executed import WRAPPED, call_that_ran, payload_head
 from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire._headers import timestamp_from_us
 from toolkit.wire._transactions import collector_paused, malformed
@@ -94,7 +94,7 @@ class _Signature(msgspec.Struct, gc=False):
     secondary_signer_addresses: list[str] | None = None
     fee_payer_address: str | None = None
     public_key: str | _Kind | None = None
-    public_keys: list[Any] | None = None
+    public_keys: msgspec.Raw | None = None
     function_info: str | None = None
 
     @property
@@ -286,8 +286,10 @@ def _genesis(found: list[wire.GenesisTransaction], known: _CanonicalForms) -> _C
 
 def _executed(found: list[Any], _: _CanonicalForms) -> _Columns:
     fees = zip(*[_fee_texts(one.events) for one in found], strict=True)
-    columns = _attributes(found, "version_text", "hash", "success", "chain_success", "vm_status", "gas_used_text")
+    columns = _attributes(found, "version_text", "hash", "chain_success", "chain_vm_status", "gas_used_text")
     return columns | {
+        "success": columns["chain_success"],
+        "vm_status": columns["chain_vm_status"],
         "type": [found[0].__struct_config__.tag] * len(found),
         "timestamp_us": [one.timestamp_text for one in found],
         "changes": [len(one.changes) for one in found],
@@ -319,7 +321,14 @@ def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], 
 
 
 def _users(found: list[wire.UserTransaction], known: _CanonicalForms) -> _Columns:
-    return _executed(found, known) | _submitted(found, known) | _attributes(found, "abort")
+    columns = _executed(found, known) | _submitted(found, known)
+    # Only a payload of a multisig account has an outcome of its own; reading it of all others would take longer.
+    wrapped = [kind in WRAPPED for kind in columns["payload_type"]]
+    for name in ("success", "vm_status"):
+        plain = zip(found, columns[name], wrapped, strict=True)
+        columns[name] = [getattr(one, name) if inner else value for one, value, inner in plain]
+    ended = zip(found, columns["success"], strict=True)
+    return columns | {"abort": [None if success else one.abort for one, success in ended]}
 
 
 def _block_starts(found: list[wire.BlockMetadataTransaction], known: _CanonicalForms) -> _Columns:
