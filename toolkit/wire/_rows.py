@@ -94,7 +94,7 @@ class _Signature(msgspec.Struct, gc=False):
     secondary_signer_addresses: list[str] | None = None
     fee_payer_address: str | None = None
     public_key: str | _Kind | None = None
-    public_keys: msgspec.Raw | None = None
+    public_keys: msgspec.Raw = msgspec.Raw()
     function_info: str | None = None
 
     @property
@@ -104,7 +104,7 @@ class _Signature(msgspec.Struct, gc=False):
             return self.sender.key_type
         if self.function_info is not None:
             return "abstract"
-        if self.public_keys is not None:
+        if bytes(self.public_keys):
             return "multi_ed25519" if self.type == "multi_ed25519_signature" else "multi_key"
         return self.public_key.type if isinstance(self.public_key, _Kind) else self.public_key and "ed25519"
 
