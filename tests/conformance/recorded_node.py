@@ -156,10 +156,20 @@ class History:
         self.transactions = [transactions[version] for version in sorted(transactions)]
         assert [int(one["version"]) for one in self.transactions] == list(range(len(self.transactions)))
         self._writes: defaultdict[tuple[Any, ...], list[tuple[int, Any]]] = defaultdict(list)
+        groups: dict[tuple[str, str], set[tuple[Any, ...]]] = {}
         for version, transaction in enumerate(self.transactions):
+            listed: defaultdict[tuple[str, str], set[tuple[Any, ...]]] = defaultdict(set)
             for change in transaction["changes"]:
                 key, value = self._write(change)
                 self._writes[key].append((version, value))
+                if key[0] == "resource":
+                    members = listed[change["address"], change["state_key_hash"]]
+                    members |= set() if value is None else {key}
+            for place, members in listed.items():  # what a key no longer contains has ended
+                for key in groups.get(place, set()) - members:
+                    if self._writes[key][-1][0] < version:
+                        self._writes[key].append((version, None))
+                groups[place] = members
         self.blocks = self._blocks()
 
     @staticmethod
@@ -215,6 +225,11 @@ class History:
 
     def resource(self, address: str, tag: str, version: int) -> Any:
         return self.value("resource", number_of(address), plain_type(tag), version)
+
+    def resources(self, address: str, version: int) -> list[Any]:
+        """Return all resources of an address."""
+        places = [key for key in self.places("resource") if key[1] == number_of(address)]
+        return [found for key in places if (found := self.value(*key, version)) is not None]
 
     def struct(self, identifier: str, version: int) -> dict[str, Any] | None:
         """Return the ABI of a struct by its address, module and name."""
@@ -356,6 +371,8 @@ class RecordedNode:
                 found = (history.module if kind == "module" else history.resource)(address, name, version)
                 missing = f"{kind.capitalize()} not found by Address({address}), {named} and Ledger version({version})"
                 return self._refusal(404, f"{kind}_not_found", missing) if found is None else self._json(found)
+            case "GET", "accounts", address, "resources" if "limit" not in query:
+                return self._json(history.resources(address, version))
             case "GET", "transactions", "by_version", text if text.isdigit() and int(text) <= history.head:
                 return self._json(history.transactions[int(text)])
             case ["GET", "transactions"] if "start" in query:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -254,7 +255,9 @@ def test_diffs_read_the_state_before(outcomes, recordings):
         if exchange.group != "simulations" or exchange.place not in wanted:
             continue
         changes = exchange.json[0]["changes"]
-        rows = records(result.diff())
+        with warnings.catch_warnings():  # of a group whose members are not known: the recording masks the code
+            warnings.filterwarnings("ignore", "diff: resources that ended")
+            rows = records(result.diff())
         assert len(rows) == len(changes), exchange
         for row, change in zip(rows, changes, strict=True):
             assert row["type"] == change["type"]

@@ -265,17 +265,6 @@ def change_place(before: int, after: int) -> str:
     return version_range(after if after - before == 1 else before, after)
 
 
-def octas_as_apt(octas: int) -> str:
-    """Return an amount of octas in APT (10^8 octas), exactly.
-
-    Examples
-    --------
-    >>> octas_as_apt(4100), octas_as_apt(-50)
-    ('0.000041', '-0.0000005')
-    """
-    return in_whole_coins(octas, decimals=8)
-
-
 def in_whole_coins(units: int, decimals: int) -> str:
     """Return an amount of base units of an asset in whole coins, exactly.
 

@@ -15,7 +15,7 @@ from toolkit.archive._files import StoredFiles
 from toolkit.archive._folder import Folder, stored
 from toolkit.archive._rows import IDENTITY, as_frame_tables, rows_of_events
 from toolkit.archive._transport import ArchiveTransport
-from toolkit.client._arguments import check_struct, struct_tag
+from toolkit.client._arguments import check_struct, event_tag
 from toolkit.client._fetch import typed_payload_frame
 from toolkit.client._node import Node
 from toolkit.client._store import TransactionStore
@@ -304,7 +304,7 @@ class Archive(TransactionStore):
         >>> str(archive.events_of("0x1::transaction_fee::FeeStatement")["total_charge_gas_units"].dtype)
         'uint64[pyarrow]'
         """
-        tag = struct_tag("event_type", event_type)
+        tag = event_tag(event_type)
         manifest = self._folder.manifest()
         wanted = self._planned(manifest, versions)
         events = self._rows(manifest, "events", wanted, pc.field("type") == str(tag))

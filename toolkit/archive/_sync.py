@@ -14,7 +14,7 @@ from toolkit.archive._files import Staged, StoredFiles, files_at
 from toolkit.archive._folder import Folder, Partition, check_name, stored, unwritten
 from toolkit.archive._manifest import BASIC, Manifest, Table
 from toolkit.archive._rows import Collected, balance_rows, typed_event_rows, view_rows
-from toolkit.client._arguments import named_calls, struct_tag
+from toolkit.client._arguments import event_tag, named_calls
 from toolkit.client._executors import max_ranges, opened_executor, results
 from toolkit.client._fetch import checked_node, resolved_plan
 from toolkit.client._progress import progress_bar
@@ -162,7 +162,7 @@ def _tables(
     if isinstance(tables, str) or not names <= set(BASIC):
         raise InputError(f"tables: expected one or more of {', '.join(BASIC)}, got {tables!r:.80}")
     found = [Table(name) for name in BASIC if name in names]
-    found += [Table(check_name(name), event_type=str(struct_tag(name, text))) for name, text in (events or {}).items()]
+    found += [Table(check_name(name), event_type=str(event_tag(text))) for name, text in (events or {}).items()]
     calls = named_calls(views) if views else {}
     found += [Table(check_name(name), view=call.to_wire()) for name, call in calls.items()]
     listed = [table.name.lower() for table in found]  # as SQL and some file systems compare names

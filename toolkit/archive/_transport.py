@@ -38,7 +38,7 @@ _TABLES = ("transactions", "events", "changes")
 # Fields of transactions that nodes return as text, by column.
 _NUMBERS = (
     *("gas_used", "sequence_number", "max_gas_amount", "gas_unit_price"),
-    *("expiration_timestamp_secs", "replay_protection_nonce", "epoch", "timestamp"),
+    *("expiration_timestamp_secs", "replay_protection_nonce", "epoch", "round", "timestamp"),
 )
 
 
@@ -205,10 +205,13 @@ def _transaction(row: dict[str, Any], parts: Mapping[str, list[Any]]) -> Any:
     """Return a transaction's fields for frames and studies, as returned by nodes; other kinds are unchanged."""
     if row["raw"] is not None:
         return Raw(row["raw"])
-    content: dict[str, Any] = {name: row[name] for name in ("type", "hash", "success", "vm_status", "sender")}
+    content: dict[str, Any] = {name: row[name] for name in ("type", "hash", "vm_status", "sender", "proposer")}
+    content["success"] = row["chain_success"]
     content |= {name: None if row[name] is None else str(row[name]) for name in _NUMBERS}
     content["version"] = str(row["ledger_version"])
-    content |= {name: None if row[name] is None else Raw(row[name]) for name in ("payload", "signature")}
+    texts = ("payload", "signature", "block_end_info")
+    content |= {name: None if row[name] is None else Raw(row[name]) for name in texts}
+    content |= {} if row["details"] is None else _decode_fields(row["details"])
     return {name: value for name, value in content.items() if value is not None} | dict(parts)
 
 
@@ -236,4 +239,5 @@ def _change(row: dict[str, Any]) -> Any:
     return content if row["value"] is None else content | {"value": f"0x{row['value'].hex()}"}
 
 
+_decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _PARTS = {"events": _event, "changes": _change}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -18,7 +17,7 @@ from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
 from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError
 from toolkit.move import StructTag, parse_address, parse_type_tag
-from toolkit.move._ids import address_from_bytes, address_to_bytes, parse_table_handle, wire_address
+from toolkit.move._ids import parse_table_handle, wire_address
 from toolkit.move._values import DeclaredTable, tables_in
 from toolkit.wire import ViewFunction
 from toolkit.wire._gas import APT, APT_METADATA
@@ -36,8 +35,6 @@ _Resources: TypeAlias = "Sequence[tuple[str, Any]]"
 _MAX_PAGES = 1_000  # a node whose cursor never ends would be read for ever
 _MAX_NAMED = 6  # what fits into a line of a repr or a message
 _MAX_SHOWN = 12  # rows of each table in a notebook; the frames have all
-# Last byte of the text whose hash is the address of an object that is derived from an owner and another object.
-_FROM_OWNER = b"\xfc"
 # Authentication key of accounts that nobody can sign for, such as resource accounts.
 _NO_KEY = "0x" + 64 * "0"
 
@@ -477,6 +474,8 @@ def _read_holdings(
     """Read the balances of an account: one row per store, and one per `wanted` asset that has no store."""
     missing = set[str]()
 
+    from toolkit.frames._balances import primary_store
+
     def row(asset: str, balance: int = 0, store: str | None = None, owner: str = owner) -> dict[str, Any]:
         data = _asset_json(node, asset, version)
         about = _asset_of(asset, data)
@@ -498,7 +497,7 @@ def _read_holdings(
         if coin not in missing:
             assets |= dict.fromkeys(_paired(node, coin, version, notes))
     for asset in assets:
-        store = _primary_store(owner, asset)
+        store = primary_store(owner, asset)
         held = _stores(store, account_resources(node, store, version)).assets.get(store)
         if held is not None and held[0] == asset:
             rows.append(row(asset, held[1], store))
@@ -533,9 +532,3 @@ def _stores(address: str, resources: _Resources) -> Any:
 
     kinds, data = [kind for kind, _ in resources], [compact_json(one) for _, one in resources]
     return Stores({"address": [address] * len(kinds), "resource_type": kinds, "data": data})
-
-
-def _primary_store(owner: str, asset: str) -> str:
-    """Return the address of the primary store of an owner and an asset: an object derived from both."""
-    data = address_to_bytes(owner) + address_to_bytes(asset) + _FROM_OWNER
-    return address_from_bytes(hashlib.sha3_256(data).digest())

@@ -23,7 +23,7 @@ from toolkit.client._node_errors import extended
 from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError
 from toolkit.move import FunctionAbi, ModuleAbi, TypeTag, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
-from toolkit.move._type_tags import StructTag, Vector, wire_type
+from toolkit.move._type_tags import Primitive, StructTag, Vector, wire_type
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._models import function_id
 
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 _MAX_ARGUMENT = 80
 _MAX_NAME = 80  # characters of a name that is not trusted
 _PACKAGES = "0x1::code::PackageRegistry"
+_UNKNOWN_TYPES = (
+    "the types of the arguments are unknown, because the node does not offer the module; pass u64 and wider integers "
+    'as text, such as "5", or the ABI to toolkit.connect(..., abis=...)'
+)
 # Maximum number of functions, structs or modules that a message lists.
 _MAX_LISTED = 20
 
@@ -135,6 +139,20 @@ def struct_tag(name: str, text: Any) -> StructTag:
     return tag
 
 
+def event_tag(text: Any) -> TypeTag:
+    """Return the type of an event: a struct, or any other type that can be stored, such as ``u64``.
+
+    Raises
+    ------
+    InputError
+        If `text` is not the type of a value.
+    """
+    tag = parse_type_tag(text)
+    if isinstance(tag, Primitive | Vector | StructTag) and str(tag) != "signer":
+        return tag
+    raise InputError(f"event_type must be the type of a value, such as 0x1::coin::CoinDeposit or u64, got {text!r:.80}")
+
+
 def listed_requests(requests: Any) -> list[SimulationRequest]:
     """Return simulation requests as a list; a single request becomes a list of one."""
     from toolkit.wire._models import WireModel
@@ -221,15 +239,18 @@ def call_problem(
     return _problem_of_all(node, problem, versions)
 
 
-def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]) -> None:
+def check_struct(node: Reads, name: str, tag: TypeTag, versions: Sequence[int]) -> None:
     """Raise InputError if the type of a resource or event exists at none of the given sorted versions.
 
     Without this check, a misspelt event type would produce an empty frame after all pages have been read. Only the
     type's own module is looked up. A type argument is checked only if it belongs to the same module.
     """
+    outer = next(structs_of(tag), None)
+    if outer is None:
+        return
 
     def problem(abis: AbisAt) -> _Problem | None:
-        abis.known(tag.address, tag.module)
+        abis.known(outer.address, outer.module)
         found = next((one for struct in structs_of(tag) if (one := unknown_struct(struct, abis)) is not None), None)
         return found and _Problem(f"{name}: {found.text}", found.absent)
 
@@ -272,13 +293,18 @@ def entry_function(node: Reads, call: EntryFunction, abis: AbisAt) -> FunctionAb
     return found
 
 
-def explained(node: Reads, call: ViewFunction, ledger_version: int | None, error: InvalidRequest) -> InvalidRequest:
-    """Return the error of a view; if the function does not exist, the message lists the functions that do."""
+def explained(
+    node: Reads, call: ViewFunction | EntryFunction, ledger_version: int | None, error: InvalidRequest
+) -> InvalidRequest:
+    """Return the error of a call; the message lists the functions that exist, or says that no types are known."""
     version = error.ledger.version if ledger_version is None and error.ledger else ledger_version
     text = None
     if version is not None and error.vm_error_code is None:
         with suppress(NodeError, NodeUnreachable, SchemaError):
-            text = missing_function(node, call, node.abis.at(version))
+            abis = node.abis.at(version)
+            text = missing_function(node, call, abis)
+            if text is None and call.arguments and function_of(call, abis) is None:
+                text = _UNKNOWN_TYPES
     return error if text is None else extended(error, text)
 
 

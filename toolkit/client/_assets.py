@@ -58,7 +58,7 @@ _ASSET_PLACES: dict[str, int | None] = {
 }
 # Names of APT as an asset: the coin, and its fungible asset.
 APT_NAMES = frozenset({APT, parse_address(APT_METADATA)})
-_MAX_SYMBOL = 20  # characters; anybody may choose a symbol
+MAX_SYMBOL = 20  # characters; anybody may choose a symbol
 
 
 def note_amounts(
@@ -95,5 +95,5 @@ def _unit_of(call: ViewFunction, find: Callable[[str], Asset] | None) -> str | N
                 return "octas"
             about = None if find is None else find(text)
             if about is not None and about.decimals is not None:
-                return f"10^-{about.decimals} {visible(about.symbol or 'coins', _MAX_SYMBOL)}"
+                return f"10^-{about.decimals} {visible(about.symbol or 'coins', MAX_SYMBOL)}"
     return None

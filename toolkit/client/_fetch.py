@@ -575,7 +575,7 @@ def fetch_events(
     ----------
     node : Node or Archive
     event_type : str
-        Type of the event, such as ``0x1::transaction_fee::FeeStatement``.
+        Type of the event, such as ``0x1::transaction_fee::FeeStatement`` or ``u64``.
     versions : version plan
         As in `fetch_views`. Whole transactions are read, in pages of 100.
     times : bool, default True
@@ -631,7 +631,7 @@ def fetch_events(
     """
     if isinstance(node, TransactionStore):
         return node.events_of(event_type, versions)
-    tag = arguments.struct_tag("event_type", event_type)
+    tag = arguments.event_tag(event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
     arguments.check_struct(sweep.node, "event_type", tag, sweep.there)
     emitted = EventRows(str(tag))

@@ -15,7 +15,7 @@ from toolkit.client._simulation import Simulation, simulate
 from toolkit.client._transaction_data import Read, read_states, slot_of
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import Layout, decode_bcs, decode_json
-from toolkit.wire._requests import SimulatedPayload, called_by
+from toolkit.wire._requests import SimulatedPayload, UnknownPayload, called_by, parse_payload
 from toolkit.wire._rows import transaction_rows
 from toolkit.wire._signatures import NoAccountSignature
 from toolkit.wire._transactions import PendingTransaction
@@ -247,20 +247,24 @@ def rebuild_request(
             f"version {transaction.version_text} is a {kind}; only user transactions can be simulated. "
             "In toolkit.fetch_transactions(node, versions), these are the transactions with a sender"
         )
-    payload = transaction.payload
+    payload, caveats = transaction.payload, list[Caveat]()
+    if isinstance(payload, UnknownPayload) and payload.content.get("decrypted_payload"):
+        payload = parse_payload(payload.content["decrypted_payload"])
+        caveats.append(Caveat("its payload was encrypted; simulating the decrypted one", frozenset({"io", "total"})))
     if not isinstance(payload, SimulatedPayload):
         raise InputError(
             f"the payload of version {transaction.version} is a {visible(getattr(payload, 'type', payload), 60)}, "
             "which nodes do not simulate; choose a transaction with an entry function, a script or a multisig payload"
         )
     signature: TransactionSignature | None
-    signature, caveats = transaction.signature, []
+    signature = transaction.signature
     if signature is not None:
         try:
             signature = wire.zero_padded(signature)
         except InputError:
             left_out = f"its signatures have an unknown kind ({signature.type}); simulating without them"
-            signature, caveats = _absent(signature), [Caveat(left_out)]
+            signature = _absent(signature)
+            caveats.append(Caveat(left_out))
     nonce = transaction.replay_protection_nonce
     taken = f"sequence number {transaction.sequence_number} is already taken; using the account's next one"
     if nonce is not None:

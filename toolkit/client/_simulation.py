@@ -11,27 +11,47 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import octas_as_apt, plural, short_addresses, visible
-from toolkit.client._arguments import entry_function
-from toolkit.client._assets import APT_NAMES
+from toolkit._present.text import in_whole_coins, plural, short_addresses, visible
+from toolkit.client._arguments import entry_function, explained
+from toolkit.client._assets import APT_NAMES, MAX_SYMBOL, Asset
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
-from toolkit.errors import Forbidden, NodeError, NotAtPast, NotFound, SchemaError, ToolkitError
+from toolkit.errors import (
+    Forbidden,
+    InvalidRequest,
+    NodeError,
+    NodeUnreachable,
+    NotAtPast,
+    NotFound,
+    SchemaError,
+    ToolkitError,
+)
 from toolkit.move import FunctionAbi, Layout, parse_address
-from toolkit.wire import EntryFunction, GasBreakdown, LedgerState, Script, SimulationRequest, UserTransaction
-from toolkit.wire._aborts import Abort
+from toolkit.wire import (
+    EntryFunction,
+    GasBreakdown,
+    LedgerState,
+    Script,
+    SimulationRequest,
+    UserTransaction,
+    ViewFunction,
+)
 from toolkit.wire._bcs_requests import signed_transaction
-from toolkit.wire._requests import called_by, with_estimates
+from toolkit.wire._gas import APT
+from toolkit.wire._requests import NOBODY, called_by, with_estimates
 from toolkit.wire._rows import check_transaction
 from toolkit.wire._transactions import decode_simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
+
+    from toolkit.wire import GasPriceEstimate
+    from toolkit.wire._aborts import Abort
 
 
 _MAX_BALANCES = 8  # lines of `explain`; the frame has all
@@ -68,12 +88,17 @@ class Simulation(TransactionData):
 
     @property
     def success(self) -> bool:
-        """Whether the transaction would succeed."""
+        """Whether the transaction would succeed, including the payload of a multisig account."""
         return self.transaction.success
 
     @property
+    def chain_success(self) -> bool:
+        """The node's own flag, which is true for a multisig transaction whose payload fails."""
+        return self.transaction.chain_success
+
+    @property
     def vm_status(self) -> str:
-        """Execution status reported by the node."""
+        """How execution would end: the node's status, or why the payload of a multisig account fails."""
         return self.transaction.vm_status
 
     @property
@@ -88,8 +113,9 @@ class Simulation(TransactionData):
 
     @property
     def affordable_max_gas(self) -> int | None:
-        """The max gas amount that the node chose based on the sender's balance; None if the request sets one."""
-        return None if self.request.max_gas_amount is not None else self.transaction.max_gas_amount
+        """The max gas amount that the payer's balance covers; None if the request sets one or nobody pays."""
+        nobody_pays = self.request.payer == NOBODY
+        return None if self.request.max_gas_amount is not None or nobody_pays else self.transaction.max_gas_amount
 
     @cached_property
     def gas(self) -> GasBreakdown | None:
@@ -118,12 +144,23 @@ class Simulation(TransactionData):
         return self._tables[2]
 
     def explain(self) -> str:
-        """Describe what the call would do, what it costs, and why it fails."""
+        """Describe what the call would do, what it costs, and why it fails.
+
+        The symbols and decimals of the assets that move are read from the node.
+        """
+        self._amounts.reads = True
+        return self._described()
+
+    @cached_property
+    def _amounts(self) -> _Amounts:
+        return _Amounts(self)
+
+    def _described(self) -> str:
         lines = [_headline(self)]
         if not self.success:  # the meaning of the status, then the status, which may be long
             why = failure_reason(self.request, self.transaction)
             lines += [*([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
-        lines += [_cost_line(self), *_balance_lines(self), _writes_line(self)]
+        lines += [_cost_line(self, self._amounts), *_balance_lines(self, self._amounts), _writes_line(self)]
         at = f"ledger version {self.ledger_version}"
         lines.append(f"Simulated on the state at {at}. Nothing was signed, submitted or stored.")
         return "\n".join(visible(short_addresses(line), 400) for line in lines)
@@ -133,7 +170,7 @@ class Simulation(TransactionData):
         return f"<Simulation: {visible(text, 300)}, vm_status={visible(self.vm_status)}>"
 
     def _repr_html_(self) -> str:
-        title, *lines = self.explain().splitlines()
+        title, *lines = self._described().splitlines()  # showing a result sends no requests
         return facts_html(title, [("status", self.vm_status), *(("", line) for line in lines)])
 
 
@@ -143,32 +180,78 @@ def _headline(simulation: Simulation) -> str:
     return f"{what} from {simulation.request.sender} would {'succeed' if simulation.success else 'fail'}."
 
 
-def _cost_line(simulation: Simulation) -> str:
+class _Amounts:
+    """Amounts as text, in the unit that the ledger states for their asset, or else in base units.
+
+    Attributes
+    ----------
+    reads : bool
+        Whether descriptions of assets are read from the node.
+    """
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.reads = False
+        self._simulation = simulation
+        self._known: dict[str, Asset | None] = {}
+
+    def gas_coin(self) -> tuple[str, int] | None:
+        """Return the symbol and decimals of the coin that pays for gas; None if they cannot be read."""
+        return self._unit(APT)
+
+    def change(self, change: int, asset: str) -> str:
+        """Return the change of a balance."""
+        sign = "+" if change > 0 else ""
+        unit = self._unit(APT if asset in APT_NAMES else asset)
+        if unit is None:
+            return f"{sign}{change:,} {'octas' if asset in APT_NAMES else f'of {asset}'}"
+        amount = f"{sign}{in_whole_coins(change, unit[1])} {unit[0]}"
+        return amount if asset in APT_NAMES else f"{amount} ({asset})"  # anybody may choose any symbol
+
+    def _unit(self, asset: str) -> tuple[str, int] | None:
+        if self.reads and asset not in self._known:
+            self._known[asset] = self._read(asset)
+        about = self._known.get(asset)
+        if about is None or about.decimals is None:
+            return None
+        return visible(about.symbol or "coins", MAX_SYMBOL), about.decimals
+
+    def _read(self, asset: str) -> Asset | None:
+        from toolkit.client._accounts import read_asset
+
+        try:
+            with self._simulation._connected() as node:  # noqa: SLF001 - of this module
+                return read_asset(node, asset, self._simulation.ledger_version)
+        except ToolkitError:  # an asset that cannot be read leaves its amounts in base units
+            return None
+
+
+def _cost_line(simulation: Simulation, amounts: _Amounts) -> str:
     if (gas := simulation.gas) is None:
         return "It was discarded before it ran, so nothing would be charged."
-    whole, octas = divmod(abs(gas.net_octas), 10**8)
-    net = f"{'a refund of ' * (gas.net_octas < 0)}{whole:,}.{octas:08d} APT net"
+    net = f"{abs(gas.net_octas):,} octas"
+    if (unit := amounts.gas_coin()) is not None:
+        symbol, decimals = unit
+        whole, rest = divmod(abs(gas.net_octas), 10**decimals)
+        net = f"{whole:,}{f'.{rest:0{decimals}}' if decimals else ''} {symbol}"
     parts = f"execution {gas.execution_gas_units:,}, reads and writes {plural(gas.io_gas_units, 'gas unit')}"
     storage = f"storage {gas.storage_fee_octas:,} octas, refund {gas.storage_fee_refund_octas:,} octas"
     return (
-        f"It costs {plural(gas.total_charge_gas_units, 'gas unit')} at {gas.gas_unit_price:,} octas each, {net} "
-        f"({parts}, {storage})."
+        f"It costs {plural(gas.total_charge_gas_units, 'gas unit')} at {gas.gas_unit_price:,} octas each, "
+        f"{'a refund of ' * (gas.net_octas < 0)}{net} net ({parts}, {storage})."
     )
 
 
-def _balance_lines(simulation: Simulation) -> list[str]:
+def _balance_lines(simulation: Simulation, amounts: _Amounts) -> list[str]:
     from toolkit.frames._columns import plain_columns
 
     columns = plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
-    lines = [f"{owner}: {_change_text(change, asset)}." for owner, asset, change in zip(*columns.values(), strict=True)]
-    more = len(lines) - _MAX_BALANCES
-    return [*lines[:_MAX_BALANCES], f"... and {plural(more, 'more balance change')}."] if more > 0 else lines
-
-
-def _change_text(change: int | None, asset: str) -> str:
-    if change is None:
-        return f"unknown change of {asset}"
-    return f"{'+' if change > 0 else ''}{octas_as_apt(change)} APT" if asset in APT_NAMES else f"{change:+,} of {asset}"
+    rows = list(zip(*columns.values(), strict=True))
+    lines = [
+        f"{owner}: {f'unknown change of {asset}' if change is None else amounts.change(change, asset)}."
+        for owner, asset, change in rows[:_MAX_BALANCES]
+    ]
+    more = len(rows) - _MAX_BALANCES
+    return [*lines, f"... and {plural(more, 'more balance change')}."] if more > 0 else lines
 
 
 def _writes_line(simulation: Simulation) -> str:
@@ -232,7 +315,13 @@ def simulate(node: Reads, request: SimulationRequest) -> Simulation:
             if error.error_code != NO_ACCOUNT:
                 with suppress(NodeError):  # the view does not answer either, as for a new account
                     number = node.one(node.prepare_sequence_number(request.sender))
-    return node.one(_prepared(node, request, ledger, number))
+    call = called_by(request.payload)
+    try:
+        return node.one(_prepared(node, request, ledger, number, _Sponsors.of(node, [request])))
+    except InvalidRequest as error:
+        if not isinstance(call, EntryFunction):
+            raise
+        raise explained(node, call, ledger.version, error) from None
 
 
 def simulate_all(node: Reads, requests: Sequence[SimulationRequest], ledger: LedgerState) -> Outcomes[Simulation]:
@@ -250,9 +339,11 @@ def simulate_all(node: Reads, requests: Sequence[SimulationRequest], ledger: Led
         if not isinstance(viewed, NodeError):  # an error: the account does not exist yet
             numbers[to_view[place]] = viewed
 
+    sponsors = _Sponsors.of(node, requests)
+
     def prepared(request: SimulationRequest) -> Sendable[Simulation]:
         number = numbers[request.sender] if _needs_sequence_number(request) else 0
-        return number if isinstance(number, ToolkitError) else _prepared(node, request, ledger, number)
+        return number if isinstance(number, ToolkitError) else _prepared(node, request, ledger, number, sponsors)
 
     yield from send_all(node, requests, prepared)
 
@@ -262,7 +353,55 @@ def _needs_sequence_number(request: SimulationRequest) -> bool:
     return request.sequence_number is None and request.replay_protection_nonce is None
 
 
-def _prepared(node: Reads, request: SimulationRequest, ledger: LedgerState, number: int) -> PreparedCall[Simulation]:
+@dataclass(frozen=True, slots=True)
+class _Sponsors:
+    """The balances of fee payers, from which the gas limits of their simulations follow, and the node's prices.
+
+    The node's own estimate of a limit is based on the balance of the sender, who does not pay.
+    """
+
+    balances: Mapping[str, int]
+    prices: GasPriceEstimate | None
+
+    @classmethod
+    def of(cls, node: Reads, requests: Sequence[SimulationRequest]) -> _Sponsors:
+        """Read the balances of the fee payers of requests without a limit. What cannot be read is left out."""
+        opened = [request for request in requests if _fills_in_limit(request)]
+        payers, balances, prices = list(dict.fromkeys(one.payer for one in opened)), dict[str, int](), None
+        if any(one.gas_unit_price is None for one in opened):
+            with suppress(NodeError, NodeUnreachable, SchemaError):
+                prices = node.gas_price()
+        calls = [ViewFunction("0x1::coin::balance", [payer], type_arguments=[APT]) for payer in payers]
+        for place, viewed in send_all(node, calls, node.prepare_view):
+            if not isinstance(viewed, ToolkitError):
+                balances[payers[place]] = int(viewed.value)  # without an ABI it is text
+        return cls(balances, prices)
+
+    def limit(self, request: SimulationRequest) -> int:
+        """Return the gas limit that the balance of a request's payer covers, as far as nodes accept it."""
+        price = request.gas_unit_price
+        if price is None and self.prices is not None:
+            prioritized = self.prices.prioritized_gas_estimate if request.estimate_prioritized_gas_unit_price else None
+            price = prioritized or self.prices.gas_estimate
+        balance = self.balances.get(request.payer)
+        if balance is None or not price or not _fills_in_limit(request):
+            return _PLACEHOLDER_MAX_GAS
+        return min(balance // price, _PLACEHOLDER_MAX_GAS)
+
+
+def _fills_in_limit(request: SimulationRequest) -> bool:
+    """Return whether the limit of a request follows from the balance of a fee payer."""
+    is_open = request.max_gas_amount is None and not request.estimate_max_gas_amount
+    return is_open and request.payer not in {request.sender, NOBODY}
+
+
+def _prepared(
+    node: Reads,
+    request: SimulationRequest,
+    ledger: LedgerState,
+    number: int,
+    sponsors: _Sponsors,
+) -> PreparedCall[Simulation]:
     """Prepare a simulation, encoded by the modules at a ledger's head; its expiration is relative to the newest head.
 
     The request is sent in BCS if the node's encoding is BCS and the types of its arguments are known, or if nodes
@@ -274,7 +413,7 @@ def _prepared(node: Reads, request: SimulationRequest, ledger: LedgerState, numb
     margin_s = _EXPIRATION_S if request.replay_protection_nonce is None else _ORDERLESS_EXPIRATION_S
     numbers = {
         "sequence_number": number,
-        "max_gas_amount": _PLACEHOLDER_MAX_GAS,
+        "max_gas_amount": sponsors.limit(request),
         "gas_unit_price": _PLACEHOLDER_PRICE,
         "expiration_timestamp_secs": int(newest.timestamp.timestamp()) + margin_s,
     }
@@ -321,17 +460,21 @@ _EXECUTION = re.compile(
 _PLACE = re.compile(r"resource (?:from|at|to|into) (?:0x)?([0-9a-f]{1,64})\b")
 _MODULE = re.compile(r"\bModule (?:0x)?([0-9a-f]{1,64})::(\w{1,200}) doesn't exist")
 _BELOW_MIN_GAS = "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
+_CANNOT_PAY = "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
+_OUT_OF_GAS = "Out of gas"
+_AT_LIMIT = "it does more than the network allows in one transaction; a higher max_gas_amount does not help"
 _LINKER = "LINKER_ERROR"
 # What a status of the VM means, by the text that it contains.
 _STATUS = {
-    "Out of gas": "it ran out of gas; raise max_gas_amount",
+    _OUT_OF_GAS: "it ran out of gas; raise max_gas_amount",
+    "EXECUTION_LIMIT_REACHED": _AT_LIMIT,
+    "IO_LIMIT_REACHED": _AT_LIMIT,
+    "STORAGE_LIMIT_REACHED": _AT_LIMIT,
     "INVALID_AUTH_KEY": (
         "the public key is not the key of its account; check public_key, secondary_public_keys and "
         "fee_payer_public_key, or leave the keys out"
     ),
-    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": (
-        "the payer cannot afford max_gas_amount at this price; lower max_gas_amount, or set a fee_payer"
-    ),
+    _CANNOT_PAY: "the payer cannot afford max_gas_amount at this price; lower max_gas_amount",
     "GAS_UNIT_PRICE_BELOW_MIN_BOUND": (
         "gas_unit_price is below the minimum of the network; raise it, or leave it out to have it estimated"
     ),
@@ -355,17 +498,34 @@ _STATUS = {
     ),
     "TRANSACTION_EXPIRED": "the transaction has expired; leave the expiration out to have it filled in",
     "SENDING_ACCOUNT_DOES_NOT_EXIST": "the sender's account does not exist",
+    "GAS_PAYER_ACCOUNT_MISSING": "the account of the fee payer does not exist; check fee_payer",
     "ACCOUNT_NOT_MULTISIG": "multisig_address is not a multisig account; check the address",
+    "NOT_MULTISIG_OWNER": "the sender is not an owner of the multisig account; send it from one of its owners",
+    "MULTISIG_TRANSACTION_NOT_FOUND": (
+        "the multisig account has no transaction to execute; an owner must propose one first (create_transaction)"
+    ),
+    "MULTISIG_TRANSACTION_INSUFFICIENT_APPROVALS": (
+        "not enough owners have approved the next transaction of the multisig account; further owners must approve it "
+        "first (approve_transaction)"
+    ),
+    "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH_HASH": (
+        "transaction_payload does not have the hash that the multisig account has stored; pass the payload that was "
+        "proposed"
+    ),
+    "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH": (
+        "transaction_payload differs from the payload that the multisig account has stored; pass the payload that was "
+        "proposed, or leave it out"
+    ),
     _LINKER: "the transaction needs a module that does not exist; check the function and the type arguments",
 }
 
 
-def abort_parts(vm_status: str) -> tuple[str | None, str]:
+def abort_parts(abort: Abort | None) -> tuple[str | None, str]:
     """Return the contract's message for a Move abort, and a text with its module, name, category and reason.
 
-    The text is empty if the status is not an abort.
+    The text is empty without an abort.
     """
-    if (abort := Abort.find(vm_status)) is None:
+    if abort is None:
         return None, ""
     code, category = abort.code, abort.category
     kind = f", category {code >> 16 & 0xFF} ({category}), reason {code & 0xFFFF}" if category else ""
@@ -377,22 +537,57 @@ def abort_parts(vm_status: str) -> tuple[str | None, str]:
 
 def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> str | None:
     """Return why a simulated transaction fails and what to change; None if the status is not known."""
+    reason = _reason(request, transaction)
+    if not transaction.chain_success:
+        return reason
+    return f"the payload of the multisig account fails: {reason or transaction.vm_status}"
+
+
+def _reason(request: SimulationRequest, transaction: UserTransaction) -> str | None:
     status = transaction.vm_status
-    sentence, aborted = abort_parts(status)
+    sentence, aborted = abort_parts(transaction.abort)
     if found := (f"{sentence} ({aborted})" if sentence else aborted) or _execution_words(status):
         return found
     known = next((name for name in _STATUS if name in status), None)
-    if known == _BELOW_MIN_GAS and with_estimates(request).estimate_max_gas_amount:
-        return (
-            f"the sender {request.sender} cannot afford any gas: by the node's estimate, its balance only covers "
-            f"max_gas_amount={transaction.max_gas_amount} at {transaction.gas_unit_price} octas per gas unit; set a "
-            "fee_payer, a lower limit (max_gas_amount and gas_unit_price) that the balance covers, or another sender"
-        )
+    if known in {_BELOW_MIN_GAS, _CANNOT_PAY, _OUT_OF_GAS} and (text := _balance_words(request, transaction, known)):
+        return text
     missing = _MODULE.search(status) if known == _LINKER else None
     if missing is not None:
         module = f"{parse_address('0x' + missing[1])}::{missing[2]}"
         return f"the transaction needs the module {module}, which does not exist; check the function and type arguments"
     return None if known is None else _STATUS[known]
+
+
+def _balance_words(request: SimulationRequest, transaction: UserTransaction, status: str) -> str | None:
+    """Return why the balance of who pays ends a transaction; None if a limit of the request does."""
+    limit, price = transaction.max_gas_amount, transaction.gas_unit_price
+    sponsored = request.payer != request.sender
+    payer = f"the {'fee payer' if sponsored else 'sender'} {request.payer}"
+    other = "another fee_payer" if sponsored else "a fee_payer"
+    if status == _CANNOT_PAY:
+        return (
+            f"{payer} cannot afford max_gas_amount={limit} at {price} octas per gas unit; lower max_gas_amount, or set "
+            f"{other}"
+        )
+    from_balance = with_estimates(request).estimate_max_gas_amount or _fills_in_limit(request)
+    if not from_balance:
+        return None
+    if status == _OUT_OF_GAS:
+        return (
+            f"it ran out of gas at {plural(limit, 'gas unit')}, which is what the balance of {payer} covers at {price} "
+            f"octas per gas unit, up to the maximum of the network; fund that account, or set {other} with a higher "
+            "balance"
+        )
+    if sponsored:
+        return (
+            f"{payer} cannot afford any gas: its balance only covers max_gas_amount={limit} at {price} octas per gas "
+            f"unit; set {other}, or a lower gas_unit_price"
+        )
+    return (
+        f"{payer} cannot afford any gas: by the node's estimate, its balance only covers max_gas_amount={limit} at "
+        f"{price} octas per gas unit; set a fee_payer, a lower limit (max_gas_amount and gas_unit_price) that the "
+        "balance covers, or another sender"
+    )
 
 
 def _execution_words(status: str) -> str | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, short_addresses, visible
 from toolkit.client._accounts import declared_types
+from toolkit.client._group_members import with_ended_members
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._reads import Reads, Reconnect, send_all
 from toolkit.client._warnings import warn_caller
@@ -256,7 +257,7 @@ class TransactionData:
         return [state if isinstance(state, str) else None for state in states]
 
     def diff(self) -> pd.DataFrame:
-        """Return the state of each written or deleted resource and table item, before and after.
+        """Return the state of each resource and table item that begins, changes or ends, before and after.
 
         Returns
         -------
@@ -277,7 +278,8 @@ class TransactionData:
         -----
         For a simulation, the earlier state is the state it ran on. For a committed transaction, it is the state at the
         previous version: read from the node, or known from an earlier change if all transactions in between are
-        present.
+        present. The members of a resource group that end have a row each, although nodes report only the members that
+        remain: the resources of the address are listed before the change, and for committed transactions also after.
         """
         from toolkit.frames._calls import Failure, outcome_columns
         from toolkit.frames._columns import frame_of_rows, plain_rows, rows_frame
@@ -447,7 +449,7 @@ class TransactionFrames(TransactionData):
 
     Attributes
     ----------
-    transactions : DataFrame, shape (transactions, 36)
+    transactions : DataFrame, shape (transactions, 45)
     changes : DataFrame, shape (state changes, 14)
     events : DataFrame, shape (events, 9)
         The data dictionary (``data/README.md``) describes the columns.
@@ -607,13 +609,14 @@ def _state_diff(
         The unbroken range of each version of committed transactions; None for simulations.
     node : Node
     """
-    written = [(slot, one["ledger_version"], one["state_key_hash"]) for one in changes if (slot := slot_of(one))]
-    rows = [change for change in changes if slot_of(change) is not None]
+    rows, unknown = with_ended_members([change for change in changes if slot_of(change) is not None], runs, node)
+    written = [(slot, one["ledger_version"], one["state_key_hash"]) for one in rows if (slot := slot_of(one))]
     after = [_after(row) for row in rows]
     ran_on = [Read(slot, version) for slot, version, _ in written]  # of simulations: the state of their version
     sources: Sequence[_Source] = ran_on if runs is None else _committed_sources(written, runs)
     found = read_states(node, [source for source in sources if isinstance(source, Read)])
     before = [None if one is None else found[one] if isinstance(one, Read) else after[one] for one in sources]
+    before = [unknown.get(place, state) for place, state in enumerate(before)]
     failures: list[ToolkitError | None] = []
     for row, *pair in zip(rows, before, after, strict=True):
         failures.append(next((state for state in pair if isinstance(state, ToolkitError)), None))

@@ -374,6 +374,7 @@ class Module(Code):
             "exposed_functions": [function.to_abi() for function in functions.values() if function.mark.is_exposed],
             "structs": [_struct_abi(struct) for _, struct in sorted(structs.items())],
         }
+        groups = {one.__name__: one.move_group for one in structs.values() if one.move_group is not None}
         cls.replaced = ()
         cls.definition = Definition(
             contract=cls,
@@ -384,7 +385,7 @@ class Module(Code):
             revision=revision,
             abi=decode_module_abi(abi_json),
             abi_json=abi_json,
-            bytecode=modelled_bytecode(abi_json, revision, code_bytes, errors),
+            bytecode=modelled_bytecode(abi_json, revision, code_bytes, errors, groups),
             uses=used,
             friends=tuple(friends),
             errors=errors,

@@ -26,8 +26,15 @@ _METADATA_KEY = b"aptos::metadata_v1"
 _MIN_DIGEST_BYTES = 32  # modules with a small modelled size still differ in their code
 
 
+_GROUP_MEMBER = 3  # kind of this attribute of a struct; its argument is the group
+
+
 def modelled_bytecode(
-    abi: dict[str, Any], revision: int, code_bytes: int | None, errors: Mapping[int, AbortCode]
+    abi: dict[str, Any],
+    revision: int,
+    code_bytes: int | None,
+    errors: Mapping[int, AbortCode],
+    groups: Mapping[str, str],
 ) -> bytes:
     """Return the metadata and a digest of the ABI and the revision, extended to the modelled size of the code."""
     text = json.dumps([abi, revision], sort_keys=True, separators=(",", ":"))
@@ -38,14 +45,15 @@ def modelled_bytecode(
         + _STRUCT_BYTES * len(structs)
         + _FIELD_BYTES * sum(len(one["fields"]) for struct in structs for one in (struct, *struct["variants"]))
     )
-    start = MAGIC + (_metadata(errors) if errors else b"")
+    start = MAGIC + (_metadata(errors, groups) if errors or groups else b"")
     return start + hashlib.shake_256(text.encode()).digest(max(size - len(start), _MIN_DIGEST_BYTES))
 
 
-def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
-    """Return a bytecode header and one table: the metadata, which names the error constants.
+def _metadata(errors: Mapping[int, AbortCode], groups: Mapping[str, str]) -> bytes:
+    """Return a bytecode header and one table: the metadata, which names the error constants and the resource groups.
 
-    The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors by reason, and empty maps of attributes.
+    The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors by reason, a map of the attributes of structs,
+    and an empty map of the attributes of functions.
     """
     value, table, start = Writer(), Writer(), Writer()
     value.uleb128(len(errors))
@@ -53,7 +61,12 @@ def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
         value.u64(reason)
         value.string(error.name)
         value.string(error.description)
-    value.fixed(b"\0\0")
+    value.uleb128(len(groups))
+    for name, group in sorted(groups.items()):
+        value.string(name)
+        value.fixed(bytes([1, _GROUP_MEMBER, 1]))  # one attribute with one argument
+        value.string(group)
+    value.fixed(b"\0")
     table.bytes(_METADATA_KEY)
     table.bytes(value.getvalue())
     for number in (1, _METADATA_TABLE, 0, len(table.getvalue())):  # one table: its kind, offset and size

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, overload
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit._present.text import plural, visible
@@ -66,7 +67,7 @@ def _long_form(text: Any) -> str:
 
 
 def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the rows that mention an account, module, function or type in any text column.
+    """Return the rows that mention an account, module, function or type in any column of text or lists of text.
 
     Short, padded and long addresses match the same rows, including in payloads and other JSON text. A module matches
     its functions, events and types; an address also matches everything in its modules.
@@ -107,14 +108,25 @@ def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     digits, *names = _long_form(name)[2:].split("::", 1)
     rest = "".join(f"::{re.escape(part)}" for part in names)
     pattern = rf"(?:^|[^0-9A-Za-z_])0x0*{digits.lstrip('0') or '0'}{rest}(?:$|[^0-9A-Za-z_])"
-    texts = [column for column in frame.columns if isinstance(frame[column].dtype, pd.StringDtype)]
+    texts = {column: text for column in frame.columns if (text := _as_text(frame[column])) is not None}
     found = pd.Series(data=False, index=frame.index)
-    for column in texts:
-        found |= frame[column].str.contains(pattern, regex=True).fillna(value=False).astype(bool)
+    for text in texts.values():
+        found |= text.str.contains(pattern, regex=True).fillna(value=False).astype(bool)
     if len(frame) and not found.any():
         columns = visible(", ".join(map(str, texts)), 400) or "none"
         _warn(f"no row mentions {visible(name, _MAX_SHOWN)}; text columns searched: {columns}")
     return frame[found]
+
+
+def _as_text(column: pd.Series) -> pd.Series | None:
+    """Return a column of text, or of lists of text joined with spaces; None for other columns."""
+    if isinstance(column.dtype, pd.StringDtype):
+        return column
+    kind = column.dtype.pyarrow_dtype if isinstance(column.dtype, pd.ArrowDtype) else None
+    if kind is None or not pa.types.is_list(kind) or not pa.types.is_string(kind.value_type):
+        return None
+    joined = pc.binary_join(column.array.__arrow_array__(), " ")
+    return pd.Series(joined.to_pandas(types_mapper=pd.ArrowDtype).array, index=column.index).astype("string")
 
 
 def _warn(text: str) -> None:

@@ -19,7 +19,7 @@ from toolkit.frames._columns import plain_columns
 from toolkit.frames._schema import BALANCES
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._ids import address_from_bytes, address_to_bytes
-from toolkit.move._json_text import parse_json, parse_u64
+from toolkit.move._json_text import U64_MAX, parse_json, parse_u64
 from toolkit.move._type_tags import wire_type
 from toolkit.wire._gas import APT, APT_METADATA
 
@@ -43,7 +43,8 @@ _Moved = tuple[str, str, str, int]  # owner, asset, standard and signed amount o
 # A resource before a transaction: the transaction's request or version, the address, and the resource's type.
 Slot = tuple[Any, str, str]
 
-_FUNGIBLE_STORE, _OBJECT_CORE = "0x1::fungible_asset::FungibleStore", "0x1::object::ObjectCore"
+_FUNGIBLE = "0x1::fungible_asset::"
+_FUNGIBLE_STORE, _OBJECT_CORE = f"{_FUNGIBLE}FungibleStore", "0x1::object::ObjectCore"
 _STORE_DELETION = "0x1::fungible_asset::FungibleStoreDeletion"
 _OBJECT_TRANSFERS = ("0x1::object::Transfer", "0x1::object::TransferEvent")
 
@@ -60,6 +61,15 @@ class _Event(NamedTuple):
     number: int
     data: Any
 
+    @property
+    def store(self) -> str | None:
+        """Store of a deposit or withdrawal of a fungible asset; None for other events."""
+        if self.kind not in _DIRECTION:
+            return None
+        if "store" in self.data:
+            return parse_address(self.data["store"])
+        return self.account if self.kind.startswith(_FUNGIBLE) else None
+
 
 @dataclass(slots=True)
 class _Movement:
@@ -69,7 +79,6 @@ class _Movement:
     deposited: int = 0
     withdrawn: int = 0
     fee: int = 0
-    after: int | None = None
     known: bool = True  # false if an amount that no event reports could not be read
 
     @property
@@ -112,18 +121,37 @@ class Stores:
                 asset, balance = self.assets[store]
                 self.assets[store] = asset, balance + amount
 
-    def take(self, before: Stores, events: Sequence[_Event]) -> None:
-        """Add what the state before the transaction and the events contain about deleted stores."""
+    def take(self, before: Stores, events: Sequence[_Event], earlier: Mapping[str, str]) -> None:
+        """Add what the state before the transaction and the events contain about deleted stores.
+
+        Parameters
+        ----------
+        before : Stores
+        events : sequence of _Event
+        earlier : mapping of str to str
+            Owners of stores that earlier transactions wrote. A store may outlive the object core that names its owner.
+        """
         self.handles = before.handles | self.handles
         removed = self.gone | (self.owners.keys() - self.assets.keys())
         for store in removed & before.assets.keys():
             self.assets[store] = before.assets[store][0], 0
-        self.owners = before.owners | self.owners
+        received: dict[str, str] = {}
+        for event in events:
+            if event.kind in _OBJECT_TRANSFERS:
+                with suppress(*_SHAPE_ERRORS):
+                    received[parse_address(event.data["object"])] = parse_address(event.data["to"])
+        held = self.assets.keys() | before.assets.keys()
+        known = {store: earlier[store] for store in held & earlier.keys()}
+        self.owners = known | before.owners | received | self.owners
         for event in events:
             if event.kind == _STORE_DELETION:
                 with suppress(*_SHAPE_ERRORS):
                     store, asset, owner = (parse_address(event.data[name]) for name in ("store", "metadata", "owner"))
                     self.assets[store], self.owners[store] = (asset, 0), owner
+
+    def of(self, owner: str) -> list[tuple[str, tuple[str, int]]]:
+        """Return the fungible stores of an owner: the address, the asset and the balance of each."""
+        return [(store, held) for store, held in self.assets.items() if self.owners.get(store, store) == owner]
 
     def _note(self, address: str, resource: str, text: str | None) -> None:
         coin = _COIN_STORE.fullmatch(resource)
@@ -181,7 +209,9 @@ def balance_frame(
     -----
     ``change`` is deposited - withdrawn - fee. The fee is gas used times price, minus the storage refund; no event
     reports it. Deposits and withdrawals come from the coin and fungible asset events, which include the account or the
-    store. If the transaction did not write the store of an event, the owner is the address of the store.
+    store; the guid of an event from before module events is the store. The owner of a store is the owner after the
+    transaction, or the last one known if its object no longer exists. If the owner is not known, it is the address of
+    the store.
 
     Some movements have no event. A coin store that is converted to the paired fungible asset is deleted: its row ends
     with a balance of 0, and the row of the asset begins with the same amount. A store that changes hands moves its
@@ -198,26 +228,34 @@ def balance_frame(
     written = _grouped(writes.filter(pc.match_substring_regex(writes["resource_type"], _STORES)), by, _CHANGE_COLUMNS)
     emitted = _grouped(emissions.filter(pc.is_in(emissions["type"], value_set=moving)), by, _EVENT_COLUMNS)
     heads = plain_columns(transactions, [*dict.fromkeys([by, *identity, "type", "sender", "fee_payer", *_FEE_COLUMNS])])
-    found: list[tuple[int, dict[str, Any]]] = []
-    waiting: list[tuple[int, _Fee | None, Stores, list[_Event], list[Slot]]] = []
-
-    for place, values in enumerate(zip(*heads.values(), strict=True)):
+    parts: list[tuple[_Fee | None, Stores, list[_Event]]] = []
+    slots: list[list[Slot]] = []
+    for values in zip(*heads.values(), strict=True):
         head = dict(zip(heads, values, strict=True))
-        one = _fee_of(head), Stores(written.get(head[by], {})), _parsed(emitted.get(head[by], {}))
-        if slots := [(head[by], *slot) for slot in _not_said(*one)]:
-            waiting.append((place, *one, slots))
-        else:
-            found += [(place, row) for row in _rows(_moved(*one, Stores({})))]
-    texts = iter(read([slot for *_, slots in waiting for slot in slots]) if waiting and read is not None else ())
-    for place, fee, stores, moves, slots in waiting:
-        held = [(address, kind, next(texts, None)) for _, address, kind in slots]
-        before = Stores(dict(zip(_CHANGE_COLUMNS, zip(*held, strict=True), strict=True)))
-        found += [(place, row) for row in _rows(_moved(fee, stores, moves, before))]
-    found.sort(key=itemgetter(0))
-    table, given = BALANCES.table_of_rows([row for _, row in found]), to_arrow(transactions)
-    places = pa.array([place for place, _ in found], type=pa.int64())
+        parts.append((_fee_of(head), Stores(written.get(head[by], {})), _parsed(emitted.get(head[by], {}))))
+        slots.append([(head[by], *slot) for slot in _not_said(*parts[-1])])
+    wanted = [slot for some in slots for slot in some]
+    texts = iter(read(wanted) if wanted and read is not None else ())
+    moved: list[dict[tuple[str, str], _Movement]] = []
+    owners: dict[str, str] = {}  # of stores that earlier transactions wrote; simulations do not follow each other
+    seen: dict[tuple[str, str], set[str]] = {}  # the stores of an owner and asset
+    for part, some in zip(parts, slots, strict=True):
+        held = [(address, kind, next(texts, None)) for _, address, kind in some]
+        before = Stores(dict(zip(_CHANGE_COLUMNS, zip(*held, strict=True), strict=True)) if held else {})
+        moved.append(_moved(*part, before, owners))
+        if by == "ledger_version":
+            owners |= part[1].owners
+            for store, (asset, _) in part[1].assets.items():
+                seen.setdefault((owners.get(store, store), asset), set()).add(store)
+    found: list[dict[str, Any]] = []
+    places: list[int] = []
+    for place, (movements, (_, stores, _)) in enumerate(zip(moved, parts, strict=True)):
+        rows = list(_rows(movements, stores, seen))
+        found += rows
+        places += [place] * len(rows)
+    table, given = BALANCES.table_of_rows(found), to_arrow(transactions)
     for name in reversed(identity):
-        table = table.add_column(0, given.schema.field(name), given[name].take(places))
+        table = table.add_column(0, given.schema.field(name), given[name].take(pa.array(places, type=pa.int64())))
     return to_pandas(table)
 
 
@@ -248,32 +286,32 @@ def _not_said(fee: _Fee | None, stores: Stores, events: Sequence[_Event]) -> Ite
         coins.append((fee.payer, APT))
     for account, coin in coins:
         yield account, f"0x1::coin::CoinStore<{coin}>"
-    for store in dict.fromkeys(store for store, amount in _by_store(events) if amount and store not in stores.assets):
-        yield store, _FUNGIBLE_STORE
-        yield store, _OBJECT_CORE
+    for store in dict.fromkeys(store for store, amount in _by_store(events) if amount):
+        if store not in stores.assets:
+            yield store, _FUNGIBLE_STORE
+        if store not in stores.assets or store not in stores.owners:
+            yield store, _OBJECT_CORE
 
 
 def _by_store(events: Sequence[_Event]) -> Iterator[tuple[str, int]]:
     """Yield the fungible store and the signed amount of each event that moves a fungible asset."""
-    for kind, _, _, data in events:
+    for event in events:
         with suppress(*_SHAPE_ERRORS):
-            if kind in _DIRECTION and "store" in data:
-                yield parse_address(data["store"]), _DIRECTION[kind] * parse_u64(data["amount"], "amount")
+            if (store := event.store) is not None:
+                yield store, _DIRECTION[event.kind] * parse_u64(event.data["amount"], "amount")
 
 
 def _moved(
-    fee: _Fee | None, stores: Stores, events: Sequence[_Event], before: Stores
+    fee: _Fee | None, stores: Stores, events: Sequence[_Event], before: Stores, earlier: Mapping[str, str]
 ) -> dict[tuple[str, str], _Movement]:
     """Return the movements of one transaction, by owner and asset."""
-    stores.take(before, events)
+    stores.take(before, events, earlier)
     moved: dict[tuple[str, str], _Movement] = {}
     for owner, asset, standard, amount in _counted_once(list(_movements(events, stores)), fee, stores):
         moved.setdefault((owner, asset), _Movement(standard)).add(amount)
     _add_conversions(stores, before, moved)
     _add_transfers(events, stores, moved)
     _add_fee(fee, stores, before, moved)
-    for (owner, asset), movement in moved.items():
-        movement.after = _after(owner, asset, stores)
     return moved
 
 
@@ -356,12 +394,12 @@ def _counted_once(found: list[_Moved], fee: _Fee | None, stores: Stores) -> Iter
 
 def _movements(events: Sequence[_Event], stores: Stores) -> Iterator[_Moved]:
     """Yield (owner, asset, standard, signed amount) for each event that moves a balance."""
-    for kind, account, number, data in events:
+    for event in events:
+        kind, account, number, data = event
         if kind in _DIRECTION:
             with suppress(*_SHAPE_ERRORS):
                 amount = _DIRECTION[kind] * parse_u64(data["amount"], "amount")
-                if "store" in data:
-                    store = parse_address(data["store"])
+                if (store := event.store) is not None:
                     asset, standard = stores.assets.get(store, ("unknown", 0))[0], "fungible asset"
                     owner = stores.owners.get(store, store)
                 elif "coin_type" in data:
@@ -402,21 +440,38 @@ def _add_fee(fee: _Fee | None, stores: Stores, before: Stores, moved: dict[tuple
             movement.known = movement.known and known
 
 
-def _after(owner: str, asset: str, stores: Stores) -> int | None:
+def _after(owner: str, asset: str, stores: Stores, seen: Mapping[tuple[str, str], set[str]]) -> int | None:
+    """Return the balance of an owner after a transaction, or None if it is not known.
+
+    Any number of fungible stores may belong to one owner, and nodes cannot list them. The written ones are taken for
+    all if they include the primary store, and no other transaction wrote further ones.
+    """
     if (owner, asset) in stores.coins:
         return stores.coins[owner, asset]
     if (owner, asset) in stores.deleted:
         return 0
-    held = [balance for kind, balance in _held(owner, stores) if kind == asset]
-    return held[0] if len(held) == 1 else None
+    held = {store: balance for store, (kind, balance) in stores.of(owner) if kind == asset}
+    if not held or seen.get((owner, asset), set()) - held.keys():
+        return None
+    if owner not in held and primary_store(owner, asset) not in held:
+        return None
+    return total if (total := sum(held.values())) <= U64_MAX else None
+
+
+def primary_store(owner: str, asset: str) -> str:
+    """Return the address of the primary store of an owner and an asset: an object derived from both."""
+    seed = address_to_bytes(owner) + address_to_bytes(asset) + b"\xfc"
+    return address_from_bytes(hashlib.sha3_256(seed).digest())
 
 
 def _held(owner: str, stores: Stores) -> list[tuple[str, int]]:
     """Return the assets and balances of the fungible stores of an owner."""
-    return [held for store, held in stores.assets.items() if stores.owners.get(store, store) == owner]
+    return [held for _, held in stores.of(owner)]
 
 
-def _rows(moved: dict[tuple[str, str], _Movement]) -> Iterator[dict[str, Any]]:
+def _rows(
+    moved: dict[tuple[str, str], _Movement], stores: Stores, seen: Mapping[tuple[str, str], set[str]]
+) -> Iterator[dict[str, Any]]:
     """Yield the rows of a transaction, sorted by owner and asset."""
     for (owner, asset), movement in sorted(moved.items(), key=itemgetter(0)):
         yield {
@@ -427,5 +482,5 @@ def _rows(moved: dict[tuple[str, str], _Movement]) -> Iterator[dict[str, Any]]:
             "withdrawn": movement.withdrawn,
             "fee_octas": movement.fee,
             "change": movement.net - movement.fee if movement.known else None,
-            "balance_after": movement.after,
+            "balance_after": _after(owner, asset, stores, seen),
         }

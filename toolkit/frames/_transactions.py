@@ -21,7 +21,6 @@ from toolkit.move import AbiMap, Layout, StructOf, Untyped, decode_bcs, decode_j
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
-from toolkit.wire._aborts import Abort
 from toolkit.wire._rows import checked_rows
 from toolkit.wire._transactions import ChangeKind
 
@@ -65,15 +64,14 @@ def transaction_tables(
     Returns
     -------
     tuple of Table
-        Shapes (n, 36), (number of changes, 14), (number of events, 9); see the data dictionary.
+        Shapes (n, 45), (number of changes, 14), (number of events, 9); see the data dictionary.
     """
     _, (rows, changes, events) = checked_rows(transactions)
     numbers: list[int | None] = [None] * len(transactions) if requests is None else list(requests)
     head = {name: values for name, values in rows.items() if name in schemas.TRANSACTIONS.names}
     head |= {"ledger_version": rows["version"], "timestamp": rows["timestamp_us"]}
-    aborts = {status: status and Abort.find(status) for status in set(rows["vm_status"])}
     for name in ("code", "name", "reason"):
-        head[f"abort_{name}"] = [getattr(aborts[status], name, None) for status in rows["vm_status"]]
+        head[f"abort_{name}"] = [getattr(abort, name, None) for abort in rows["abort"]]
     head["module"] = [_module(function) for function in rows["function"]]
     head["request"] = numbers
     head |= outcome_columns([problem and Failure(None, "schema_error", problem) for problem in rows["problem"]])
@@ -448,7 +446,7 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     Raises
     ------
     InputError
-        If `source` contains no state changes.
+        If `source` contains no state changes, or the ABI of a struct in `key_type` is not known.
     SchemaError
         If a key cannot be decoded as `key_type`.
 
@@ -483,5 +481,9 @@ def _key_column(keys: list[bytes], key_type: str | None, abis: AbiSource | None)
     if key_type is None:
         return _bytes_column("key", keys, source="changes[].key")
     layout = resolve_layout(parse_type_tag(key_type), abis or AbiMap({}))
+    if not is_closed(layout):
+        raise InputError(
+            f"key_type {key_type!r:.200} contains a struct whose fields are not known; pass abis=node.abis.at(version)"
+        )
     values = [decode_bcs(layout, key) for key in keys]
     return typed_column("key", layout, values, source="changes[].key", typing="given")

@@ -7,9 +7,9 @@ import json
 from enum import Enum, StrEnum, auto
 from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
 import numpy as np
 
+from toolkit.errors import SchemaError
 from toolkit.frames._calls import NO_ANSWER
 from toolkit.frames._schema import OBSERVATIONS, STRATUM
 from toolkit.wire._requests import canonical_request
@@ -113,26 +113,12 @@ class Cause(StrEnum):
 EARLIER_COLUMNS = [name for name in OBSERVATIONS.names if name not in {column.name for column in STRATUM}]
 
 
-class _Function(msgspec.Struct):
-    type_arguments: tuple[str, ...] | None = None
-    transaction_payload: _Function | None = None
-
-
-_decode_function = msgspec.json.Decoder(_Function).decode
-
-
 def type_arguments_of(transaction: UserTransaction) -> tuple[str, ...] | None:
-    """Return the type arguments of a transaction's function; None if its payload does not show them.
-
-    For a multisig payload, these are the type arguments of the inner function.
-    """
+    """Return the type arguments of the call that a transaction ran; None if its payload does not show them."""
     try:
-        found = _decode_function(transaction.payload_raw)
-    except msgspec.DecodeError:
+        return transaction.call().type_arguments
+    except SchemaError:
         return None
-    if found.type_arguments is None and found.transaction_payload is not None:
-        return found.transaction_payload.type_arguments
-    return found.type_arguments
 
 
 PRUNED = frozenset({"version_pruned", "block_pruned"})

@@ -16,7 +16,6 @@ from toolkit.errors import NodeError
 from toolkit.frames._calls import Failure
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import Part, digest_of, type_arguments_of
-from toolkit.wire._aborts import Abort
 from toolkit.wire._rows import transaction_rows
 from toolkit.wire._transactions import DeleteResource, DeleteTableItem
 
@@ -127,7 +126,7 @@ def stratum_columns(transaction: UserTransaction) -> dict[str, Any]:
         The columns ``STRATUM`` of the observation frame; None for values that cannot be determined.
     """
     types = type_arguments_of(transaction)
-    abort = None if transaction.success else Abort.find(transaction.vm_status)
+    abort = transaction.abort
     deleted = sum(isinstance(change, DeleteResource | DeleteTableItem) for change in transaction.changes)
     return {
         "payload_bytes": len(msgspec.json.format(transaction.payload_raw, indent=-1)),

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from toolkit import move
 from toolkit._present.text import ELLIPSIS, in_whole_coins, plural, short_addresses
 from toolkit.client._arguments import structs_of
-from toolkit.client._assets import Asset
 from toolkit.errors import ToolkitError
 from toolkit.move import Layout, decode_bcs, encode_json, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex
@@ -25,14 +24,15 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from toolkit.client._assets import Asset
     from toolkit.client._node import Node
     from toolkit.client._simulation import Simulation
 
     Together = Callable[[Sequence[Callable[[], object]]], None]
 
 
-# APT by both of its names; any other asset with this symbol is not APT.
-APT_NAMES = {one: Asset(one, kind, "Aptos Coin", "APT", 8) for one, kind in ((APT, "coin"), (APT_METADATA, "fungible"))}
+# The coin that pays for gas, and its fungible asset. Any other asset with the same symbol is not this coin.
+GAS_COIN = (APT, APT_METADATA)
 _COIN = re.compile(r"0x1::coin::(?:CoinStore|CoinInfo|Coin)<(.+)>")
 _STORE, _SUPPLY = "0x1::fungible_asset::FungibleStore", "0x1::fungible_asset::Supply"
 _AMOUNTS = {"value", "balance", "current", "amount"}  # fields that hold an amount of the enclosing struct's asset
@@ -60,7 +60,7 @@ class Known:
         Assets of fungible stores, by the store's address.
     """
 
-    assets: Mapping[str, Asset] = field(default_factory=lambda: APT_NAMES)
+    assets: Mapping[str, Asset] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     items: Mapping[str, tuple[Layout, Layout]] = field(default_factory=dict)
@@ -75,7 +75,9 @@ class Known:
         """Format an amount in the asset's unit, or in base units if the asset's decimals are not known."""
         about = self.assets.get(asset)
         name = asset if about is None or not about.symbol else about.symbol
-        if about is None or about.decimals is None or (name.upper() == "APT" and asset not in APT_NAMES):
+        gas = self.assets.get(APT)
+        same = gas is not None and gas.symbol is not None and name.upper() == gas.symbol.upper()
+        if about is None or about.decimals is None or (same and asset not in GAS_COIN):
             digits, name = f"{units:,}", f"base units of {short_addresses(asset)}"
         else:
             digits = in_whole_coins(units, about.decimals)
@@ -150,8 +152,8 @@ def read_known(node: Node, simulation: Simulation, names: Mapping[str, str], tog
             elif kind == _STORE and row["data"]:
                 inner = parse_json(row["data"], "store")["metadata"]["inner"]
                 stores[parse_address(row["address"])] = parse_address(inner)
-    assets = dict(APT_NAMES)
-    canonical = set(stores.values())
+    assets: dict[str, Asset] = {}
+    canonical = {APT, *stores.values()}
     for asset in wanted:
         with suppress(ToolkitError):
             canonical.add(str(parse_type_tag(asset)) if "::" in asset else parse_address(asset))
@@ -159,7 +161,9 @@ def read_known(node: Node, simulation: Simulation, names: Mapping[str, str], tog
     def read(asset: str) -> None:
         assets[asset] = node.asset(asset)
 
-    together([partial(read, asset) for asset in canonical - assets.keys()])
+    together([partial(read, asset) for asset in canonical - {APT_METADATA}])
+    if APT in assets:
+        assets[APT_METADATA] = assets[APT]
     return Known(assets, names, stores=stores)
 
 

@@ -27,7 +27,7 @@ from toolkit.move import FunctionAbi, FunctionId, Layout, ModuleAbi, TypeTag, pa
 from toolkit.move._ids import parse_hex, wire_address
 from toolkit.move._type_tags import TypeParameter, is_signer, substitute, wire_type
 from toolkit.widgets import _fields
-from toolkit.widgets._changes import APT_NAMES, Known
+from toolkit.widgets._changes import GAS_COIN, Known
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._form import Form
 from toolkit.widgets._messages import Group, Hits, Message, Part, Rows, Text, When, mono
@@ -37,6 +37,7 @@ from toolkit.wire._gas import APT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from toolkit.client._assets import Asset
     from toolkit.client._node import Node
 
 
@@ -570,7 +571,7 @@ class FunctionForm(Form):
         self._calls: dict[tuple[str, tuple[str, ...]], ResolvedCall] = {}
         self._modules: dict[str, list[ModuleAbi]] = {}
         self._sources: dict[str, dict[str, str]] = {}  # by address and module
-        self._assets = Known().assets
+        self._assets: dict[str, Asset] = {}
         self._units: dict[int, str] = {}
         super().__init__(node, request=request)
         if name is not None:
@@ -582,7 +583,7 @@ class FunctionForm(Form):
 
     def _forget_node(self) -> None:
         super()._forget_node()
-        self._modules, self._sources, self._assets = {}, {}, Known().assets
+        self._modules, self._sources, self._assets = {}, {}, {}
 
     # reading ---------------------------------------------------------------------------------------------
 
@@ -764,7 +765,7 @@ class FunctionForm(Form):
         if isinstance(typed, str) and (units := _fields.read_leaf(U64, typed, "", Findings())) is not None:
             with suppress(TypeError):  # text that is not a number
                 found.notes[f"arguments.{place}"] = f"= {Known(self._assets).words(units, asset)}"
-        unit = "octas" if asset in APT_NAMES else "base units"
+        unit = "octas" if asset in GAS_COIN else "base units"
         return {place: f"in {unit} (1 {about.symbol} = {10**about.decimals:,})"}
 
     def _look_names(self) -> None:

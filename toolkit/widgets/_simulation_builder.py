@@ -448,7 +448,7 @@ def failure_of(
     if simulation.success:
         return None
     status = simulation.vm_status
-    sentence, aborted = abort_parts(status)
+    sentence, aborted = abort_parts(simulation.transaction.abort)
     cause = next((paths for words, paths in _CAUSES.items() if words in status), ())
     shown_when = {key: part.when for key, part in _gas_fields(draft).fields} | {"function": ("payload", _ENTRIES)}
     conditions = ((path, shown_when.get(path)) for path in cause)

@@ -10,7 +10,7 @@ import msgspec
 
 from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import octas_as_apt, plural
+from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import decode_with, parse_u64
@@ -98,12 +98,12 @@ class GasBreakdown(FeeStatement):
     def __repr__(self) -> str:
         units = f"{plural(self.total_charge_gas_units, 'gas unit')} at {plural(self.gas_unit_price, 'octa')}"
         parts = ", ".join(f"{name} {value}" for name, value in self._parts() if value is not None)
-        return f"<GasBreakdown {units}, {octas_as_apt(self.fee_octas)} APT: {parts}>"
+        return f"<GasBreakdown {units}, {self.fee_octas:,} octas: {parts}>"
 
     def _repr_html_(self) -> str:
         total = f"{plural(self.total_charge_gas_units, 'gas unit')} at {plural(self.gas_unit_price, 'octa')} each"
-        facts = [("charged", f"{total}: {octas_as_apt(self.fee_octas)} APT"), *self._parts()]
-        net = f"{octas_as_apt(self.net_octas)} APT" if self.storage_fee_refund_octas else None
+        facts = [("charged", f"{total}: {plural(self.fee_octas, 'octa')}"), *self._parts()]
+        net = plural(self.net_octas, "octa") if self.storage_fee_refund_octas else None
         return facts_html("gas", [*facts, ("net of the refund", net)])
 
     def _parts(self) -> list[tuple[str, str | None]]:

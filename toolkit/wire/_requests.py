@@ -277,6 +277,7 @@ _READERS = {kind.type: kind.from_wire for kind in (EntryFunction, Script, Multis
 }
 
 
+NOBODY = "0x0"  # the fee payer of a simulation that charges nobody
 MAX_SIGNERS = 32  # largest number of signatures of sender and secondary signers that nodes accept
 _NOT_ZERO = (
     "contains a signature that is not all zeros. A simulation must not include a valid signature: "
@@ -509,6 +510,14 @@ class SimulationRequest(WireModel):
         return sender if isinstance(sender, TransactionSignature) else signatures.SingleSenderSignature(sender)
 
     @property
+    def payer(self) -> str:
+        """Address of the account that pays the fee; `NOBODY` if the simulation charges nobody."""
+        if self.signature is not None:
+            paid: str = getattr(self.signature, "fee_payer_address", self.sender)
+            return paid
+        return self.sender if self.fee_payer is None else self.fee_payer
+
+    @property
     def needs_bcs(self) -> bool:
         """Whether the request must be sent as BCS, because nodes do not accept the JSON form of its signature."""
         return not self.signature_to_send().has_json_form
@@ -557,11 +566,10 @@ def with_estimates(request: SimulationRequest) -> SimulationRequest:
     """Return a copy of the request in which the node estimates the maximum gas amount and the price if they are None.
 
     With a fee payer, the maximum gas amount is not estimated, because nodes base the estimate on the sender's balance.
-    A placeholder, which every chain's gas schedule allows, is sent instead.
     """
     estimates: dict[str, bool] = {}
     if request.estimate_max_gas_amount is None:
-        estimates["estimate_max_gas_amount"] = request.max_gas_amount is None and request.fee_payer is None
+        estimates["estimate_max_gas_amount"] = request.max_gas_amount is None and request.payer == request.sender
     if request.estimate_gas_unit_price is None:
         estimates["estimate_gas_unit_price"] = request.gas_unit_price is None
     return request.model_copy(update=estimates)

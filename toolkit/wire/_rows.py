@@ -19,6 +19,7 @@ from toolkit.move import parse_address
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_u64_column
 from toolkit.wire import _transactions as wire
+from toolkit.wire._executed import WRAPPED, call_that_ran, payload_head
 from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire._headers import timestamp_from_us
 from toolkit.wire._transactions import collector_paused, malformed
@@ -32,18 +33,21 @@ if TYPE_CHECKING:
     # Returns the columns that items of one kind have.
     _Reader: TypeAlias = Callable[[Any, "_CanonicalForms"], _Columns]
 
-#: Columns of the transactions: `_NUMBERS` contain u64 numbers, `success` bools, all others text.
+#: Columns of the transactions: `_NUMBERS` contain u64 numbers, `success` and `chain_success` bools, `abort` instances
+#: of `Abort`, `secondary_signers` and `type_arguments` lists of text, all others text.
 TRANSACTION_COLUMNS = tuple(
     """
-    version hash type success vm_status gas_used sender fee_payer sequence_number max_gas_amount gas_unit_price
-    expiration_timestamp_secs replay_protection_nonce function payload_type payload signature_type timestamp_us epoch
+    version hash type success chain_success vm_status abort gas_used sender fee_payer secondary_signers sequence_number
+    max_gas_amount gas_unit_price expiration_timestamp_secs replay_protection_nonce function type_arguments arguments
+    payload_type payload signature_type key_type timestamp_us epoch round proposer block_end_info details
     changes events total_charge_gas_units execution_gas_units io_gas_units storage_fee_octas storage_fee_refund_octas
     raw problem
     """.split()  # noqa: SIM905 - names read better in rows
 )
 _NUMBERS = """
 version gas_used sequence_number max_gas_amount gas_unit_price expiration_timestamp_secs replay_protection_nonce
-timestamp_us epoch total_charge_gas_units execution_gas_units io_gas_units storage_fee_octas storage_fee_refund_octas
+timestamp_us epoch round total_charge_gas_units execution_gas_units io_gas_units storage_fee_octas
+storage_fee_refund_octas
 """.split()  # noqa: SIM905
 #: Columns of the changes. `transaction_index` (position of the transaction), `version` and `change_index` contain ints,
 #: `key` and `value` bytes, all others text.
@@ -86,22 +90,27 @@ class _Kind(msgspec.Struct, gc=False):
 
 class _Signature(msgspec.Struct, gc=False):
     type: str | None = None
+    sender: _Signature | None = None
+    secondary_signer_addresses: list[str] | None = None
     fee_payer_address: str | None = None
+    public_key: str | _Kind | None = None
+    public_keys: msgspec.Raw = msgspec.Raw()
+    function_info: str | None = None
 
-
-class _Function(msgspec.Struct, gc=False):
-    function: str | None = None
-
-
-class _PayloadHead(msgspec.Struct, gc=False):
-    type: str | None = None
-    function: str | None = None
-    transaction_payload: _Function | None = None
+    @property
+    def key_type(self) -> str | None:
+        """Kind of the sender's key, which nodes do not name for every kind of signature."""
+        if self.sender is not None:
+            return self.sender.key_type
+        if self.function_info is not None:
+            return "abstract"
+        if bytes(self.public_keys):
+            return "multi_ed25519" if self.type == "multi_ed25519_signature" else "multi_key"
+        return self.public_key.type if isinstance(self.public_key, _Kind) else self.public_key and "ed25519"
 
 
 _decode_kind = msgspec.json.Decoder(_Kind).decode
 _decode_signature = msgspec.json.Decoder(_Signature | None).decode
-_decode_payload_head = msgspec.json.Decoder(_PayloadHead).decode
 _decode_fee_texts = msgspec.json.Decoder(FeeStatementTexts).decode
 _FEES = TRANSACTION_COLUMNS[-7:-2]
 _NO_FEE = (None,) * len(_FEES)
@@ -118,8 +127,9 @@ def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
     Returns
     -------
     Rows
-        Transactions, changes and events, each a dict of column name to list. For a multisig transaction, `function`
-        comes from the inner payload. For a `MalformedTransaction`, `problem` describes the error; otherwise it is None.
+        Transactions, changes and events, each a dict of column name to list. `function`, `type_arguments` and
+        `arguments` are those of the call that ran, see `call_that_ran`. For a `MalformedTransaction`, `problem`
+        describes the error; otherwise it is None.
 
     Raises
     ------
@@ -276,8 +286,10 @@ def _genesis(found: list[wire.GenesisTransaction], known: _CanonicalForms) -> _C
 
 def _executed(found: list[Any], _: _CanonicalForms) -> _Columns:
     fees = zip(*[_fee_texts(one.events) for one in found], strict=True)
-    columns = _attributes(found, "version_text", "hash", "success", "vm_status", "gas_used_text")
+    columns = _attributes(found, "version_text", "hash", "chain_success", "chain_vm_status", "gas_used_text")
     return columns | {
+        "success": columns["chain_success"],
+        "vm_status": columns["chain_vm_status"],
         "type": [found[0].__struct_config__.tag] * len(found),
         "timestamp_us": [one.timestamp_text for one in found],
         "changes": [len(one.changes) for one in found],
@@ -287,31 +299,67 @@ def _executed(found: list[Any], _: _CanonicalForms) -> _Columns:
 
 
 def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], known: _CanonicalForms) -> _Columns:
-    payloads = [_decode_payload_head(one.payload_raw) for one in found]
-    functions = [
-        head.transaction_payload.function if head.function is None and head.transaction_payload else head.function
-        for head in payloads
-    ]
+    payloads = [payload_head(one.payload_raw) for one in found]
+    events: list[Sequence[Event]] = [getattr(one, "events", ()) for one in found]
+    calls = list(map(call_that_ran, payloads, events))
     signatures = [_decode_signature(one.signature_raw) or _Signature() for one in found]
     payers = [one.fee_payer_address if one.type == "fee_payer_signature" else None for one in signatures]
+    others = [one.secondary_signer_addresses for one in signatures]
     numbers = ("sequence_number", "max_gas_amount", "gas_unit_price", "expiration_timestamp_secs")
     return _attributes(found, *(f"{name}_text" for name in (*numbers, "replay_protection_nonce"))) | {
         "sender": [known.addresses[one.sender] for one in found],
         "fee_payer": [payer and known.addresses[payer] for payer in payers],
-        "function": [function and known.types[function] for function in functions],
+        "secondary_signers": [[known.addresses[name] for name in names] if names else None for names in others],
+        "function": [call.function and known.types[call.function] for call in calls],
+        "type_arguments": [call.type_arguments and [known.types[one] for one in call.type_arguments] for call in calls],
+        "arguments": [str(call.arguments, "utf-8") or None for call in calls],
         "payload_type": [head.type for head in payloads],
         "payload": _texts(one.payload_raw for one in found),
         "signature_type": [one.type for one in signatures],
+        "key_type": [one.key_type for one in signatures],
     }
 
 
+def _users(found: list[wire.UserTransaction], known: _CanonicalForms) -> _Columns:
+    columns = _executed(found, known) | _submitted(found, known)
+    # Only a payload of a multisig account has an outcome of its own; reading it of all others would take longer.
+    wrapped = [kind in WRAPPED for kind in columns["payload_type"]]
+    for name in ("success", "vm_status"):
+        plain = zip(found, columns[name], wrapped, strict=True)
+        columns[name] = [getattr(one, name) if inner else value for one, value, inner in plain]
+    ended = zip(found, columns["success"], strict=True)
+    return columns | {"abort": [None if success else one.abort for one, success in ended]}
+
+
+def _block_starts(found: list[wire.BlockMetadataTransaction], known: _CanonicalForms) -> _Columns:
+    proposers = [one.proposer and known.addresses[one.proposer] for one in found]
+    own = _attributes(found, "epoch_text", "round_text") | {"proposer": proposers}
+    return _executed(found, known) | own | {"details": list(map(_block_details, found))}
+
+
+def _block_ends(found: list[wire.BlockEpilogueTransaction], known: _CanonicalForms) -> _Columns:
+    infos = [None if bytes(one.block_end_info) == b"null" else str(one.block_end_info, "utf-8") for one in found]
+    return _executed(found, known) | {"block_end_info": infos}
+
+
+def _of_validators(found: list[wire.ValidatorTransaction], known: _CanonicalForms) -> _Columns:
+    return _executed(found, known) | {"details": [str(one.contents, "utf-8") for one in found]}
+
+
+def _block_details(block: wire.BlockMetadataTransaction) -> str | None:
+    """Return the fields of a block that have no column, as JSON text."""
+    raws = {name: getattr(block, name) for name in ("id", "previous_block_votes_bitvec", "failed_proposer_indices")}
+    found = {name: raw for name, raw in raws.items() if bytes(raw) != b"null"}
+    return msgspec.json.encode(found).decode() if found else None
+
+
 _TRANSACTION_KINDS: dict[type, _Reader] = {
-    wire.UserTransaction: lambda found, known: _executed(found, known) | _submitted(found, known),
+    wire.UserTransaction: _users,
     wire.GenesisTransaction: _genesis,
-    wire.BlockMetadataTransaction: lambda found, known: _executed(found, known) | _attributes(found, "epoch_text"),
+    wire.BlockMetadataTransaction: _block_starts,
     wire.StateCheckpointTransaction: _executed,
-    wire.BlockEpilogueTransaction: _executed,
-    wire.ValidatorTransaction: _executed,
+    wire.BlockEpilogueTransaction: _block_ends,
+    wire.ValidatorTransaction: _of_validators,
     wire.PendingTransaction: _pending,
     wire.GenericTransaction: _generic,
     wire.MalformedTransaction: _malformed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager, suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 import msgspec
 from msgspec import Raw, Struct
@@ -18,6 +18,8 @@ from toolkit._present.messages import MAX_TEXT, cut_text, shorten
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.errors import SchemaError
 from toolkit.move._json_text import decode_with, elements, is_u64, parse_u64
+from toolkit.wire._aborts import Abort
+from toolkit.wire._executed import FAILED, Call, call_that_ran, multisig_execution, payload_head
 from toolkit.wire._gas import FeeStatement, GasBreakdown, find_fee_statement
 
 if TYPE_CHECKING:
@@ -197,20 +199,23 @@ def _number(name: str, meaning: str) -> int:
 
 
 class _Transaction(Struct, tag_field="type", kw_only=True):
-    """Fields of every executed transaction. Accessing a number raises SchemaError if its text is not a u64."""
+    """Fields of every executed transaction. Accessing a number raises SchemaError if its text is not a u64.
+
+    `chain_success` and `chain_vm_status` are the response's ``success`` and ``vm_status``.
+    """
 
     version_text: str = msgspec.field(name="version")
     hash: str
     gas_used_text: str = msgspec.field(name="gas_used")
-    success: bool
-    vm_status: str
+    chain_success: bool = msgspec.field(name="success")
+    chain_vm_status: str = msgspec.field(name="vm_status")
     changes: list[_DecodedChange] = []
     events: list[Event] = []
     timestamp_text: str | None = msgspec.field(name="timestamp", default=None)
 
     def __post_init__(self) -> None:
-        if len(self.vm_status) > MAX_TEXT:
-            self.vm_status = cut_text(self.vm_status)
+        if len(self.chain_vm_status) > MAX_TEXT:
+            self.chain_vm_status = cut_text(self.chain_vm_status)
 
     def __repr__(self) -> str:
         sender = getattr(self, "sender", None)
@@ -221,6 +226,16 @@ class _Transaction(Struct, tag_field="type", kw_only=True):
 
     version = _number("version", "Ledger version; for a simulation, the head when it ran.")
     gas_used = _number("gas_used", "Gas units used.")
+
+    @property
+    def success(self) -> bool:
+        """Whether the transaction did what it was sent for."""
+        return self.chain_success
+
+    @property
+    def vm_status(self) -> str:
+        """How execution ended."""
+        return self.chain_vm_status
 
     @property
     def timestamp_us(self) -> int | None:
@@ -306,6 +321,44 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
     signature_raw: Raw = msgspec.field(name="signature", default=_NULL)
     replay_protection_nonce_text: str | None = msgspec.field(name="replay_protection_nonce", default=None)
 
+    @property
+    def success(self) -> bool:
+        """Whether the transaction succeeded, including the payload of a multisig account.
+
+        The ledger commits a multisig transaction whose payload fails as a success, `chain_success`. Only an event
+        reports the failure.
+        """
+        return self.chain_success and not any(event.type in FAILED for event in self.events)
+
+    @property
+    def vm_status(self) -> str:
+        """How execution ended: the node's status, or why the payload of a multisig account failed."""
+        if not self.chain_success or self.success:
+            return self.chain_vm_status
+        execution = multisig_execution(self.events)
+        return (execution and execution.status) or self.chain_vm_status
+
+    @property
+    def abort(self) -> Abort | None:
+        """The Move abort with which the transaction, or the payload of a multisig account, failed; None without one."""
+        if not self.chain_success:
+            return Abort.find(self.chain_vm_status)
+        execution = None if self.success else multisig_execution(self.events)
+        return None if execution is None or execution.error is None else execution.error.abort
+
+    def call(self) -> Call:
+        """Return the call that ran: that of a decrypted or multisig payload, also if it is stored on chain.
+
+        Raises
+        ------
+        SchemaError
+            If the payload is not a JSON object.
+        """
+        try:
+            return call_that_ran(payload_head(self.payload_raw), self.events)
+        except msgspec.DecodeError as error:
+            raise SchemaError(f"payload: {error}") from None
+
     def fee_statement(self) -> FeeStatement | None:
         """Return the fee statement; None if the transaction is from before 2023 or was discarded before execution.
 
@@ -338,6 +391,11 @@ class BlockMetadataTransaction(_Transaction, tag="block_metadata_transaction", k
     """The first transaction of a block."""
 
     epoch_text: str = msgspec.field(name="epoch")
+    round_text: str | None = msgspec.field(name="round", default=None)
+    proposer: str | None = None
+    id: Raw = _NULL
+    previous_block_votes_bitvec: Raw = _NULL
+    failed_proposer_indices: Raw = _NULL
 
     epoch = _number("epoch", "Epoch of the block.")
 
@@ -349,9 +407,16 @@ class StateCheckpointTransaction(_Transaction, tag="state_checkpoint_transaction
 class BlockEpilogueTransaction(_Transaction, tag="block_epilogue_transaction", kw_only=True):
     """The last transaction of a block."""
 
+    block_end_info: Raw = _NULL
+
 
 class ValidatorTransaction(_Transaction, tag="validator_transaction", kw_only=True):
-    """A transaction created by the validators."""
+    """A transaction created by the validators; `contents` are the fields that only its own kind has, as JSON.
+
+    Examples are the transcript of a key generation, and updates of the keys of identity providers.
+    """
+
+    contents: Raw = Raw(b"{}")
 
 
 class PendingTransaction(Struct, _Submitted, tag_field="type", tag="pending_transaction", kw_only=True):
@@ -444,8 +509,20 @@ Transaction = KnownTransaction | GenericTransaction | MalformedTransaction
 
 _T = TypeVar("_T")
 
-_MANY: msgspec.json.Decoder[list[KnownTransaction]] = msgspec.json.Decoder(list[KnownTransaction])
-_ONE: msgspec.json.Decoder[KnownTransaction] = msgspec.json.Decoder(KnownTransaction)
+if TYPE_CHECKING:
+    _InOnePass = KnownTransaction
+else:  # msgspec drops unknown fields, and each kind of validator transaction has its own; they are rare
+    _InOnePass = Union[tuple(kind for kind in KnownTransaction.__args__ if kind is not ValidatorTransaction)]  # noqa: UP007 - of a tuple
+_MANY: msgspec.json.Decoder[list[KnownTransaction]] = msgspec.json.Decoder(list[_InOnePass])
+_ONE: msgspec.json.Decoder[KnownTransaction] = msgspec.json.Decoder(_InOnePass)
+_OF_VALIDATORS: msgspec.json.Decoder[ValidatorTransaction] = msgspec.json.Decoder(ValidatorTransaction)
+# The fields of a validator transaction that other kinds have, too.
+_COMMON = frozenset(
+    """
+    type version hash success vm_status gas_used timestamp changes events state_change_hash event_root_hash
+    state_checkpoint_hash accumulator_root_hash
+    """.split()  # noqa: SIM905 - names read better in rows
+)
 # A simulated transaction does not have the key `type`; outside a union msgspec does not require it.
 _SIMULATED: msgspec.json.Decoder[list[UserTransaction]] = msgspec.json.Decoder(list[UserTransaction])
 _ONE_SIMULATED: msgspec.json.Decoder[UserTransaction] = msgspec.json.Decoder(UserTransaction)
@@ -577,7 +654,8 @@ def malformed(transaction: bytes | Transaction, problem: str) -> MalformedTransa
         fields = decode_with(_RAW_OBJECT, body)
     with suppress(SchemaError):
         payload = decode_with(_RAW_OBJECT, fields.get("payload", Raw(b"{}")))
-        payload = decode_with(_RAW_OBJECT, payload.get("transaction_payload", Raw(b"null"))) | payload
+        while inner := payload.get("decrypted_payload") or payload.get("transaction_payload"):
+            payload = decode_with(_RAW_OBJECT, inner)
     version = _text(fields, "version")
     return MalformedTransaction(
         type=_text(fields, "type"),
@@ -666,6 +744,11 @@ def _decode_transaction(body: bytes | Raw, place: int = 0) -> Transaction:
 def _decode_other(body: bytes | Raw) -> Transaction:
     fields = _decode(_RAW_OBJECT, body)
     kind = _text(fields, "type")
+    if kind == ValidatorTransaction.__struct_config__.tag:
+        found = _rebuild(_OF_VALIDATORS, fields)
+        own = {name: raw for name, raw in fields.items() if name not in _COMMON}
+        found.contents = Raw(msgspec.json.encode(own))
+        return found
     if kind in _KNOWN_TRANSACTIONS:
         return _rebuild(_ONE, fields)
     version = _text(fields, "version")

@@ -13,7 +13,7 @@ FEE_PARTS = (
     "storage_fee_octas",
     "storage_fee_refund_octas",
 )
-JSON_COLUMNS = frozenset({"payload", "data", "raw"})
+JSON_COLUMNS = frozenset({"payload", "data", "raw", "arguments", "block_end_info", "details"})
 """Columns of JSON text: compared as values, since the wire's own spacing is kept."""
 
 
@@ -61,36 +61,68 @@ def _transaction(transaction: dict[str, Any]) -> dict[str, Any]:
     kind = transaction.get("type", "user_transaction")
     submitted = kind in ("user_transaction", "pending_transaction")
     payload = transaction.get("payload") or {}
-    inner = payload.get("transaction_payload") or {}
     events = transaction.get("events", [])
     fees = [event["data"] for event in events if event["type"] == "0x1::transaction_fee::FeeStatement"]
     fee = fees[-1] if fees and submitted else {}
+    signature = transaction.get("signature") or {}
+    others = signature.get("secondary_signer_addresses")
+    call = payload
+    while inner := call.get("decrypted_payload") or call.get("transaction_payload"):
+        call = inner
+    types = call.get("type_arguments") if submitted else None
+    known = {"id", "previous_block_votes_bitvec", "failed_proposer_indices"} & transaction.keys()
     return {
         "version": _number(transaction.get("version")),
         "hash": transaction["hash"],
         "type": kind,
         "success": transaction.get("success"),
+        "chain_success": transaction.get("success"),
         "vm_status": transaction.get("vm_status"),
+        "abort": _abort_code(transaction.get("vm_status") if submitted else None),
         "gas_used": _number(transaction.get("gas_used")),
         "sender": address(transaction.get("sender")),
         "fee_payer": address((transaction.get("signature") or {}).get("fee_payer_address")),
+        "secondary_signers": [address(one) for one in others] if others else None,
         "sequence_number": _number(transaction.get("sequence_number")),
         "max_gas_amount": _number(transaction.get("max_gas_amount")),
         "gas_unit_price": _number(transaction.get("gas_unit_price")),
         "expiration_timestamp_secs": _number(transaction.get("expiration_timestamp_secs")),
         "replay_protection_nonce": _number(transaction.get("replay_protection_nonce")),
-        "function": type_text(payload.get("function") or inner.get("function")),
+        "function": type_text(call.get("function")),
+        "type_arguments": None if types is None else [type_text(one) for one in types],
+        "arguments": call.get("arguments") if submitted else None,
         "payload_type": payload.get("type"),
         "payload": transaction.get("payload"),
-        "signature_type": (transaction.get("signature") or {}).get("type"),
+        "signature_type": signature.get("type"),
+        "key_type": _key_type(signature),
         "timestamp_us": _number(transaction.get("timestamp")),
         "epoch": _number(transaction.get("epoch")),
+        "round": _number(transaction.get("round")),
+        "proposer": address(transaction.get("proposer")),
+        "block_end_info": transaction.get("block_end_info"),
+        "details": {name: transaction[name] for name in sorted(known)} or None,
         "changes": len(transaction.get("changes", [])),
         "events": len(events),
         **{part: _number(fee.get(part)) for part in FEE_PARTS},
         "raw": None,
         "problem": None,
     }
+
+
+def _abort_code(status: str | None) -> int | None:
+    found = re.search(r"Move abort[^\n]*?(?:\(|: |code )0x([0-9a-fA-F]+)", status or "")
+    return found and int(found[1], 16)
+
+
+def _key_type(signature: dict[str, Any]) -> str | None:
+    """Return the kind of the sender's key."""
+    sender = signature.get("sender") or signature
+    if "function_info" in sender:
+        return "abstract"
+    if "public_keys" in sender:
+        return "multi_ed25519" if sender["type"] == "multi_ed25519_signature" else "multi_key"
+    key = sender.get("public_key")
+    return key["type"] if isinstance(key, dict) else key and "ed25519"
 
 
 def _change(change: dict[str, Any]) -> dict[str, Any]:
@@ -145,6 +177,8 @@ def differences(rows: tuple[Any, ...], body: bytes | str) -> list[str]:
                 continue
             for row, (value, want) in enumerate(zip(values, wanted, strict=True)):
                 got = json.loads(value) if column in JSON_COLUMNS and value is not None else value
+                got = got.code if column == "abort" and got is not None else got
+                got = list(got) if column == "type_arguments" and got is not None else got
                 if got != want or type(got) is not type(want):
                     found.append(f"{name}.{column}[{row}]: {got!r}, expected {want!r}")
         missing = set(expected) - set(columns)

@@ -211,6 +211,6 @@ def test_lines_say_what_matters():
     split = {"execution_gas_units": 5, "io_gas_units": 3, "storage_fee_octas": 43_000, "storage_fee_refund_octas": 0}
     gas = GasBreakdown(total_charge_gas_units=438, gas_unit_price=100, **split)
     split = "execution 5 gas units, io 3 gas units, storage 43,000 octas>"
-    assert repr(gas) == f"<GasBreakdown 438 gas units at 100 octas, 0.000438 APT: {split}"
+    assert repr(gas) == f"<GasBreakdown 438 gas units at 100 octas, 43,800 octas: {split}"
     assert repr(EntryFunction("0x1::m::pay")) == "EntryFunction(function='0x1::m::pay')"
     assert repr(EntryFunction("0x1::m::pay", arguments=[5])) == "EntryFunction(function='0x1::m::pay', arguments=(5,))"

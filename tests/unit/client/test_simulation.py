@@ -26,7 +26,7 @@ from toolkit.client._simulation import abort_parts
 from toolkit.errors import Forbidden, NotFound, VersionPruned
 from toolkit.frames._schema import DIFF
 from toolkit.wire import EntryFunction
-from toolkit.wire._aborts import _CATEGORIES
+from toolkit.wire._aborts import _CATEGORIES, Abort
 
 HANDLE = "0x" + "0" * 61 + "abc"
 M = module("m", functions=[function("pay", ["&signer"], is_entry=True, is_view=False)])
@@ -36,6 +36,16 @@ ROUTES = {
     "GET /accounts/0x1/module/m": answer(M),
     "GET /accounts/0xa11ce": answer({"sequence_number": "7", "authentication_key": "0x" + "0" * 64}),
 }
+COIN = "GET /accounts/0x1/resource/0x1%3A%3Acoin%3A%3ACoinInfo%3C0x1%3A%3Aaptos_coin%3A%3AAptosCoin%3E"
+
+
+def coin_info(symbol: str, decimals: int) -> dict:
+    """Return the route of the description of the gas coin."""
+    about = {"name": "a coin", "symbol": symbol, "decimals": decimals}
+    return {COIN: answer({"type": "0x1::coin::CoinInfo<0x1::aptos_coin::AptosCoin>", "data": about})}
+
+
+COIN_INFO = coin_info("APT", 8)
 
 
 def simulated(routes=None, **transaction):
@@ -179,7 +189,9 @@ class TestExplain:
     @pytest.mark.parametrize(("number", "words"), _CATEGORIES.items())
     def test_categories_of_abort_codes(self, number, words):
         """Bits 16 to 23 are the category, the lower 16 the reason."""
-        told = abort_parts(f"Move abort in 0x1::coin: E_X({number << 16 | 7:#x}): The text of the contract.")
+        told = abort_parts(
+            Abort.find(f"Move abort in 0x1::coin: E_X({number << 16 | 7:#x}): The text of the contract.")
+        )
         code = f"E_X code {number << 16 | 7:#x}, category {number} ({words}), reason 7"
         assert told == ("The text of the contract", f"the code in 0x1::coin aborted: {code}")
 
@@ -207,11 +219,11 @@ class TestExplain:
     )
     def test_other_statuses(self, status, told):
         """Codes without a category have none; what is no abort is left alone."""
-        assert abort_parts(status) == (None, told)
+        assert abort_parts(Abort.find(status)) == (None, told)
 
     def test_a_success_says_cost_and_that_nothing_was_done(self):
         """Five facts in lines."""
-        lines = simulated()[0].explain().splitlines()
+        lines = simulated(COIN_INFO)[0].explain().splitlines()
         assert lines[0] == "0x1::m::pay from 0xa11ce would succeed."
         assert "9 gas units at 100 octas each, 0.00000900 APT net" in lines[1]
         assert "State changes: 1 resource written." in lines[-2]
@@ -227,7 +239,75 @@ class TestExplain:
             "storage_fee_refund_octas": str(10**8 + 900 + 5),
         }
         event = {"guid": V2_EVENT, "sequence_number": "0", "type": FEE_STATEMENT, "data": fee}
-        assert "a refund of 1.00000005 APT net" in simulated(events=[event])[0].explain()
+        assert "a refund of 1.00000005 APT net" in simulated(COIN_INFO, events=[event])[0].explain()
+
+    @pytest.mark.parametrize(
+        ("symbol", "decimals", "net"),
+        [("GAS", 2, "9.00 GAS net"), ("MOVE", 8, "0.00000900 MOVE net"), ("ZERO", 0, "900 ZERO net")],
+    )
+    def test_the_gas_coin_is_the_ledgers_own(self, symbol, decimals, net):
+        """Symbol and decimals are those of the coin's own description, never a habit."""
+        words = simulated(coin_info(symbol, decimals))[0].explain()
+        assert net in words
+        assert "APT" not in words
+
+    def test_without_a_description_of_the_coin_amounts_are_octas(self):
+        """Nothing is assumed about a coin that cannot be read."""
+        words = simulated()[0].explain()
+        assert "900 octas net" in words
+        assert "APT" not in words
+
+    @pytest.mark.parametrize(
+        ("status", "advice"),
+        [
+            ("ACCOUNT_NOT_MULTISIG", "check the address"),
+            ("NOT_MULTISIG_OWNER", "one of its owners"),
+            ("MULTISIG_TRANSACTION_NOT_FOUND", "propose one first"),
+            ("MULTISIG_TRANSACTION_INSUFFICIENT_APPROVALS", "approve it first"),
+            ("MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH", "or leave it out"),
+            ("MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH_HASH", "hash that the multisig account has stored"),
+            ("GAS_PAYER_ACCOUNT_MISSING", "check fee_payer"),
+            ("Transaction Executed and Committed with Error IO_LIMIT_REACHED", "does not help"),
+        ],
+    )
+    def test_rules_of_multisig_accounts_have_a_why(self, status, advice):
+        """As any other rule that a transaction breaks."""
+        words = simulated(success=False, vm_status=status, gas=0, events=[], changes=[])[0].explain()
+        (why,) = [line for line in words.splitlines() if line.startswith("Why: ")]
+        assert advice in why
+
+    @pytest.mark.parametrize(
+        ("status", "given", "said", "never"),
+        [
+            ("Out of gas", {}, "balance of the sender", "raise max_gas_amount"),
+            ("Out of gas", {"max_gas_amount": 5}, "raise max_gas_amount", "balance"),
+            ("Out of gas", {"fee_payer": "0xfee"}, "balance of the fee payer", "raise max_gas_amount"),
+            ("Out of gas", {"fee_payer": "0x0"}, "raise max_gas_amount", "balance"),
+            ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", {"max_gas_amount": 5}, "set a fee_payer", "another fee_payer"),
+            (
+                "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE",
+                {"fee_payer": "0xfee"},
+                "another fee_payer",
+                "set a fee_payer",
+            ),
+            ("MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS", {}, "set a fee_payer", "another fee_payer"),
+            (
+                "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS",
+                {"fee_payer": "0xfee"},
+                "another fee_payer",
+                "a fee_payer,",
+            ),
+            ("MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS", {"max_gas_amount": 1}, "raise it", "balance"),
+        ],
+    )
+    def test_advice_follows_from_who_pays(self, status, given, said, never):
+        """A limit that follows from a balance is not to be raised, and a payer that is set is not to be set."""
+        failing = user_transaction(success=False, vm_status=status, gas=0, events=[], changes=[])
+        fake = FakeNode(ROUTES | {"POST /transactions/simulate": answer([failing])})
+        sim = Node(URL, transport=fake).simulate(EntryFunction("0x1::m::pay"), sender="0xa11ce", **given)
+        (why,) = [line for line in sim.explain().splitlines() if line.startswith("Why: ")]
+        assert said in why
+        assert never not in why
 
     @pytest.mark.parametrize(
         ("status", "advice"),
@@ -396,3 +476,46 @@ class TestOtherShapes:
         page = simulated(success=False, vm_status=status + "The name is registered already")[0]._repr_html_()
         assert "category 8 (already exists)" in told
         assert "already exists" in page
+
+
+class TestPayers:
+    """The limit that is filled in follows from the balance of who pays."""
+
+    CALL = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 1])
+
+    @pytest.fixture
+    def ledger(self):
+        made = embedded.Ledger()
+        made.fund("0x9a4e1", 600_000)
+        made.fund("0xfee", 10**10)
+        made.fund("0xb0b", 1)
+        return made
+
+    @pytest.mark.parametrize(("payer", "limit"), [("0x9a4e1", 6_000), ("0xfee", 2_000_000), ("0x0", 2_000_000)])
+    def test_a_sponsored_simulation_fits_the_payer(self, ledger, payer, limit):
+        """A sender without coins succeeds; a payer with few gets a limit that it can pay."""
+        ledger.fund("0x5e4d", 1)
+        sim = toolkit.connect(ledger).simulate(
+            self.CALL.replace(arguments=["0xb0b", 0]), sender="0x5e4d", fee_payer=payer
+        )
+        assert sim.success
+        assert sim.transaction.max_gas_amount == limit
+        assert sim.affordable_max_gas == (None if payer == "0x0" else limit)
+
+    def test_a_batch_reads_each_payer_once(self, ledger):
+        """The limits of a batch are those of single simulations."""
+        node = toolkit.connect(ledger)
+        requests = [
+            toolkit.SimulationRequest(self.CALL, sender="0xa11ce", fee_payer=payer, gas_unit_price=price)
+            for payer in ("0x9a4e1", "0xfee")
+            for price in (None, 150, 1_000)
+        ]
+        batch = toolkit.fetch_simulations(node, requests, progress=False)
+        alone = [node.simulate(one).transaction.max_gas_amount for one in requests]
+        assert batch.transactions["max_gas_amount"].tolist() == alone == [6_000, 4_000, 600, *[2_000_000] * 3]
+
+    def test_the_payer_in_a_whole_signature_counts(self, ledger):
+        """A signature that names a fee payer is not estimated by the sender's balance."""
+        signature = toolkit.SimulationRequest(self.CALL, sender="0xa11ce", fee_payer="0x9a4e1").signature_to_send()
+        request = toolkit.SimulationRequest(self.CALL, sender="0xa11ce", signature=signature)
+        assert toolkit.connect(ledger).simulate(request).transaction.max_gas_amount == 6_000

@@ -11,8 +11,9 @@ import pytest
 from tests.unit.client.fakes import URL, V2_EVENT, FakeNode, answer, ledger, module, refused, struct, user_transaction
 from toolkit.client._fetch import fetch_events, fetch_resources, fetch_transactions
 from toolkit.client._node import Node
-from toolkit.errors import FailedReadsWarning, InputError, SchemaError
+from toolkit.errors import FailedReadsWarning, InputError, InvalidRequest, SchemaError
 from toolkit.frames._columns import plain_columns
+from toolkit.wire import EntryFunction
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -270,14 +271,13 @@ def test_a_node_without_modules_is_read_without_a_check():
 
 @pytest.mark.parametrize("tag", ["u64", "vector<u8>", "nonsense", "", 5])
 def test_a_type_that_is_no_struct_is_refused_before_anything_is_sent(tag):
-    """Also text that is not a type."""
+    """A resource is a struct. An event may have any type, but text that is not a type is refused."""
     node, fake = node_with()
-    for read in (
-        lambda: fetch_events(node, tag, "0:10", progress=False),
-        lambda: fetch_resources(node, "0x1", tag, "0:10", progress=False),
-    ):
+    with pytest.raises(InputError):
+        fetch_resources(node, "0x1", tag, "0:10", progress=False)
+    if tag not in PLAIN:
         with pytest.raises(InputError):
-            read()
+            fetch_events(node, tag, "0:10", progress=False)
     assert fake.asked == []
 
 
@@ -315,7 +315,13 @@ def test_a_member_that_a_later_write_of_its_group_leaves_out_is_read():
     other = {PLACE.replace("Purse", "Other"): gone}
     node, _ = node_with(**{"GET /transactions": grouped}, **there, **other)
     frame = fetch_transactions(node, "103:105", progress=False).diff()
-    assert rows(frame[frame["ledger_version"] == 105], "before") == [(None,)]
+    found = {
+        (row.ledger_version, row.resource_type[-5:]): (pd.isna(row.before), pd.isna(row.after))
+        for row in frame.itertuples()
+        if row.ledger_version > 103
+    }
+    ended, begun = (False, True), (True, False)
+    assert found == {(104, "Purse"): ended, (104, "Other"): begun, (105, "Purse"): begun, (105, "Other"): ended}
 
 
 def test_frames_survive_a_pickle():
@@ -328,3 +334,57 @@ def test_frames_survive_a_pickle():
     pd.testing.assert_frame_equal(copy.balance_changes, frames.balance_changes)
     with pytest.raises(InputError, match="this TransactionFrames was unpickled"):
         copy.diff()
+
+
+PLAIN = {
+    "u64": ("5", 5),
+    "u128": (str(2**100), 2**100),
+    "bool": (False, False),
+    "address": ("0xb0b", f"0x{0xB0B:064x}"),
+    "vector<u64>": (["1", "2"], [1, 2]),
+    "vector<u8>": ("0x0102", b"\x01\x02"),
+}
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_events_of_any_type_are_read(kind):
+    """An event may be a number, a bool, an address, bytes, text or a list: one column, as its type says."""
+    given, expected = PLAIN[kind]
+    event = {"guid": V2_EVENT, "sequence_number": "3", "type": kind, "data": given}
+    found = [user_transaction(version, type="user_transaction", events=[event]) for version in (100, 101)]
+    node, _ = node_with(**{"GET /transactions": answer(found)})
+    frame = fetch_events(node, kind, "100:101", progress=False)
+    assert rows(frame, "ledger_version", "error_code") == [(100, None), (101, None)]
+    assert list(map(_plain, frame["data"])) == [expected] * 2
+    typed = fetch_transactions(node, "100:101", progress=False).events_of(kind)
+    assert list(map(_plain, typed["data"])) == [expected] * 2
+
+
+def _plain(value):
+    return list(value) if hasattr(value, "__len__") and not isinstance(value, bytes | str) else value
+
+
+@pytest.mark.parametrize("kind", ["signer", "&u64", "T0"])
+def test_types_that_no_event_has_are_refused(kind):
+    """A signer cannot be stored, and neither can a reference."""
+    node, _ = node_with()
+    with pytest.raises(InputError):
+        fetch_events(node, kind, "100:101", progress=False)
+
+
+@pytest.mark.parametrize("modules", [refused(403, "api_disabled"), refused(404, "web_framework_error")])
+def test_an_argument_refused_without_types_says_what_to_pass(modules):
+    """A node with the three operations only: text for wide integers, or the ABI."""
+    refusal = refused(400, "invalid_input", "parse arguments[0] failed", head=ledger())
+    routes = {"POST /view": refusal, "POST /transactions/simulate": refusal, "GET /accounts/0x1/module/m": modules}
+    routes["GET /accounts/0xa11ce"] = answer({"sequence_number": "7", "authentication_key": "0x" + "0" * 64})
+    node, _ = node_with(**routes)
+    for call in (
+        lambda: node.view("0x1::m::f", [5]),
+        lambda: node.simulate(EntryFunction("0x1::m::f", [5]), sender="0xa11ce"),
+    ):
+        with pytest.raises(InvalidRequest, match=r"types of the arguments are unknown.*u64 and wider.*abis="):
+            call()
+    with pytest.raises(InvalidRequest) as without:
+        node.view("0x1::m::f")
+    assert "abis=" not in str(without.value)

@@ -16,8 +16,8 @@ APT = ["0x1::aptos_coin::AptosCoin"]
 
 #: What histories must hash to, by seed and versions, on every platform and Python.
 DIGESTS = {
-    (7, 5_000): "f755ebc6e882a26f5bee9450a26f549a89a7a23a01724511471bdbe2f80e6fda",
-    (11, 300): "4a605107346190bbfed76c95a7e8eb91f8c1815eb64f5f6e15b78547c0e83af1",
+    (7, 5_000): "17cdc35a2ff9ed60ade906f5ee2dc9c22543840a3be2c86894c3a7a8c3dcc38a",
+    (11, 300): "5af9d24c6dfa618f6d69cfcc27a5781b92f6f2e7e45899084d21898a0405c553",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from toolkit import address, involving
@@ -99,3 +100,11 @@ def test_other_comparisons_are_silent():
             assert not (FRAME["payload"] == text).any()
         assert not (pd.Series(["0xff", "0x10"], dtype="string") == "0xfff").any()
         assert (FRAME["sender"] != "0xa11ce").sum() == 3
+
+
+def test_lists_of_addresses_are_searched():
+    """Secondary signers are a list: every member is found, in any spelling, and nulls are not."""
+    signers = [[f"0x{0xB0B:064x}", "0x1"], None, [], [f"0x{0xCAFE:064x}"]]
+    frame = pd.DataFrame({"signers": pd.Series(signers, dtype=pd.ArrowDtype(pa.list_(pa.string())))})
+    assert involving(frame, "0xb0b").index.tolist() == involving(frame, "0x1").index.tolist() == [0]
+    assert involving(frame, "0x0cafe").index.tolist() == [3]

@@ -10,7 +10,10 @@ import pytest
 from tests.unit.client.fakes import FEE_STATEMENT, V2_EVENT, user_transaction
 from tests.unit.frames.balances import balance_frame
 from toolkit.embedded.framework._object import named_object_address
+from toolkit.frames import _balances
+from toolkit.frames._balances import primary_store
 from toolkit.frames._schema import BALANCES
+from toolkit.frames._transactions import transaction_frames
 from toolkit.move import parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.wire._transactions import decode_simulation, decode_transactions
@@ -18,6 +21,8 @@ from toolkit.wire._transactions import decode_simulation, decode_transactions
 APT = "0x1::aptos_coin::AptosCoin"
 USD = f"0x{0xBEEF:064x}::usd::USD"
 ALICE, BOB, PAYER = "0xa11ce", "0xb0b", "0xfee"
+# Primary stores: of Alice and Bob for the gas asset, and of Bob for another one.
+ALICES, BOBS, BOBS_BEEF = primary_store(ALICE, "0xa"), primary_store(BOB, "0xa"), primary_store(BOB, "0xbeef")
 NET = 9 * 100
 """Octas: 9 gas units at the price of 100, as the fake transaction has it."""
 
@@ -138,8 +143,8 @@ def test_an_event_of_an_unwritten_store_is_unknown_never_guessed():
 def test_fungible_assets_move_by_stores():
     """A store's owner and asset come from its writes; APT as fungible asset pays the fee."""
     rows = balances(
-        [asset("Withdraw", "0x51", 20), asset("Deposit", "0x52", 20), fee()],
-        [*asset_store("0x51", ALICE, 80), *asset_store("0x52", BOB, 20)],
+        [asset("Withdraw", ALICES, 20), asset("Deposit", BOBS, 20), fee()],
+        [*asset_store(ALICES, ALICE, 80), *asset_store(BOBS, BOB, 20)],
     )
     assert told(rows[long(ALICE), "0xa"]) == (0, 20, NET, -20 - NET, 80)
     assert told(rows[long(BOB), "0xa"]) == (20, 0, 0, 20, 20)
@@ -153,8 +158,8 @@ def test_a_store_whose_owner_is_not_written_stands_for_itself():
     assert told(rows[long("0x52"), long("0xbeef")]) == (20, 0, 0, 20, 20)
 
 
-def test_two_stores_of_one_asset_have_no_single_balance():
-    """Movements add up; the balance after would be a sum of some stores only, so it is null."""
+def test_movements_of_two_stores_add_up():
+    """The balance after would be a sum of some stores only, so it is null."""
     rows = balances(
         [asset("Deposit", "0x51", 1), asset("Deposit", "0x52", 2), fee()],
         [*asset_store("0x51", BOB, 10, "0xbeef"), *asset_store("0x52", BOB, 20, "0xbeef")],
@@ -315,7 +320,7 @@ class TestNames:
 
 def test_a_movement_that_is_reported_twice_counts_once():
     """A migrated account: the coin event beside the asset's, and the fee as a withdrawal, add nothing."""
-    store, changes = "0x5a", asset_store("0x5a", ALICE, 5_000)
+    store, changes = ALICES, asset_store(ALICES, ALICE, 5_000)
     once = balances([asset("Withdraw", store, 400), fee()], changes)
     twice = [asset("Withdraw", store, 400), coin("CoinWithdraw", ALICE, 400), asset("Withdraw", store, NET), fee()]
     assert balances(twice, changes) == once
@@ -360,65 +365,69 @@ COINS = APT[-6:]
 ENDS = {
     "a migration ends the coins and begins the asset": (
         [fee()],
-        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 5_000 - NET)],
+        [delete(ALICE, COIN_STORE), *asset_store(ALICES, ALICE, 5_000 - NET)],
         [coin_store(ALICE, 5_000)],
         {("a11ce", COINS): (0, -5_000, 0), ("a11ce", "0xa"): (NET, 5_000 - NET, 5_000 - NET)},
     ),
     "coins that arrive before the migration are converted too": (
         [coin("CoinDeposit", ALICE, 70), v1("WithdrawEvent", ALICE, 3, 20), fee()],
-        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 5_050 - NET)],
+        [delete(ALICE, COIN_STORE), *asset_store(ALICES, ALICE, 5_050 - NET)],
         [coin_store(ALICE, 5_000)],
         {("a11ce", COINS): (0, -5_000, 0), ("a11ce", "0xa"): (NET, 5_050 - NET, 5_050 - NET)},
     ),
     "an empty store ends with nothing": (
         [fee()],
-        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 100)],
+        [delete(ALICE, COIN_STORE), *asset_store(ALICES, ALICE, 100)],
         [coin_store(ALICE, 0)],
         {("a11ce", COINS): (0, 0, 0), ("a11ce", "0xa"): (NET, -NET, 100)},
     ),
     "without the state before, the change is not known": (
         [fee()],
-        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 100)],
+        [delete(ALICE, COIN_STORE), *asset_store(ALICES, ALICE, 100)],
         [],
         {("a11ce", COINS): (0, None, 0), ("a11ce", "0xa"): (NET, None, 100)},
     ),
     "a fee is paid from the coins first": (
         [coin("CoinDeposit", ALICE, 30), fee()],
-        [coin_store(ALICE, 0), *asset_store("0x51", ALICE, 500)],
+        [coin_store(ALICE, 0), *asset_store(ALICES, ALICE, 500)],
         [coin_store(ALICE, 10)],
         {("a11ce", COINS): (40, -10, 0), ("a11ce", "0xa"): (NET - 40, 40 - NET, 500)},
     ),
     "the fee of an account with both stores, without the state before": (
         [fee()],
-        [coin_store(ALICE, 0), *asset_store("0x51", ALICE, 500)],
+        [coin_store(ALICE, 0), *asset_store(ALICES, ALICE, 500)],
         [],
         {("a11ce", COINS): (NET, None, 0), ("a11ce", "0xa"): (0, None, 500)},
     ),
     "a fungible store that is deleted says whose it was": (
         [
-            asset("Withdraw", "0x52", 7),
-            v2("0x1::fungible_asset::FungibleStoreDeletion", {"store": "0x52", "owner": BOB, "metadata": "0xbeef"}),
+            asset("Withdraw", BOBS_BEEF, 7),
+            v2("0x1::fungible_asset::FungibleStoreDeletion", {"store": BOBS_BEEF, "owner": BOB, "metadata": "0xbeef"}),
             fee(),
         ],
-        [delete("0x52", "0x1::object::ObjectGroup"), *asset_store("0x51", ALICE, 9)],
+        [delete(BOBS_BEEF, "0x1::object::ObjectGroup"), *asset_store(ALICES, ALICE, 9)],
         [],
         {("00b0b", "00beef"): (0, -7, 0), ("a11ce", "0xa"): (NET, -NET, 9)},
     ),
     "an older node does not say it, the state before does": (
-        [asset("Withdraw", "0x52", 7), fee()],
-        [delete("0x52", "0x1::object::ObjectGroup"), *asset_store("0x51", ALICE, 9)],
-        asset_store("0x52", BOB, 7, "0xbeef"),
+        [asset("Withdraw", BOBS_BEEF, 7), fee()],
+        [delete(BOBS_BEEF, "0x1::object::ObjectGroup"), *asset_store(ALICES, ALICE, 9)],
+        asset_store(BOBS_BEEF, BOB, 7, "0xbeef"),
         {("00b0b", "00beef"): (0, -7, 0), ("a11ce", "0xa"): (NET, -NET, 9)},
     ),
     "a store that changes hands moves its balance": (
-        [asset("Deposit", "0x52", 5), v2("0x1::object::Transfer", {"object": "0x52", "from": ALICE, "to": BOB}), fee()],
-        [*asset_store("0x52", BOB, 25, "0xbeef"), *asset_store("0x51", ALICE, 9)],
+        [
+            asset("Deposit", BOBS_BEEF, 5),
+            v2("0x1::object::Transfer", {"object": BOBS_BEEF, "from": ALICE, "to": BOB}),
+            fee(),
+        ],
+        [*asset_store(BOBS_BEEF, BOB, 25, "0xbeef"), *asset_store(ALICES, ALICE, 9)],
         [],
         {("00b0b", "00beef"): (0, 25, 25), ("a11ce", "00beef"): (0, -20, None), ("a11ce", "0xa"): (NET, -NET, 9)},
     ),
     "an event of nothing is no row": (
-        [asset("Deposit", "0x52", 0), fee()],
-        asset_store("0x51", ALICE, 9),
+        [asset("Deposit", BOBS_BEEF, 0), fee()],
+        asset_store(ALICES, ALICE, 9),
         [],
         {("a11ce", "0xa"): (NET, -NET, 9)},
     ),
@@ -442,3 +451,127 @@ def test_other_coins_become_the_asset_that_is_derived_from_them():
         place = "nknown" if paired == "unknown" else derived[-6:]
         assert rows["a11ce", place][1] == 40
         assert rows["a11ce", USD[-6:]] == (0, -40, 0)
+
+
+FA = "0x1::fungible_asset::"
+
+
+def older(kind: str, store: str, amount: int) -> dict:
+    """Return a fungible asset event from before module events: its guid is the store."""
+    guid = {"creation_number": "1125899906842626", "account_address": store}
+    return {"guid": guid, "sequence_number": "0", "type": FA + kind, "data": {"amount": str(amount)}}
+
+
+def transfer(store: str, giver: str, receiver: str) -> dict:
+    return v2("0x1::object::Transfer", {"object": store, "from": giver, "to": receiver})
+
+
+OLD_EVENTS = {
+    "a transfer": (
+        [older("WithdrawEvent", "0x5a", 70), older("DepositEvent", "0x5b", 70), fee()],
+        [*asset_store("0x5a", ALICE, 430, "0xfa"), *asset_store("0x5b", BOB, 70, "0xfa"), coin_store(ALICE, 1)],
+        {("a11ce", "0000fa"): -70, ("00b0b", "0000fa"): 70},
+    ),
+    "a store that is made, filled and handed over": (
+        [
+            older("WithdrawEvent", "0x5a", 500),
+            older("DepositEvent", "0x5b", 500),
+            transfer("0x5b", "0xc0", ALICE),
+            fee(),
+        ],
+        [*asset_store("0x5a", ALICE, 0, "0xfa"), *asset_store("0x5b", ALICE, 500, "0xfa"), coin_store(ALICE, 1)],
+        {("a11ce", "0000fa"): 0},
+    ),
+    "a store with 25 that gets 5 and is handed over": (
+        [older("DepositEvent", "0x5b", 5), transfer("0x5b", ALICE, BOB), fee()],
+        [*asset_store("0x5b", BOB, 30, "0xfa"), coin_store(ALICE, 1)],
+        {("a11ce", "0000fa"): -25, ("00b0b", "0000fa"): 30},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OLD_EVENTS)
+def test_older_asset_events_are_of_the_store_of_their_guid(case):
+    """Owner and asset are those of the store; no transfer is made up."""
+    events, changes, expected = OLD_EVENTS[case]
+    found = rows_of(events, changes, [])
+    assert {key: row[1] for key, row in found.items() if key[1] != COINS} == expected
+
+
+@pytest.mark.parametrize(
+    ("events", "owner"),
+    [
+        ([], "00b0b"),
+        ([transfer("0x5b", BOB, "0xca401")], "ca401"),
+    ],
+    ids=["as before", "handed over first"],
+)
+def test_a_store_without_its_object_belongs_to_the_last_owner(events, owner):
+    """The object core went in this transaction, and the store that it named lives on."""
+    store, core = asset_store("0x5b", BOB, 20, "0xfa")
+    movement = [asset("Withdraw", "0x5b", 20), fee()]
+    found = rows_of([*events, *movement], [store, coin_store(ALICE, 1)], [store, core])
+    assert found[owner, "0000fa"][1] is not None
+    assert sum(row[1] for key, row in found.items() if key[1] == "0000fa") == -20
+
+
+def test_an_earlier_transaction_names_the_owner_of_a_store():
+    """The core went in an earlier transaction of the frame: its last owner is still known; later ones do not matter."""
+    store, core = asset_store("0x5b", BOB, 20, "0xfa")
+    documents = [
+        user_transaction(version=at, events=events, changes=changes, sender=ALICE, **COMMITTED)
+        for at, events, changes in (
+            (7, [fee()], [store, core]),
+            (8, [fee()], [store]),
+            (9, [asset("Withdraw", "0x5b", 20), fee()], [store]),
+        )
+    ]
+    frames = transaction_frames(decode_transactions(json.dumps(documents).encode()))
+    rows = _balances.balance_frame(*frames, by="ledger_version", identity=["ledger_version"])
+    moved = rows[rows["asset"] == long("0xfa")].to_dict("records")
+    assert [(row["ledger_version"], row["owner"], row["change"]) for row in moved] == [(9, long(BOB), -20)]
+
+
+COMMITTED = {
+    "type": "user_transaction",
+    "state_change_hash": "0x01",
+    "event_root_hash": "0x01",
+    "accumulator_root_hash": "0x01",
+    "state_checkpoint_hash": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        ([(BOBS_BEEF, 20)], 20),
+        ([(BOBS_BEEF, 20), ("0x52", 5)], 25),
+        ([("0x52", 5)], None),
+        ([("0x51", 7), ("0x52", 5)], None),
+        ([(BOBS_BEEF, 2**64 - 1), ("0x52", 5)], None),
+    ],
+    ids=["primary", "primary and another", "another", "others", "more than a u64"],
+)
+def test_a_balance_is_that_of_the_owner(held, expected):
+    """Never that of one of several stores: without the primary store, the balance of the owner is not known."""
+    stores = [one for store, balance in held for one in asset_store(store, BOB, balance, "0xbeef")]
+    rows = balances([*[asset("Deposit", store, 1) for store, _ in held], fee()], [*stores, coin_store(ALICE, 1)])
+    after = rows[long(BOB), long("0xbeef")]["balance_after"]
+    assert (None if pd.isna(after) else after) == expected
+
+
+def test_a_store_that_another_transaction_wrote_counts_for_the_balance():
+    """Of two transactions that write one store each, neither shows the balance of the owner."""
+    documents = [
+        user_transaction(
+            version=at,
+            events=[asset("Deposit", store, 1), fee()],
+            changes=asset_store(store, BOB, 9, "0xbeef"),
+            sender=ALICE,
+            **COMMITTED,
+        )
+        for at, store in ((7, BOBS_BEEF), (8, "0x52"))
+    ]
+    frames = transaction_frames(decode_transactions(json.dumps(documents).encode()))
+    rows = _balances.balance_frame(*frames, by="ledger_version")
+    assert rows[rows["owner"] == long(BOB)]["balance_after"].isna().tolist() == [True, True]

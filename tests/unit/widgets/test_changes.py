@@ -9,9 +9,10 @@ import pytest
 
 import toolkit
 from toolkit.client._accounts import Asset
-from toolkit.widgets._changes import Known, changes_page, events_page, read_known, with_layouts
+from toolkit.widgets._changes import GAS_COIN, Known, changes_page, events_page, read_known, with_layouts
 
 GOLD = f"0x{'6f' * 32}"
+KNOWN = Known({one: Asset(one, "coin", "Aptos Coin", "APT", 8) for one in GAS_COIN})
 STORE = f"0x{'5e' * 32}"
 HANDLE = f"0x{'5c' * 32}"
 
@@ -44,7 +45,7 @@ def compared(simulation, changes, before, known=None):
     """Return the page of changes whose state before is given, as JSON or BCS."""
     outcome = simulation(changes=changes)
     diff = outcome.changes.assign(before=before)
-    return changes_page(outcome, known or Known(), diff, links=False)
+    return changes_page(outcome, known or KNOWN, diff, links=False)
 
 
 def test_equal_fields_are_folded_and_numbers_have_their_difference(simulation):
@@ -87,7 +88,7 @@ def test_equal_fields_are_folded_and_numbers_have_their_difference(simulation):
 )
 def test_amounts_are_in_the_unit_of_their_asset(simulation, kind, before, after, difference):
     """A balance and its difference name the asset; without decimals they are base units of it, never a bare number."""
-    known = Known(Known().assets | {GOLD: Asset(GOLD, "fungible asset", "Gold", "GOLD", 3)})
+    known = Known(KNOWN.assets | {GOLD: Asset(GOLD, "fungible asset", "Gold", "GOLD", 3)})
     page = compared(simulation, [write(kind, after)], [before], known)
     assert f"( {difference} )" in text(page)
     assert f"{difference} " in text(page)[: text(page).index("\u2192")]  # beside the name of the resource
@@ -95,7 +96,7 @@ def test_amounts_are_in_the_unit_of_their_asset(simulation, kind, before, after,
 
 def test_an_asset_that_calls_itself_apt_is_not_shown_as_apt():
     """Anybody may choose the symbol of another asset: only APT itself is named so."""
-    known = Known(Known().assets | {GOLD: Asset(GOLD, "fungible asset", "Aptos Coin", "APT", 8)})
+    known = Known(KNOWN.assets | {GOLD: Asset(GOLD, "fungible asset", "Aptos Coin", "APT", 8)})
     assert known.words(5, GOLD) == "5 base units of 0x6f6f6f\N{HORIZONTAL ELLIPSIS}6f6f"
     assert known.words(10**8, "0xa") == "1 APT"
 

@@ -9,11 +9,14 @@ from html.parser import HTMLParser
 import pytest
 
 import toolkit
+from toolkit.client._assets import Asset
 from toolkit.widgets import _results
-from toolkit.widgets._changes import Known
+from toolkit.widgets._changes import GAS_COIN, Known
 from toolkit.widgets._html import Html, pairs, safe, short_id, table
 from toolkit.widgets._programs import format_expression, programs
 from toolkit.widgets._simulation_builder import Failure
+
+KNOWN = Known({one: Asset(one, "coin", "Aptos Coin", "APT", 8) for one in GAS_COIN})
 
 HOSTILE = "<img src=x onerror=alert(1)>'\"&</td>\u202e\x1b[0m"
 FEE = {"total_charge_gas_units", "execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas"}
@@ -53,13 +56,13 @@ def fee_event(**fields):
 
 def shown(simulation, title, *, model=False, **about):
     """Return the page of that title, its count left out."""
-    made = _results.simulation_pages(simulation, Known(), model=model, **about)
+    made = _results.simulation_pages(simulation, KNOWN, model=model, **about)
     return next(html for name, html in made.items() if name.startswith(title))
 
 
 def test_the_pages_come_in_order_with_their_counts(simulation, node):
     """Outcome, gas, balances, state changes, events, and the node's answer."""
-    titles = list(_results.simulation_pages(simulation(), Known(), model=True))
+    titles = list(_results.simulation_pages(simulation(), KNOWN, model=True))
     assert titles == ["Outcome", "Gas", "Balances (1)", "Changes (2)", "Events (1)", "Raw"]
 
 
@@ -78,7 +81,7 @@ def test_everything_a_node_says_is_escaped(simulation, node):
     events = [{"guid": guid, "sequence_number": "0", "type": HOSTILE, "data": {"note": HOSTILE * 20}}]
     outcome = simulation(vm_status=HOSTILE, changes=changes, events=events, success=False)
     failure = Failure(HOSTILE, HOSTILE, "", (("payer", HOSTILE),)).to_html()
-    pages = _results.simulation_pages(outcome, Known(), model=True, failure=failure)
+    pages = _results.simulation_pages(outcome, KNOWN, model=True, failure=failure)
     for page in pages.values():
         elements = Elements(page)
         assert not elements.open
