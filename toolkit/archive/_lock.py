@@ -44,10 +44,10 @@ def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
         found = check_regular(place, follow=False)
         if found is not None and found.st_size:
             raise StudyError(f"{place} is not a lock file of this toolkit; rename it, or choose another folder")
+        here = folder.stat()  # filelock would create a folder that is missing
         # Where a file system has no locks, filelock's substitute would outlive a killed process.
         lock = FileLock(place, blocking=False, thread_local=False, fallback_to_soft=False)
         lock.acquire()
-        here = folder.stat()
     except Timeout:
         raise StudyError(
             f"{folder} is in use by another {what}; wait until it ends, stop it, or choose another folder"
