@@ -29,7 +29,7 @@ with toolkit.connect(sys.argv[1], cache=None) as node:
 
 
 def started(
-    url: str, folder: Path, last: int, partition: int, executor: str = "", files: str = ""
+    url: str, folder: Path, last: int, partition: int, *, executor: str = "", files: str = ""
 ) -> subprocess.Popen:
     """Start a sync as a process, and return it once it has imported the toolkit."""
     words = [sys.executable, "-c", SYNC, url, str(folder), str(last), str(partition), executor, files]
@@ -46,7 +46,7 @@ def killed(
 
     chance, reached = random.Random(seed), []
     while len(reached) < kills:
-        process = started(url, folder, last, partition, executor)
+        process = started(url, folder, last, partition, executor=executor)
         time.sleep(chance.random() * most_s)
         process.send_signal(signal.SIGKILL)
         process.communicate()

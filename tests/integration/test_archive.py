@@ -266,7 +266,7 @@ def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_
             toolkit.sync(node, broken, "0:549", **options, files=files, executor="processes:2", progress=kill)
         before = reached()
         assert 99 <= before < 549
-        process = started(url, broken, 549, 100, "processes:2", files)
+        process = started(url, broken, 549, 100, executor="processes:2", files=files)
         while reached() == before and process.poll() is None:
             time.sleep(0.01)
         process.kill()

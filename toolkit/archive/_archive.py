@@ -222,8 +222,7 @@ class Archive(TransactionStore):
             if connection is not None:
                 return _queried(connection, tables, query)
             # A variable of the caller is not a table of the query.
-            alone = {"enable_external_access": False, "python_enable_replacements": False}
-            with duckdb.connect(config=alone) as own:
+            with duckdb.connect(config={"enable_external_access": False, "python_enable_replacements": False}) as own:
                 own.execute("SET TimeZone = 'UTC'")
                 own.execute("SET lock_configuration = true")
                 return _queried(own, tables, query)

@@ -212,7 +212,7 @@ def read_footer(file: pa.NativeFile) -> bytes:
     length = int.from_bytes(end[:4], "little") + _END
     if length > size:
         raise OSError("it is not a Parquet file")
-    return file.read_at(length, size - length)
+    return bytes(file.read_at(length, size - length))
 
 
 def _staged_name(name: str) -> str:

@@ -163,15 +163,15 @@ def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: Table) -> 
     versions = rows["ledger_version"].to_pylist()
     if not versions:
         return rows.select(IDENTITY)  # the other columns follow with the first rows
-    known = typed_at(node, tag, versions)
     if _absent_modules(node, tag, versions):
         # There are events of the type, so that the module exists: one backend of the node may not have it yet.
+        node.abis.forget_absent()
         with node.fresh():
-            node.abis.forget_absent()
-            known = typed_at(node, tag, versions)
-        if absent := _absent_modules(node, tag, versions):
-            named = ", ".join(absent)
-            raise NodeUnreachable(f"table {table.name}: the node returns events of {tag}, but not the module {named}")
+            node.abis.ask_again(versions)
+            if absent := _absent_modules(node, tag, versions):
+                text = f"table {table.name}: the node returns events of {tag}, but not the module {', '.join(absent)}"
+                raise NodeUnreachable(text)
+    known = typed_at(node, tag, versions)
     # Each layout for itself: where a type changes, the columns do not depend on where a partition or a sync ends.
     parts = []
     for layout, group in groupby(zip(versions, count(), strict=False), key=lambda numbered: known[numbered[0]]):

@@ -137,13 +137,13 @@ def sync(
                 raise InputError(f"files: {files} is not empty; choose another URL, or sync into its archive's folder")
             new = _new(node, versions, asked, every=every, partition=partition)
             manifest = held.write_manifest(structs.replace(new, files=held.url))
+        held.make_folders(manifest)
         held.clean(manifest)
         guard = _guard_of(node, manifest)
         try:
             guard.check()
         except LedgerChanged as error:
             raise InputError(f"the archive {held.path} does not match the node ({error}); use another folder") from None
-        held.make_folders(manifest)
         syncing = _Sync(node, held, structs.replace(manifest, node=node.name, build=node.info().git_hash), guard)
         try:
             last = _last(node, versions, manifest)
