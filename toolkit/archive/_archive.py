@@ -196,11 +196,8 @@ class Archive(TransactionStore):
         Warns
         -----
         UserWarning
-            If the query compares with an address in a form that never occurs in the tables, such as ``'0xcafe'``.
-
-        Notes
-        -----
-        SQL does not distinguish case. Of columns whose names differ only in case, the second is named ``name_1``.
+            If the query compares with an address in a form that never occurs in the tables, such as ``'0xcafe'``; or if
+            the names of columns differ only in case, which SQL ignores: the second one is then ``name_1``.
 
         Examples
         --------
@@ -218,6 +215,12 @@ class Archive(TransactionStore):
         warn_of_short_literals(query)
         manifest = self._folder.manifest()
         tables = {table.name: self.scan(table.name) for table in manifest.tables}
+        for name, table in tables.items():
+            lower = [column.lower() for column in table.schema.names]
+            if alike := [column for column in table.schema.names if lower.count(column.lower()) > 1]:
+                warn_caller(
+                    f"columns {', '.join(alike)} of {name} differ in case only; in SQL, all but the first have a number"
+                )
         try:
             if connection is not None:
                 return _queried(connection, tables, query)

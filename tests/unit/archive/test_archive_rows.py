@@ -64,7 +64,9 @@ TYPES = [pa.uint8(), pa.uint64(), pa.struct([("a", pa.uint8())]), pa.uint8(), pa
 def test_a_column_whose_type_changes_has_one_column_per_type(tmp_path):
     """In every file a column has one type, so that all readers can read all files; nothing is cast or lost."""
     values = [7, 2**40, {"a": 1}, 8, {"b": "x"}]
-    manifest = Manifest(chain_id=4, first=0, last=-1, partition=100, every=1, tables=(Table("price", event_type="0x1::a::B"),), node="n")
+    manifest = Manifest(
+        chain_id=4, first=0, last=-1, partition=100, every=1, tables=(Table("price", event_type="0x1::a::B"),), node="n"
+    )
     folder = Folder(tmp_path)
     folder.make_folders(manifest)
     folder.write_manifest(manifest)
