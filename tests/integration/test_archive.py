@@ -233,6 +233,33 @@ def test_a_full_disk_stops_a_sync_that_continues_later(url, tmp_path, monkeypatc
             assert content(place) == whole
 
 
+@pytest.mark.parametrize("moves", [0, 1, 2])
+def test_a_file_that_was_just_replaced_is_read_as_before(url, tmp_path, monkeypatch, moves):
+    """A sync that is killed between the files of a partition: the manifest names the old files and the new ones."""
+    from toolkit.archive._files import LocalFiles
+
+    put, count = LocalFiles.put, iter(range(100))
+
+    def stopped(self, staged, name):
+        if next(count) == moves:
+            raise KeyboardInterrupt
+        put(self, staged, name)
+
+    with toolkit.connect(url, cache=None) as node:
+        before = toolkit.sync(node, tmp_path / "broken", "0:120", progress=False)
+        kept, lazy = before.transactions("0:-1"), before.scan("events")
+        monkeypatch.setattr(LocalFiles, "put", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            toolkit.sync(node, tmp_path / "broken", "0:180", progress=False)
+        monkeypatch.undo()
+        pd.testing.assert_frame_equal(before.transactions("0:-1").events, kept.events)
+        assert before.sql("select count(*) as n from changes")["n"].tolist() == [len(kept.changes)]
+        toolkit.sync(node, tmp_path / "broken", "0:200", progress=False)
+        toolkit.sync(node, tmp_path / "whole", "0:200", progress=False)
+    assert lazy.count_rows() == len(kept.events)  # a dataset from before the syncs still has the rows it had
+    assert content(tmp_path / "broken") == content(tmp_path / "whole")
+
+
 def test_killed_at_any_moment_nothing_is_lost_or_doubled(url, tmp_path):
     """kill -9 twice."""
     killed(url, tmp_path / "broken", 599, 100, 2, most_s=0.8, seed=2)
