@@ -125,6 +125,7 @@ def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file,
     assert run.observations.drop(columns="observed_at").equals(whole.observations.drop(columns="observed_at"))
     assert run.steps.equals(whole.steps)
     assert not list(out.rglob("*.part"))
+    assert not (out / "run.lock").exists()
 
 
 def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, server, silent_after, tmp_path):

@@ -185,6 +185,15 @@ def test_a_lock_never_touches_a_file_of_others(tmp_path, link):
         assert other.read_text() == "precious"
 
 
+def test_a_lock_that_was_replaced_is_not_removed(tmp_path):
+    """What lies there when the run ends is somebody else's by then."""
+    lock = tmp_path / "run.lock"
+    with locked(tmp_path):
+        lock.unlink()
+        lock.write_text("my own notes")
+    assert lock.read_text() == "my own notes"
+
+
 @pytest.mark.fault("a link planted in place of a file or its temporary file", "the link's target is not written")
 def test_writing_never_follows_a_link(tmp_path, monkeypatch):
     """The file beside its place is new; a link in the place is replaced."""

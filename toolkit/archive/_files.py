@@ -177,8 +177,15 @@ class StoredFiles:
 
     def put(self, staged: Staged, name: str) -> None:
         """Rename a staged file to its final name."""
+        from fsspec.implementations.local import LocalFileSystem as LocalStore
+
+        places = self.path(staged.name), self.path(name)
         with _as_os_error():
-            self.fsspec.mv(self.path(staged.name), self.path(name))
+            if isinstance(self.fsspec, LocalStore):  # there a copy is not atomic
+                self.fsspec.mv(*places)
+            else:  # `mv` would take the characters [ ] * ? in a path for a pattern
+                self.fsspec.cp_file(*places)
+                self.fsspec.rm_file(places[0])
 
     def remove(self, name: str) -> None:
         """Remove a file if it exists."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -25,7 +25,7 @@ def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
     folder : Path
         An existing folder.
     what : {"run", "sync"}
-        The kind of writer. The lock is the empty file ``run.lock`` or ``sync.lock`` in the folder, which stays there.
+        The kind of writer. The lock is the file ``run.lock`` or ``sync.lock`` in the folder.
 
     Yields
     ------
@@ -48,6 +48,7 @@ def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
         # Where a file system has no locks, filelock's substitute would outlive a killed process.
         lock = FileLock(place, blocking=False, thread_local=False, fallback_to_soft=False)
         lock.acquire()
+        mine = place.lstat()
     except Timeout:
         raise StudyError(
             f"{folder} is in use by another {what}; wait until it ends, stop it, or choose another folder"
@@ -71,4 +72,9 @@ def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
     try:
         yield check
     finally:
+        # Removed while locked: filelock does not hold a lock of a file that is gone. If another file has taken its
+        # place, that file belongs to another process.
+        with suppress(OSError):
+            if os.path.samestat(mine, place.lstat()):
+                place.unlink()
         lock.release()

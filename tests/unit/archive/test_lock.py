@@ -31,7 +31,7 @@ def test_a_second_run_of_this_process_is_refused(tmp_path):
             pass
     with locked(tmp_path):
         pass
-    assert (tmp_path / "run.lock").read_bytes() == b""
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_lock_dies_with_its_process(tmp_path):
@@ -43,8 +43,10 @@ def test_a_lock_dies_with_its_process(tmp_path):
         with pytest.raises(StudyError, match="in use by another run"), locked(tmp_path):
             pass
         holder.kill()
+    assert (tmp_path / "run.lock").exists()
     with locked(tmp_path):
         pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_without_locks_is_said_so(tmp_path, monkeypatch):
