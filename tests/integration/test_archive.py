@@ -233,6 +233,33 @@ def test_a_full_disk_stops_a_sync_that_continues_later(url, tmp_path, monkeypatc
             assert content(place) == whole
 
 
+@pytest.mark.parametrize("moves", [0, 1, 2])
+def test_a_file_that_was_just_replaced_is_read_as_before(url, tmp_path, monkeypatch, moves):
+    """A sync that is killed between the files of a partition: the manifest names the old files and the new ones."""
+    from toolkit.archive._files import LocalFiles
+
+    put, count = LocalFiles.put, iter(range(100))
+
+    def stopped(self, staged, name):
+        if next(count) == moves:
+            raise KeyboardInterrupt
+        put(self, staged, name)
+
+    with toolkit.connect(url, cache=None) as node:
+        before = toolkit.sync(node, tmp_path / "broken", "0:120", progress=False)
+        kept, lazy = before.transactions("0:-1"), before.scan("events")
+        monkeypatch.setattr(LocalFiles, "put", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            toolkit.sync(node, tmp_path / "broken", "0:180", progress=False)
+        monkeypatch.undo()
+        pd.testing.assert_frame_equal(before.transactions("0:-1").events, kept.events)
+        assert before.sql("select count(*) as n from changes")["n"].tolist() == [len(kept.changes)]
+        toolkit.sync(node, tmp_path / "broken", "0:200", progress=False)
+        toolkit.sync(node, tmp_path / "whole", "0:200", progress=False)
+    assert lazy.count_rows() == len(kept.events)  # a dataset from before the syncs still has the rows it had
+    assert content(tmp_path / "broken") == content(tmp_path / "whole")
+
+
 def test_killed_at_any_moment_nothing_is_lost_or_doubled(url, tmp_path):
     """kill -9 twice."""
     killed(url, tmp_path / "broken", 599, 100, 2, most_s=0.8, seed=2)
@@ -251,7 +278,10 @@ def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_
     """
     # Partitions without a read of the view do not have its columns, which the driver adds.
     options = {"tables": TABLES, "events": EVENTS, "views": VIEWS, "every": 250, "partition": 100}
-    broken, files = tmp_path / "broken", tmp_path / "files"
+    broken, files = tmp_path / "broken", (tmp_path / "files").as_uri()
+
+    def reached():
+        return toolkit.Archive(broken, files=files).state()["last_version"][0]
 
     def kill(_, done, __):
         for worker in multiprocessing.active_children() if done else ():
@@ -260,16 +290,16 @@ def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_
     with toolkit.connect(url, cache=None) as node:
         whole = toolkit.sync(node, tmp_path / "whole", "0:549", **options, progress=False)
         with pytest.raises(RunStopped, match=r"a worker died(.|\n)*The archive contains versions 0 to \d*99\."):
-            toolkit.sync(node, broken, "0:549", **options, files=files.as_uri(), executor="processes:2", progress=kill)
-        reached = toolkit.Archive(broken).state()["last_version"][0]
-        assert 99 <= reached < 549
-        process = started(url, broken, 549, 100, "processes:2")
-        while toolkit.Archive(broken).state()["last_version"][0] == reached and process.poll() is None:
+            toolkit.sync(node, broken, "0:549", **options, files=files, executor="processes:2", progress=kill)
+        before = reached()
+        assert 99 <= before < 549
+        process = started(url, broken, 549, 100, executor="processes:2", files=files)
+        while reached() == before and process.poll() is None:
             time.sleep(0.01)
         process.kill()
         process.communicate()
-        assert reached < toolkit.Archive(broken).state()["last_version"][0] < 549
-        again = toolkit.sync(node, broken, "0:549", executor="threads:3", progress=False)
+        assert before < reached() < 549
+        again = toolkit.sync(node, broken, "0:549", files=files, executor="threads:3", progress=False)
     assert content(broken, files) == content(whole.path)
     for name in (*TABLES, *EVENTS, *VIEWS):
         assert again.scan(name).schema.equals(whole.scan(name).schema)
@@ -280,21 +310,20 @@ def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_
 def test_an_object_store_has_what_a_folder_has(node, tmp_path, archive):
     """Files in memory, which stands for a store without folders and without renames."""
     fsspec = pytest.importorskip("fsspec", reason="needs fsspec, of the test extra")
+    url = "memory://ledger/a [1]*"  # not a pattern
     for last, executor in (("1249", None), ("1999", "threads:2")):
-        found = toolkit.sync(
-            node, tmp_path / "one", f"0:{last}", files="memory://ledger", executor=executor, progress=False
-        )
+        found = toolkit.sync(node, tmp_path / "one", f"0:{last}", files=url, executor=executor, progress=False)
     query = "select sum(gas_used) as gas from transactions where ledger_version < 2000"
     assert found.sql(query).equals(archive.sql(query))
     frames, expected = found.transactions("0:-1"), archive.transactions("0:1999")
     pd.testing.assert_frame_equal(frames.events, expected.events)
     assert found.state()["files"].tolist() == [1, 1, 1]
-    assert len(fsspec.filesystem("memory").find("/ledger")) == 3
-    with pytest.raises(InputError, match="contains files of another archive"):
-        toolkit.sync(node, tmp_path / "two", "0:99", files="memory://ledger", progress=False)
-    with pytest.raises(InputError, match=r"differ: files \(stored: memory"):
+    assert len(fsspec.filesystem("memory").store) == 3
+    with pytest.raises(InputError, match="is not empty"):
+        toolkit.sync(node, tmp_path / "two", "0:99", files=url, progress=False)
+    with pytest.raises(InputError, match="files of the archive"):
         toolkit.sync(node, tmp_path / "one", files="memory://other", progress=False)
-    fsspec.filesystem("memory").rm("/ledger/events", recursive=True)
+    fsspec.filesystem("memory").rm_file("/ledger/a [1]*/events/events__000000000000_to_000000009999.parquet")
     with pytest.raises(InputError, match=r"events__0.* is missing"):
         found.transactions("0:9")
 
@@ -343,7 +372,7 @@ def test_versions_before_the_archive_and_outside_of_it_are_refused(node, tmp_pat
     with pytest.raises(InputError, match=r"no table 'balances'; .*transactions, events, changes"):
         archive.scan("balances")
     (tmp_path / "archive.json").rename(tmp_path / "moved.json")
-    with pytest.raises(InputError, match=r"contains archive files but no archive\.json"):
+    with pytest.raises(InputError, match=r"but no archive\.json"):
         toolkit.sync(node, tmp_path, progress=False)
 
 

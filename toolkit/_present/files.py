@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 # Not on every platform: without O_NONBLOCK the check before opening is what prevents waiting for a pipe.
 _ALWAYS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_PART = re.compile(r"\..+\.\d+(-[0-9a-f]{8})?\.part", re.DOTALL)  # names of unfinished files of `replacing`
+_PART = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.part", re.DOTALL)  # names of unfinished files of `replacing`
 
 
 def cache_folder() -> Path:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit._present.text import visible
-from toolkit.archive._files import StoredFiles
-from toolkit.archive._folder import Folder, stored
+from toolkit.archive._folder import UNREADABLE, Folder, stored
 from toolkit.archive._rows import IDENTITY, as_frame_tables, rows_of_events
 from toolkit.archive._transport import ArchiveTransport
 from toolkit.client._arguments import check_struct, event_tag
@@ -30,11 +30,12 @@ from toolkit.frames._schema import ARCHIVE, described_field
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     import pandas as pd
     import pyarrow.dataset as ds
+    from duckdb import DuckDBPyConnection
 
     from toolkit.archive._manifest import Manifest
     from toolkit.client._reads import Reads
@@ -55,11 +56,14 @@ class Archive(TransactionStore):
     folder : path-like
     node : Node, optional
         Answers requests that the archive cannot, such as for resources written before the archive's first version.
+    files : str, optional
+        The URL at which `sync` stored the files, if they are not in the folder. It is not taken from the folder, which
+        anybody may have written.
 
     Raises
     ------
     InputError
-        If the folder is not an archive.
+        If the folder is not an archive, or its files are at another URL.
 
     See Also
     --------
@@ -74,10 +78,11 @@ class Archive(TransactionStore):
     [100, 101, 102]
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, node: Reads | None = None) -> None:
-        self._folder = Folder(Path(folder))
+    def __init__(self, folder: str | os.PathLike[str], *, node: Reads | None = None, files: str | None = None) -> None:
+        self._folder = Folder(Path(folder), files)
         self._live = node
         self._folder.manifest()
+        self._served: tuple[Manifest, Node] | None = None
 
     @property
     def path(self) -> Path:
@@ -118,7 +123,7 @@ class Archive(TransactionStore):
         manifest = self._folder.manifest()
         rows = []
         for table in manifest.tables:
-            sizes = self._folder.sizes(manifest, table.name, manifest.first, manifest.last)
+            sizes = self._folder.sizes(manifest, table.name)
             rows.append(
                 {
                     "table": table.name,
@@ -127,7 +132,7 @@ class Archive(TransactionStore):
                     "first_version": manifest.first,
                     "last_version": manifest.last if sizes else None,
                     "files": len(sizes),
-                    "bytes": sum(sizes.values()),
+                    "bytes": sum(sizes),
                     "synced_at": manifest.synced_at,
                 }
             )
@@ -150,7 +155,7 @@ class Archive(TransactionStore):
         Raises
         ------
         InputError
-            If the archive does not have the table, or a file is missing.
+            If the archive does not have the table, or a file is missing, damaged, or not the one that was stored.
 
         Examples
         --------
@@ -163,7 +168,7 @@ class Archive(TransactionStore):
         manifest = self._folder.manifest()
         return self._folder.dataset(manifest, table, manifest.first, manifest.last)
 
-    def sql(self, query: str) -> pd.DataFrame:
+    def sql(self, query: str, *, connection: DuckDBPyConnection | None = None) -> pd.DataFrame:
         """Run a DuckDB query over the tables; requires the extra ``archive``.
 
         Parameters
@@ -172,6 +177,10 @@ class Archive(TransactionStore):
             DuckDB SQL that refers to the archive's tables by name. Addresses, including those inside types and
             functions, are stored with 64 digits. In SQL, ``address('0xcafe::shop')`` converts to this form, as
             `toolkit.address` does.
+        connection : duckdb.DuckDBPyConnection, optional
+            Connection to run the query on, for example to join the tables with files or a database. During the query it
+            also has the tables of the archive. By default, a query sees nothing but the archive: it cannot read or
+            write files, attach databases or load extensions.
 
         Returns
         -------
@@ -181,12 +190,14 @@ class Archive(TransactionStore):
         Raises
         ------
         InputError
-            If DuckDB is not installed, or rejects the query.
+            If DuckDB is not installed, or rejects the query; or if a file is missing, damaged, or not the one that was
+            stored.
 
         Warns
         -----
         UserWarning
-            If the query compares with an address in a form that never occurs in the tables, such as ``'0xcafe'``.
+            If the query compares with an address in a form that never occurs in the tables, such as ``'0xcafe'``; or if
+            the names of columns differ only in case, which SQL ignores: the second one is then ``name_1``.
 
         Examples
         --------
@@ -203,44 +214,26 @@ class Archive(TransactionStore):
             raise InputError(text) from None
         warn_of_short_literals(query)
         manifest = self._folder.manifest()
-        # No table of the query may be a variable of the caller that happens to have its name.
-        with duckdb.connect(config={"python_enable_replacements": False}) as connection:
-            try:
-                connection.execute("SET TimeZone = 'UTC'")
-                varchar = connection.sqltype("VARCHAR")
-                connection.create_function("address", address, [varchar], varchar)
-                if isinstance(files := self._folder.files(manifest), StoredFiles):
-                    connection.register_filesystem(files.fsspec)
-                for table in manifest.tables:
-                    connection.execute(self._view(manifest, table.name))
-                if (found := connection.sql(query)) is None:
-                    raise InputError(f"expected a query that returns a result, got {query!r:.80}")
-                columns = list(zip(found.columns, map(str, found.types), strict=True))
-                wide = [name for name, kind in columns if kind in _WIDE]
-                texts = ", ".join(f'cast("{_quoted(name)}" as varchar) as "{_quoted(name)}"' for name in wide)
-                result = (found.project(f"* replace ({texts})") if wide else found).to_arrow_table()
-            except duckdb.Error as error:
-                words = " ".join(str(error).split()).rstrip(" ^")  # one line, without the caret below
-                raise InputError(f"DuckDB rejects the query: {visible(words, 2_000)}") from None
-        arrays = [
-            wide_from_text(column.combine_chunks(), wide_type(_WIDE[kind])) if kind in _WIDE else column
-            for column, (_, kind) in zip(result.columns, columns, strict=True)
-        ]
-        named = zip(columns, arrays, strict=True)  # the result renames columns whose names occur twice
-        fields = [described_field(name, array.type, source="query") for (name, _), array in named]
-        return to_pandas(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
-
-    def _view(self, manifest: Manifest, name: str) -> str:
-        """Return the SQL statement that makes a table of the archive available to queries."""
-        names = self._folder.sizes(manifest, name, manifest.first, manifest.last)
-        if not names:
-            return f'create view "{name}" as select null::ubigint as ledger_version where false'
-        urls = map(self._folder.files(manifest).url, names)
-        files = ", ".join("'" + url.replace("'", "''") + "'" for url in urls)
-        return (
-            f'create view "{name}" as from read_parquet([{files}], union_by_name = true) '
-            f"where ledger_version between {manifest.first} and {manifest.last}"
-        )
+        tables = {table.name: self.scan(table.name) for table in manifest.tables}
+        for name, table in tables.items():
+            lower = [column.lower() for column in table.schema.names]
+            if alike := [column for column in table.schema.names if lower.count(column.lower()) > 1]:
+                warn_caller(
+                    f"columns {', '.join(alike)} of {name} differ in case only; in SQL, all but the first have a number"
+                )
+        try:
+            if connection is not None:
+                return _queried(connection, tables, query)
+            # A variable of the caller is not a table of the query.
+            with duckdb.connect(config={"enable_external_access": False, "python_enable_replacements": False}) as own:
+                own.execute("SET TimeZone = 'UTC'")
+                own.execute("SET lock_configuration = true")
+                return _queried(own, tables, query)
+        except InputError:
+            raise
+        except (duckdb.Error, *UNREADABLE) as error:
+            words = " ".join(str(error).split()).rstrip(" ^")  # one line, without the caret below
+            raise InputError(f"DuckDB rejects the query: {visible(words, 2_000)}") from None
 
     # typed frames ---------------------------------------------------------------------------------------------------
 
@@ -319,15 +312,18 @@ class Archive(TransactionStore):
             warn_of_similar(event_type, types, f"these transactions have no {event_type}")
         return typed_payload_frame(self.node, tag, rows, IDENTITY, "events")
 
-    @cached_property
+    @property
     def node(self) -> Node:
         """A node that reads the archive as it is now, for functions that do not accept an archive."""
         manifest = self._folder.manifest()
+        if self._served is not None and self._served[0] == manifest:
+            return self._served[1]
         last = self._rows(manifest, "transactions", self._planned(manifest, -1), columns=["timestamp"])
         if self._live is not None:
             self._live.expect_chain(manifest.chain_id)
         transport = ArchiveTransport(self._folder, manifest, manifest.head(last["timestamp"][0].as_py()), self._live)
-        return Node("http://archive.invalid", transport=transport, name=manifest.node)
+        self._served = manifest, Node("http://archive.invalid", transport=transport, name=manifest.node)
+        return self._served[1]
 
     def _planned(self, manifest: Manifest, versions: Versions | None) -> Sequence[int]:
         """Return a plan's versions, all of which the archive contains; without a plan, return all its versions."""
@@ -364,5 +360,25 @@ class Archive(TransactionStore):
         return self._folder.rows(manifest, name, first, last, filter=condition, **options)
 
 
-def _quoted(name: str) -> str:
-    return name.replace('"', '""')
+def _queried(connection: DuckDBPyConnection, tables: Mapping[str, ds.Dataset], query: str) -> pd.DataFrame:
+    """Return the result of a query on a connection that has these tables while it runs."""
+    varchar = connection.sqltype("VARCHAR")
+    with ExitStack() as stack:
+        for name, table in tables.items():
+            connection.register(name, table)
+            stack.callback(connection.unregister, name)
+        connection.create_function("address", address, [varchar], varchar)
+        stack.callback(connection.remove_function, "address")
+        if (found := connection.sql(query)) is None:
+            raise InputError(f"expected a query that returns a result, got {query!r:.80}")
+        names, kinds = found.columns, list(map(str, found.types))
+        # By position, because names may occur twice, and no name becomes SQL.
+        columns = [f"cast(#{at} as varchar)" if kind in _WIDE else f"#{at}" for at, kind in enumerate(kinds, start=1)]
+        result = found.project(", ".join(columns)).to_arrow_table()
+    arrays = [
+        wide_from_text(column.combine_chunks(), wide_type(_WIDE[kind])) if kind in _WIDE else column
+        for column, kind in zip(result.columns, kinds, strict=True)
+    ]
+    named = zip(names, arrays, strict=True)
+    fields = [described_field(name, array.type, source="query") for name, array in named]
+    return to_pandas(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))

@@ -8,9 +8,9 @@ until they contain all its versions, so that many short syncs do not leave many 
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+import zlib
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -19,10 +19,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from msgspec import structs
 
-from toolkit._present.files import checked_path, read_file, remove_left_overs, replacing
-from toolkit.archive._files import LocalFiles, Staged, StoredFiles, files_at
+from toolkit._present.files import checked_path, read_file, replacing
+from toolkit._present.text import visible
+from toolkit.archive._columns import in_columns, with_columns_of
+from toolkit.archive._files import Staged, files_at, read_footer
 from toolkit.archive._lock import locked
-from toolkit.archive._manifest import NAME, Manifest
+from toolkit.archive._manifest import NAME, Manifest, StoredFile
 from toolkit.errors import InputError, RunStopped, ToolkitError
 
 if TYPE_CHECKING:
@@ -31,24 +33,17 @@ if TYPE_CHECKING:
 
     from toolkit.wire import LedgerState
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+# Names of unfinished files of killed writers, as `part_of` makes them: of the manifest, and of a table's file.
+_PART_OF_MANIFEST = re.compile(rf"\.{re.escape(NAME)}\.\d+-[0-9a-f]{{8}}\.part")
+_PART_OF_FILE = re.compile(r"(\w+/)\.(\w+__(\d{12,})_to_\d{12,}\.parquet)\.\d+-[0-9a-f]{8}\.part")
 # Errors of pyarrow for a file that is damaged or not Parquet.
-_UNREADABLE = (OSError, ValueError, pa.ArrowException)
-
-
-def check_name(name: Any) -> str:
-    """Return the name of a table if it is valid, both as the name of a folder and in SQL; raise InputError if not."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InputError(
-            f"a table name must be a letter, then up to 62 letters, digits or underscores, got {name!r:.80}"
-        )
-    return name
+UNREADABLE = (OSError, ValueError, pa.ArrowException)
 
 
 class Partition(NamedTuple):
     """A partition as read from a node: rows or staged files by table, the last transaction hash, the newest head."""
 
-    tables: Mapping[str, Any]
+    tables: Mapping[str, pa.Table | Staged]
     last_hash: str | None
     head: LedgerState
 
@@ -59,11 +54,14 @@ class Folder:
     Parameters
     ----------
     path : Path
+    url : str, optional
+        Where the files are, if they are not in the folder: a URL of the caller, never one that was read from a file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, url: str | None = None) -> None:
         self.path = path
-        self._files: tuple[str | None, LocalFiles | StoredFiles] = None, LocalFiles(path)
+        self.files = files_at(path, url)
+        self.url = None if url is None else self.files.url("")
         self._check_lock: Callable[[], None] = lambda: None
 
     # the manifest ---------------------------------------------------------------------------------------------------
@@ -78,14 +76,19 @@ class Folder:
         Raises
         ------
         InputError
-            If it is missing, damaged, or was written by another program.
+            If it is missing, damaged, or was written by another program; or if the files are at another URL.
         """
         try:
-            return Manifest.of_text(read_file(checked_path(self.path) / NAME))
+            found = Manifest.of_text(read_file(checked_path(self.path) / NAME))
         except OSError as error:
             raise InputError(f"{self.path} is not an archive: cannot read {NAME} ({error.strerror})") from None
         except ValueError as error:
-            raise InputError(f"{self.path / NAME} {error}") from None
+            raise InputError(f"{self.path / NAME} {visible(error, 600)}") from None
+        if found.files != self.url:
+            there = "in the folder; omit files=" if found.files is None else f"at {visible(found.files)!r}"
+            trust = "" if found.files is None else "; pass this URL as files= if you trust it"
+            raise InputError(f"the files of the archive {self.path} are {there}{trust}")
+        return found
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -94,29 +97,35 @@ class Folder:
         Raises
         ------
         InputError
-            If another sync holds the lock, the folder cannot be created, or it contains archive files but not its
-            manifest.
+            If another sync holds the lock, the folder cannot be created, or it contains anything but an archive.
         """
         try:
             checked_path(self.path).mkdir(parents=True, exist_ok=True)
+            others = [place.name for place in self.path.iterdir()]
         except OSError as error:
             raise InputError(f"archive folder {self.path} cannot be created: {error.strerror}") from None
-        if not self.exists() and any(self.path.glob("*/*__*_to_*.parquet")):
-            raise InputError(f"{self.path} contains archive files but no {NAME}; restore it, or choose another folder")
+        if self.exists():
+            self.manifest()
+        # What a sync leaves if it is killed before it writes the manifest of a new archive.
+        elif others := [name for name in others if name != "sync.lock" and not _PART_OF_MANIFEST.fullmatch(name)]:
+            raise InputError(
+                f"{self.path} contains {visible(min(others))!r} but no {NAME}; restore it, or choose an empty folder"
+            )
         with locked(self.path, "sync") as check:
             self._check_lock = check
             yield
 
     def clean(self, manifest: Manifest) -> None:
-        """Remove what killed syncs left behind: unfinished files, and partitions that the manifest does not count."""
-        remove_left_overs(self.path, age_s=0)  # the folder is locked: nobody else writes into it
-        files = self.files(manifest)
+        """Remove the unfinished files of killed syncs. The folder is locked, so nobody else is writing them."""
+        for place in self.path.iterdir():
+            if _PART_OF_MANIFEST.fullmatch(place.name):
+                with suppress(OSError):
+                    place.unlink()
         for table in manifest.tables:
-            files.remove_left_overs(table.name)
-            starts = manifest.starts(manifest.first, manifest.last)
-            counted = {manifest.file_name(table.name, start) for start in starts}
-            for name in files.sizes(table.name).keys() - counted:
-                files.remove(name)
+            for name in self.files.sizes(table.name):
+                part = _PART_OF_FILE.fullmatch(name)
+                if part and part[1] + part[2] == manifest.file_name(table.name, int(part[3])):
+                    self.files.remove(name)
 
     # writing --------------------------------------------------------------------------------------------------------
 
@@ -128,10 +137,9 @@ class Folder:
 
     def make_folders(self, manifest: Manifest) -> None:
         """Create the folder of each table. Requires the lock, so that a moved archive is not recreated."""
-        files = self.files(manifest)
         for table in manifest.tables:
-            with self._writing(files.url(table.name)):
-                files.make_folder(table.name)
+            with self._writing(self.files.url(table.name)):
+                self.files.make_folder(table.name)
 
     def add(self, manifest: Manifest, found: Partition, last: int) -> Manifest:
         """Store the rows of the next versions, up to `last`, all of which are in one partition.
@@ -144,49 +152,53 @@ class Folder:
             If the rows cannot be written, for example because the disk is full. Rows stored earlier are not affected.
         """
         start = last // manifest.partition * manifest.partition
-        files, counted = self.files(manifest), []
+        staged: dict[str, Staged] = {}
+        try:
+            for table in manifest.tables:
+                staged[table.name] = self._staged(manifest, table.name, found.tables[table.name], start)
+            if replaces := start <= manifest.last:
+                tables = [structs.replace(table, following=staged[table.name].stored) for table in manifest.tables]
+                manifest = self.write_manifest(structs.replace(manifest, tables=tuple(tables)))
+            for table in manifest.tables:
+                name = manifest.file_name(table.name, start)
+                with self._writing(self.files.url(name)):
+                    self.files.put(staged[table.name], name)
+        except BaseException:
+            for one in staged.values():
+                self.files.remove(one.name)
+            raise
+        counted = []
         for table in manifest.tables:
-            name, added = manifest.file_name(table.name, start), found.tables[table.name]
-            with self._writing(files.url(name)):
-                if isinstance(added, Staged) and self._fits(manifest, table.name, added, start):
-                    files.put(added, name)
-                else:
-                    new = self._staged_rows(files, added) if isinstance(added, Staged) else added
-                    files.write(name, self._continued(manifest, table.name, new, start))
-                    if isinstance(added, Staged):
-                        files.remove(added.name)
-            counted.append(structs.replace(table, rows=table.rows + added.num_rows))
+            files = (*(table.files[:-1] if replaces else table.files), staged[table.name].stored)
+            rows = sum(file.rows for file in files)
+            counted.append(structs.replace(table, rows=rows, files=files, following=None))
         state = {"epoch": found.head.epoch, "block_height": found.head.block_height, "synced_at": datetime.now(UTC)}
         manifest = structs.replace(manifest, last=last, last_hash=found.last_hash, tables=tuple(counted), **state)
         return self.write_manifest(manifest)
 
-    def _fits(self, manifest: Manifest, name: str, added: Staged, start: int) -> bool:
-        """Return whether a staged file can be used as is: its partition is new, and it has all earlier columns.
+    def _staged(self, manifest: Manifest, name: str, added: pa.Table | Staged, start: int) -> Staged:
+        """Return a temporary file with the new content of a partition: its current rows, then the added rows.
 
-        Workers do not know the columns of the partitions that other workers are reading.
+        A file that a worker staged is used as is if its partition is new and it has all earlier columns. Workers do not
+        know the columns of the partitions that other workers are reading.
         """
-        if manifest.last < manifest.first:
-            return True
-        columns = with_columns_of(self.schema(manifest, name), added.schema.empty_table()).column_names
-        return start > manifest.last and columns == added.schema.names
-
-    def _continued(self, manifest: Manifest, name: str, added: pa.Table, start: int) -> pa.Table:
-        """Return a file's new content: its current rows, then the added rows, with the columns of earlier files."""
-        if manifest.last < manifest.first:
-            return added
-        added = with_columns_of(self.schema(manifest, name), added)
-        if start > manifest.last:
-            return added
-        rows = self.rows(manifest, name, start, manifest.last)
-        return pa.concat_tables([with_columns_of(added.schema, rows), added])
-
-    @staticmethod
-    def _staged_rows(files: LocalFiles | StoredFiles, staged: Staged) -> pa.Table:
-        path = files.path(staged.name)
-        try:
-            return pq.read_table(path, filesystem=files.filesystem, page_checksum_verification=True)
-        except _UNREADABLE as error:
-            raise RunStopped(f"{path} cannot be read: {error}") from None
+        new, empty = start > manifest.last, manifest.last < manifest.first
+        if isinstance(added, Staged):
+            if empty or (
+                new and with_columns_of(self.schema(manifest, name), added.schema).names == added.schema.names
+            ):
+                return added
+            with self._writing(self.files.url(added.name)):
+                rows = pq.read_table(self.files.path(added.name), filesystem=self.files.filesystem)
+            self.files.remove(added.name)
+            added = rows
+        if not empty:
+            schema = with_columns_of(self.schema(manifest, name), added.schema)
+            parts = [added] if new else [self.rows(manifest, name, start, manifest.last), added]
+            added = pa.concat_tables([in_columns(schema, part) for part in parts])
+        place = manifest.file_name(name, start)
+        with self._writing(self.files.url(place)):
+            return self.files.stage(place, added)
 
     @contextmanager
     def _writing(self, place: str) -> Iterator[None]:
@@ -200,52 +212,70 @@ class Folder:
 
     # reading --------------------------------------------------------------------------------------------------------
 
-    def files(self, manifest: Manifest) -> LocalFiles | StoredFiles:
-        """Return the store of the Parquet files: the folder itself, or the manifest's URL."""
-        if self._files[0] != manifest.files:
-            self._files = manifest.files, files_at(self.path, manifest.files)
-        return self._files[1]
-
-    def sizes(self, manifest: Manifest, name: str, first: int, last: int) -> dict[str, int]:
-        """Return the sizes in bytes, by name, of a table's files for a range of versions.
+    def sizes(self, manifest: Manifest, name: str) -> list[int]:
+        """Return the sizes in bytes of a table's files.
 
         Raises
         ------
         InputError
             If a file is missing.
         """
-        files = self.files(manifest)
-        there = files.sizes(name)
-        wanted = [manifest.file_name(name, start) for start in manifest.starts(first, last)]
+        there = self.files.sizes(name)
+        wanted = [manifest.file_name(name, start) for start in manifest.starts(manifest.first, manifest.last)]
         if missing := [name for name in wanted if name not in there]:
-            raise InputError(
-                f"{files.url(missing[0])} is missing, but the archive counts its rows; restore it, or sync into "
-                "another folder"
-            )
-        return {name: there[name] for name in wanted}
+            raise self._lost(missing[0], "is missing")
+        return [there[name] for name in wanted]
 
     def schema(self, manifest: Manifest, name: str) -> pa.Schema:
         """Return the columns of a table, from its last file, which has the columns of all earlier files."""
-        [last] = self.sizes(manifest, name, manifest.last, manifest.last)
-        files = self.files(manifest)
-        try:
-            return pq.read_schema(files.path(last), filesystem=files.filesystem)
-        except _UNREADABLE as error:
-            raise InputError(f"{files.url(last)} cannot be read: {error}") from None
+        [last] = manifest.stored_files(name, manifest.last, manifest.last)
+        return self._checked(manifest, name, *last)
 
     def dataset(self, manifest: Manifest, name: str, first: int, last: int) -> ds.Dataset:
-        """Return a table's rows in a range of versions, lazily. If the archive is empty, there is only one column."""
+        """Return a table's rows in a range of versions, lazily. If the archive is empty, there is only one column.
+
+        Raises
+        ------
+        InputError
+            If a file is missing, or is not the one that the manifest describes.
+        """
         manifest.table(name)
         if manifest.last < manifest.first:
             return ds.dataset(pa.table({"ledger_version": pa.array([], pa.uint64())}))
         options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
         form = ds.ParquetFileFormat(default_fragment_scan_options=options)
-        files, schema = self.files(manifest), self.schema(manifest, name)
-        paths = list(map(files.path, self.sizes(manifest, name, first, last)))
-        found = ds.dataset(paths, schema=schema, format=form, filesystem=files.filesystem)
+        # Each file by its path: values in the names of folders and patterns in paths mean nothing.
+        fragments = []
+        for start, stored in manifest.stored_files(name, first, last):
+            self._checked(manifest, name, start, stored)
+            path = self.files.path(manifest.file_name(name, start))
+            fragments.append(form.make_fragment(path, self.files.filesystem))
+        found = ds.FileSystemDataset(fragments, self.schema(manifest, name), form, self.files.filesystem)
         version = pc.field("ledger_version")
         # Rows beyond the last version were written by a killed sync and do not count.
         return found.filter((version >= first) & (version <= min(last, manifest.last)))
+
+    def _checked(self, manifest: Manifest, name: str, start: int, stored: StoredFile) -> pa.Schema:
+        """Return the columns of a file, after comparing its footer and its number of rows with the manifest."""
+        place = manifest.file_name(name, start)
+        try:
+            with self.files.filesystem.open_input_file(self.files.path(place)) as file:
+                footer = read_footer(file)
+            found = pq.ParquetFile(pa.BufferReader(footer))
+            read = StoredFile(found.metadata.num_rows, zlib.crc32(footer))
+        except FileNotFoundError:
+            raise self._lost(place, "is missing") from None
+        except UNREADABLE as error:
+            raise self._lost(place, f"cannot be read ({visible(error)})") from None
+        # A sync may have replaced the last file since the manifest was read.
+        if read != stored and read not in _expected(manifest, name, start) | _expected(self.manifest(), name, start):
+            raise self._lost(place, f"is not the file that {NAME} describes: it was changed, replaced or restored")
+        return found.schema_arrow.remove_metadata()
+
+    def _lost(self, place: str, what: str) -> InputError:
+        return InputError(
+            f"{self.files.url(place)} {what}; restore the archive from one copy, or sync into another folder"
+        )
 
     def rows(self, manifest: Manifest, name: str, first: int, last: int, **options: Any) -> pa.Table:
         """Return a table's rows in a range of versions; `options` are passed to `pyarrow.dataset.Dataset.to_table`.
@@ -259,7 +289,7 @@ class Folder:
             return self.dataset(manifest, name, first, last).to_table(**options)
         except ToolkitError:
             raise
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise InputError(
                 f"{self.path / name} cannot be read between versions {first} and {last}: {error}. Restore its "
                 "files, or sync into another folder"
@@ -278,36 +308,10 @@ def stored(manifest: Manifest) -> str:
     return f"The archive contains versions {manifest.first} to {manifest.last}."
 
 
-def with_columns_of(before: pa.Schema, table: pa.Table) -> pa.Table:
-    """Return a table with the columns of an earlier table first; columns that it lacks are null.
-
-    A column whose type has changed is added under another name, such as ``name[type]``, so that each column has the
-    same type in all files.
-    """
-    names = list(before.names)
-    columns = {name: table[name] for name in table.column_names}
-    fields = {field.name: field for field in before}
-    for field in table.schema:
-        known = before.field(field.name) if field.name in names else None
-        if known is None:
-            fields[field.name] = field
-        elif _kind(known) != _kind(field):
-            name = next(name for name in _labels(field) if _kind(fields.get(name, field)) == _kind(field))
-            fields.setdefault(name, field.with_name(name))
-            columns[name] = columns.pop(field.name)
-    arrays = [columns.get(name, pa.nulls(table.num_rows, field.type)) for name, field in fields.items()]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(list(fields.values())))
-
-
-def _labels(field: pa.Field) -> Iterator[str]:
-    """Yield possible names for a column whose type has changed, in order of preference."""
-    kind = _kind(field)
-    if not pa.types.is_nested(field.type):
-        yield f"{field.name}[{kind}]"
-    yield from (f"{field.name}[#{number}]" for number in count(2))  # the text of a struct is as long as its fields
-
-
-def _kind(field: pa.Field) -> str:
-    """Return the name of a column's type; for wide integers stored as text, the integer type."""
-    wide = (field.metadata or {}).get(b"wide")
-    return str(field.type) if wide is None else wide.decode()
+def _expected(manifest: Manifest, name: str, start: int) -> set[StoredFile]:
+    """Return what a manifest accepts as the file of a partition."""
+    table = manifest.table(name)
+    found = {stored for at, stored in manifest.stored_files(name, start, start + manifest.partition - 1) if at == start}
+    if table.following is not None and start == manifest.starts(manifest.first, manifest.last)[-1]:
+        found.add(table.following)
+    return found

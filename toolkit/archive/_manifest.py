@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from toolkit._present.text import short_addresses
 from toolkit.errors import InputError
+from toolkit.move import parse_type_tag
 from toolkit.wire import LedgerState, ViewFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 FORMAT = 1
 NAME = "archive.json"
 #: Tables of the rows of transactions, in the order in which they are listed.
 BASIC = ("transactions", "events", "changes", "balances")
+MIN_PARTITION = 100  # a page of transactions
+MAX_PARTITION = 1_000_000
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+# msgspec holds bounds of 64 bits with a sign; a ledger does not reach them.
+_Count = Annotated[int, Meta(ge=0, lt=2**62)]
+
+
+def check_name(name: Any) -> str:
+    """Return the name of a table if it is valid, both as the name of a folder and in SQL; raise InputError if not."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InputError(
+            f"a table name must be a letter, then up to 62 letters, digits or underscores, got {name!r:.80}"
+        )
+    return name
+
+
+class StoredFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file of an archive.
+
+    Attributes
+    ----------
+    rows : int
+    footer : int
+        CRC-32 of the Parquet footer. The footer describes every page, and each page has a checksum of its own, so that
+        both together identify the content.
+    """
+
+    rows: _Count
+    footer: _Count
 
 
 class Table(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,12 +64,35 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
     view : dict or None
         The call, in the form of a node's request body.
     rows : int
+    files : tuple of StoredFile
+        One per partition.
+    following : StoredFile or None
+        What replaces the last file, from before the replacement until the next manifest: a sync that is killed in
+        between leaves either.
+
+    Raises
+    ------
+    InputError
+        If the name is not valid, or does not fit the content; or if the event type or the call cannot be parsed.
     """
 
     name: str
     event_type: str | None = None
     view: dict[str, Any] | None = None
-    rows: int = 0
+    rows: _Count = 0
+    files: tuple[StoredFile, ...] = ()
+    following: StoredFile | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if (self.name in BASIC) + (self.event_type is not None) + (self.view is not None) != 1:
+            raise InputError(f"table {self.name}: expected an event type or a view")
+        if self.event_type is not None:
+            parse_type_tag(self.event_type)
+        if self.view is not None:
+            ViewFunction(**self.view)
+        if self.rows != sum(file.rows for file in self.files):
+            raise InputError(f"table {self.name}: its files do not have {self.rows} rows")
 
     @property
     def call(self) -> ViewFunction:
@@ -49,6 +105,13 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.event_type is not None:
             return short_addresses(f"events of {self.event_type}")
         return self.name if self.view is None else short_addresses(f"values of {self.view['function']}")
+
+
+def check_names(tables: Sequence[Table]) -> None:
+    """Raise InputError if two tables have one name in SQL, or on a file system that ignores case."""
+    names = [table.name.lower() for table in tables]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"the table name {twice[0]!r} is used twice; table names must be unique")
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -70,27 +133,43 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     every : int
         View results are read at multiples of this number.
     tables : tuple of Table
+    files : str or None
+        URL of the files, if they are not in the folder. It is used only if the caller passes the same URL, because
+        anybody may have written the manifest.
     node, build : str
         Name and build of the node at the last sync. The build shows whether the node's gas comes from a model.
     epoch, block_height : int
         Epoch and block height of the node's head at the last sync.
     synced_at : datetime or None
+
+    Raises
+    ------
+    InputError
+        If the values contradict each other.
     """
 
     format: int = FORMAT
-    chain_id: int
-    first: int
-    last: int
-    partition: int
-    every: int
+    chain_id: Annotated[int, Meta(ge=0, lt=2**32)]
+    first: _Count
+    last: Annotated[int, Meta(ge=-1, lt=2**62)]
+    partition: Annotated[int, Meta(ge=MIN_PARTITION, le=MAX_PARTITION)]
+    every: Annotated[int, Meta(ge=1, lt=2**62)]
     tables: tuple[Table, ...]
     files: str | None = None
     node: str
     build: str | None = None
     last_hash: str | None = None
-    epoch: int = 0
-    block_height: int = 0
+    epoch: _Count = 0
+    block_height: _Count = 0
     synced_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        check_names(self.tables)
+        if self.last < self.first - 1:
+            raise InputError(f"expected a last version of {self.first - 1} or later, got {self.last}")
+        partitions = len(self.starts(self.first, self.last))
+        if wrong := [table for table in self.tables if len(table.files) != partitions]:
+            raise InputError(f"table {wrong[0].name}: expected {partitions} files, got {len(wrong[0].files)}")
 
     def table(self, name: str) -> Table:
         """Return the table with this name."""
@@ -100,15 +179,21 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise InputError(f"the archive has no table {name!r:.80}; its tables are {names}")
         return found
 
-    def starts(self, first: int, last: int) -> Iterator[int]:
-        """Yield the first version of each partition that overlaps a range of versions."""
-        start = first // self.partition * self.partition
-        return iter(range(start, last + 1, self.partition) if first <= last else ())
+    def starts(self, first: int, last: int) -> range:
+        """Return the first version of each partition that overlaps a range of versions."""
+        return range(first // self.partition * self.partition, last + 1, self.partition) if first <= last else range(0)
 
     def file_name(self, table: str, start: int) -> str:
         """Return the path of a file relative to the folder. Its name includes the versions of the whole partition."""
         # Twelve digits, so that names sort like versions: a public ledger passed 10^9 in three years.
         return f"{table}/{table}__{start:012}_to_{start + self.partition - 1:012}.parquet"
+
+    def stored_files(self, table: str, first: int, last: int) -> Iterator[tuple[int, StoredFile]]:
+        """Yield the files of a table that overlap a range of stored versions, each with its first version."""
+        starts = self.starts(self.first, self.last)
+        for start, file in zip(starts, self.table(table).files, strict=True):
+            if start <= last and first < start + self.partition:
+                yield start, file
 
     def head(self, timestamp: datetime) -> LedgerState:
         """Return the ledger state at the last stored version; `timestamp` is the time of its transaction."""
@@ -116,7 +201,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def text(self) -> bytes:
         """Return the content of ``archive.json`` for this manifest."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        return msgspec.json.encode(self) + b"\n"  # on one line: 10^8 versions have 30,000 files
 
     @classmethod
     def of_text(cls, text: bytes) -> Manifest:

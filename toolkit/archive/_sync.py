@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from toolkit.archive._archive import Archive
-from toolkit.archive._files import Staged, StoredFiles, files_at
-from toolkit.archive._folder import Folder, Partition, check_name, stored, unwritten
-from toolkit.archive._manifest import BASIC, Manifest, Table
+from toolkit.archive._files import Staged, files_at
+from toolkit.archive._folder import Folder, Partition, stored, unwritten
+from toolkit.archive._manifest import BASIC, MAX_PARTITION, MIN_PARTITION, Manifest, Table, check_names
 from toolkit.archive._rows import Collected, balance_rows, typed_event_rows, view_rows
 from toolkit.client._arguments import event_tag, named_calls
 from toolkit.client._executors import max_ranges, opened_executor, results
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from toolkit.client._reads import Reads
     from toolkit.client._versions import Versions
     from toolkit.wire import ViewFunction
-
-_MIN_PARTITION, _MAX_PARTITION = PAGE, 1_000_000
 
 
 def sync(
@@ -56,7 +54,7 @@ def sync(
     ----------
     node : Node
     folder : path-like
-        Folder of the archive. It is created if it does not exist.
+        Folder of the archive: a new or empty folder, or that of an earlier sync.
     versions : version plan, optional
         A range without gaps, such as ``"0:-1"``; by default, from the node's oldest version to its head. Versions
         already in the archive are not read again; new versions must follow them without a gap.
@@ -73,7 +71,8 @@ def sync(
         Number of versions per file; all versions of a file are held in memory at once.
     files : str, optional
         fsspec URL (requires the extra ``archive``) at which to store the Parquet files, such as ``s3://bucket/ledger``.
-        `folder` then contains only the archive's manifest and lock file.
+        `folder` then contains only the archive's manifest and lock file. Pass it at each sync, and to `Archive`: a URL
+        that is only written in the folder is not used.
     executor : concurrent.futures.Executor, str or Dask client, optional
         Workers that read partitions and write the files: ``"processes:4"``, ``"threads:8"``, ``"tcp://host:8786"`` (a
         Dask scheduler), or an executor. Workers share the node's limits on the request rate and on requests in flight.
@@ -90,14 +89,15 @@ def sync(
     Raises
     ------
     InputError
-        If the folder is not an archive of these tables, is in use by another sync, or belongs to another ledger; or if
-        the versions have gaps, or would leave a gap after the versions in the archive.
+        If the folder is neither empty nor an archive of these tables, is in use by another sync, or belongs to another
+        ledger; or if the versions have gaps, or would leave a gap after the versions in the archive.
     RunStopped
         If the files cannot be written (for example, because the disk is full), or the executor fails (for example,
         because a worker dies). Repeat the call to continue.
     NodeError, NodeUnreachable, SchemaError
-        If the node returns an error, stops responding, or omits versions. Stored data is not affected: repeat the call
-        to continue.
+        If the node returns an error, stops responding, or omits versions. This includes errors that may pass, such as
+        401, 403 or 404 for a view or module that exists: they are never stored. Stored data is not affected: repeat the
+        call to continue.
     LedgerChanged
         If the node starts serving another ledger. Versions read since the last file are not stored.
 
@@ -112,9 +112,8 @@ def sync(
 
     Notes
     -----
-    The tables, ``every``, ``partition`` and ``files`` of an archive are set by its first sync; later calls can omit
-    them. A sync that is interrupted, even by a power failure, loses at most the versions read since it last wrote a
-    file.
+    The tables, ``every`` and ``partition`` of an archive are set by its first sync; later calls can omit them. A sync
+    that is interrupted, even by a power failure, loses at most the versions read since it last wrote a file.
 
     Examples
     --------
@@ -127,22 +126,24 @@ def sync(
     600
     """
     node = checked_node(node)
-    held = Folder(Path(folder))
+    held = Folder(Path(folder), files)
     asked = _tables(tables, events, views)
-    url = None if files is None else StoredFiles(files).url("")
     with held.locked():
         if held.exists():
             manifest = held.manifest()
-            _check_same(manifest, asked, tables, every=every, partition=partition, files=url)
+            _check_same(manifest, asked, tables, every=every, partition=partition)
         else:
-            manifest = held.write_manifest(_new(node, versions, asked, every=every, partition=partition, files=url))
+            if not held.files.is_empty():
+                raise InputError(f"files: {files} is not empty; choose another URL, or sync into its archive's folder")
+            new = _new(node, versions, asked, every=every, partition=partition)
+            manifest = held.write_manifest(structs.replace(new, files=held.url))
+        held.make_folders(manifest)
         held.clean(manifest)
         guard = _guard_of(node, manifest)
         try:
             guard.check()
         except LedgerChanged as error:
             raise InputError(f"the archive {held.path} does not match the node ({error}); use another folder") from None
-        held.make_folders(manifest)
         syncing = _Sync(node, held, structs.replace(manifest, node=node.name, build=node.info().git_hash), guard)
         try:
             last = _last(node, versions, manifest)
@@ -151,7 +152,7 @@ def sync(
         except (NodeError, NodeUnreachable, SchemaError, RunStopped) as error:
             error.add_note(f"{stored(held.manifest())} Repeat the call to continue.")
             raise
-    return Archive(held.path, node=node)
+    return Archive(held.path, node=node, files=files)
 
 
 def _tables(
@@ -162,17 +163,14 @@ def _tables(
     if isinstance(tables, str) or not names <= set(BASIC):
         raise InputError(f"tables: expected one or more of {', '.join(BASIC)}, got {tables!r:.80}")
     found = [Table(name) for name in BASIC if name in names]
-    found += [Table(check_name(name), event_type=str(event_tag(text))) for name, text in (events or {}).items()]
-    calls = named_calls(views) if views else {}
-    found += [Table(check_name(name), view=call.to_wire()) for name, call in calls.items()]
-    listed = [table.name.lower() for table in found]  # as SQL and some file systems compare names
-    if twice := sorted({name for name in listed if listed.count(name) > 1}):
-        raise InputError(f"the table name {twice[0]!r} is used twice; table names must be unique")
+    found += [Table(name, event_type=str(event_tag(text))) for name, text in (events or {}).items()]
+    found += [Table(name, view=call.to_wire()) for name, call in (named_calls(views) if views else {}).items()]
+    check_names(found)
     return tuple(found)
 
 
 def _check_same(
-    manifest: Manifest, asked: tuple[Table, ...], tables: Sequence[str] | None, **options: int | str | None
+    manifest: Manifest, asked: tuple[Table, ...], tables: Sequence[str] | None, **options: int | None
 ) -> None:
     """Raise InputError if the caller names tables or options that differ from those of the archive."""
     there = {table.name: (table.event_type, table.view) for table in manifest.tables}
@@ -196,20 +194,15 @@ def _new(
     *,
     every: int | None,
     partition: int | None,
-    files: str | None,
 ) -> Manifest:
     """Return the manifest of a new archive, without rows."""
     # At 5 kB each, the JSON of 10,000 versions is 50 MB of memory, and 10^7 versions are 1,000 files of a table.
     # One read of a view per page of transactions about doubles the number of requests.
     partition, every = partition or 10_000, every or PAGE
-    if not _MIN_PARTITION <= partition <= _MAX_PARTITION or every < 1:
+    if not MIN_PARTITION <= partition <= MAX_PARTITION or every < 1:
         raise InputError(
-            f"partition must be from {_MIN_PARTITION:,} to {_MAX_PARTITION:,} versions, and every must be at least 1, "
+            f"partition must be from {MIN_PARTITION:,} to {MAX_PARTITION:,} versions, and every must be at least 1, "
             f"got partition={partition!r} and every={every!r}"
-        )
-    if files is not None and any(StoredFiles(files).sizes(table.name) for table in tables):
-        raise InputError(
-            f"files: {files} contains files of another archive; choose another URL, or sync into that archive's folder"
         )
     plan, ledger = resolved_plan(node, "0:-1" if versions is None else versions, state=False)
     for note in plan.notes:
@@ -222,7 +215,6 @@ def _new(
         partition=partition,
         every=every,
         tables=tables,
-        files=files,
         node=node.name,
     )
 

@@ -474,10 +474,13 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
 def sql(
     archive: Annotated[Path, Argument(help="Folder of an archive.")],
     query: Annotated[str, Argument(help="Query over the archive's tables, in DuckDB SQL.")],
+    files: Annotated[str | None, Option(metavar="URL", help="URL of the files, as given to sync.")] = None,
     out: console.OutOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Query an archive in SQL. Requires DuckDB: ledger-toolkit[archive].
+
+    The query sees the archive's tables and nothing else: no files, no databases, no network.
 
     Examples
     --------
@@ -486,7 +489,7 @@ def sql(
     """
     from toolkit.archive._archive import Archive
 
-    found = Archive(archive).sql(query)
+    found = Archive(archive, files=files).sql(query)
     console.print_rows(found, out, as_json=as_json, columns=list(found.columns))
 
 

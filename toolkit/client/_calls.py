@@ -171,6 +171,15 @@ class AbiStore:
         for address, name in self._outages.ask_again():
             self.prepare(address, name, versions)
 
+    def forget_absent(self) -> None:
+        """Forget which modules do not exist or are not offered, so that they are looked up again."""
+        with self._lock:
+            for key, timeline in list(self._timelines.items()):
+                if any(known.digest is None for known in timeline.known.values()):
+                    del self._timelines[key]
+            self._silent.clear()
+            self._refused = False
+
     def prepare(self, address: str, name: str, versions: Sequence[int]) -> None:
         """Look up a module at sorted versions by bisection, to avoid a lookup at each version.
 

@@ -548,13 +548,13 @@ def _only_transaction(answer: Answer, asked: str) -> Any:
 
 
 def _page(answer: Answer, asked: str) -> list[Any]:
-    """Decode transactions; if all of them are malformed, the response is not a page of transactions."""
+    """Decode transactions; if all are malformed and no ledger is named, the response is not a page of transactions."""
     try:
         found = decode_page(answer.body)
     except errors.SchemaError as error:
         raise errors.SchemaError(f"{asked}: {error}") from None
     malformed = [one for one in found if isinstance(one, MalformedTransaction)]
-    if malformed and len(malformed) == len(found):
+    if malformed and len(malformed) == len(found) and answer.parsed.ledger is None:
         raise errors.SchemaError(f"{asked}: {malformed[0].problem}")
     return found
 

@@ -226,7 +226,7 @@ def test_a_part_cut_short_is_set_aside(store):
 def test_what_a_killed_writer_left_is_cleaned_up(store):
     """Temporary files go; files of the user stay."""
     store.add(table(row(1)))
-    for name in (".run.json.77.part", ".run.json.77-0123abcd.part", "parts/.part-00000001.parquet.77.part"):
+    for name in (".run.json.77-0123abcd.part", "parts/.part-00000001.parquet.77-0123abcd.part"):
         (store.path / name).write_bytes(b"PAR1 half")
     for name in ("notes.part", ".notes.part"):
         (store.path / name).write_text("mine")
