@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 # Public names by the module that defines them, separated by spaces. The names in the first line are modules.
 _HOMES = {
-    "": "dtypes embedded errors move plots reports teaching widgets wire",
+    "": "dtypes embedded errors move plots reports teaching vm widgets wire",
     "archive._archive": "Archive",
     "archive._sync": "sync",
     "client._accounts": "Account",
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from toolkit import plots as plots
     from toolkit import reports as reports
     from toolkit import teaching as teaching
+    from toolkit import vm as vm
     from toolkit import widgets as widgets
     from toolkit import wire as wire
     from toolkit.archive._archive import Archive as Archive
