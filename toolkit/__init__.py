@@ -38,6 +38,7 @@ _HOMES = {
         "InputError NodeError NodeUnreachable NotAtPast NotFound RunStopped SchemaError StudyError ToolkitError "
         "VersionPruned"
     ),
+    "fork": "Fork Replay replay",
     "frames._addresses": "address involving",
     "frames._display": "show",
     "frames._transactions": "table_keys",
@@ -103,6 +104,9 @@ if TYPE_CHECKING:
     from toolkit.errors import StudyError as StudyError
     from toolkit.errors import ToolkitError as ToolkitError
     from toolkit.errors import VersionPruned as VersionPruned
+    from toolkit.fork import Fork as Fork
+    from toolkit.fork import Replay as Replay
+    from toolkit.fork import replay as replay
     from toolkit.frames._addresses import address as address
     from toolkit.frames._addresses import involving as involving
     from toolkit.frames._display import show as show

@@ -47,7 +47,7 @@ APPLICATION_ID = 0x4C544143  # "LTAC", which identifies the cache among SQLite f
 FORMAT = 1  # of the table; the number in `_FILE_NAME` is the format of the keys
 
 _STORED_TYPES = frozenset({"application/json", "application/x-bcs", "application/octet-stream", "text/plain"})
-_STORED_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found"})
+_STORED_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found", "state_value_not_found"})
 _MIN_COMPRESSED = 256  # bytes; compressing shorter bodies costs more than it saves
 _MAX_SHARE = 8  # answers above this part of the cache are not stored: they would evict too many others
 _FILE_NAME = "answers-2.sqlite3"  # a change of the keys changes the number, so that no release reads entries of another

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from toolkit.client._http import Ledger, RetryPolicy, Transport
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._simulation import Simulation
+    from toolkit.fork import Fork
     from toolkit.move import ModuleAbi
 
 _MAX_IN_FLIGHT = 10_000  # more than any machine has sockets
@@ -402,6 +403,41 @@ class Node(Reads):
         elif sender is not None or options:
             raise InputError("simulate got a SimulationRequest and other options; put the options into the request")
         return simulate(self, request)
+
+    def fork(self, ledger_version: int | None = None) -> Fork:
+        """Return a fork: the state at a version, on which calls run that nobody else sees.
+
+        State is read when it is needed. Any account may send, calls build on each other, and code and gas schedule can
+        be changed.
+
+        Parameters
+        ----------
+        ledger_version : int, optional
+            Version whose state is forked; the head by default. Negative numbers count from the head.
+
+        Returns
+        -------
+        Fork
+
+        Raises
+        ------
+        InputError
+            If `ledger_version` is not a ledger version.
+        NodeError, NodeUnreachable
+            If the head is needed and the node does not report it.
+
+        See Also
+        --------
+        toolkit.replay : Replays many committed transactions.
+
+        Notes
+        -----
+        Source: ``POST /v1/experimental/state_values/raw``; on a node that does not offer it, resources, modules and
+        table items, without the metadata that refunds depend on.
+        """
+        from toolkit.fork import Fork
+
+        return Fork(self, ledger_version)
 
     def resimulate(self, ledger_version: int | str) -> Resimulation:
         """Simulate a committed transaction again at the node's head, and compare each part of the gas.
@@ -829,6 +865,9 @@ def connect(
 
 # A view of the framework without arguments: it answers at every version that can be read.
 _VIEW = ViewFunction("0x1::timestamp::now_microseconds")
+# The state key of ``0x1::chain_id::ChainId`` at ``0x1``, which every ledger has.
+_FRAMEWORK = bytes(31) + b"\x01"
+_CHAIN_ID_KEY = b"\0" + _FRAMEWORK + b"\x33\x01" + _FRAMEWORK + b"\x08chain_id\x07ChainId\x00"
 _REPEATS = 3  # enough to see that gas varies
 # Bisection steps for the oldest version; the answer is then within a thousandth of the range.
 _MAX_HALVINGS = 10
@@ -919,6 +958,7 @@ def probe(node: Reads) -> Probe:
         "transaction by version": lambda: node.transaction(head),
         "transactions by page": lambda: node.transactions(head, 1),
         "gas price estimate": node.gas_price,
+        "raw state values": lambda: node.one(node.prepare_state_value(_CHAIN_ID_KEY, head)),
     }
     offers = {name: answers(ask) is not None for name, ask in further.items()}
     known = None not in gas

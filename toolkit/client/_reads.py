@@ -141,6 +141,14 @@ class Reads:
         request = self._connection.request("POST", where, body=body, query=query, accept="application/x-bcs")
         return PreparedCall(request, asked, lambda answer: answer.bcs(asked), ledger_version)
 
+    def prepare_state_value(self, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
+        """Prepare the read of a stored value with the metadata of its slot, by its state key; both are BCS."""
+        asked = f"state value 0x{key.hex()[:40]} at version {ledger_version}"
+        body, query = json_body({"key": f"0x{key.hex()}"}), {"ledger_version": ledger_version}
+        where = path("experimental", "state_values", "raw")
+        request = self._connection.request("POST", where, body=body, query=query, accept="application/x-bcs")
+        return PreparedCall(request, asked, lambda answer: answer.bcs(asked), ledger_version)
+
     def _if_present(self, call: PreparedCall[T]) -> T | None:
         """Send a call; return None if the node reports that the item does not exist."""
         try:

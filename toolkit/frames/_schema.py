@@ -195,6 +195,12 @@ FAILURES = FRAMES["failures"]
 KEYS = FRAMES["table keys"]
 # One row per part of the gas of a committed transaction that is simulated again.
 RESIMULATION = FRAMES["resimulation"]
+# One row per committed transaction that is replayed.
+REPLAYS = FRAMES["replays"]
+# One row per part of the gas of a replay.
+REPLAY_GAS = FRAMES["replay gas"]
+# One row per difference between a replay and the ledger.
+REPLAY_DIFFERENCES = FRAMES["replay differences"]
 
 # One row per table of an archive.
 ARCHIVE = FRAMES["archive"]

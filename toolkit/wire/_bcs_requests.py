@@ -389,7 +389,7 @@ class SignedTransaction:
         SchemaError
             If the data is not a signed transaction, or has trailing bytes.
         """
-        return bcs.whole(_SIGNED_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
+        return bcs.whole(SIGNED_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
 
     def to_bcs(self) -> bytes:
         """Encode the transaction as BCS.
@@ -399,7 +399,7 @@ class SignedTransaction:
         InputError, SchemaError
             If a number is out of range, or a part cannot be represented in BCS.
         """
-        return bcs.encoded(_SIGNED_TRANSACTION, self)
+        return bcs.encoded(SIGNED_TRANSACTION, self)
 
     def signing_message(self) -> bytes:
         """Return the bytes that each signer of this transaction signs: a prefix, then the transaction as BCS.
@@ -421,7 +421,7 @@ class SignedTransaction:
         return _RAW_WITH_DATA_PREFIX + writer.getvalue()
 
 
-_SIGNED_TRANSACTION = bcs.record(SignedTransaction, raw=RAW_TRANSACTION, signature=SIGNATURE)
+SIGNED_TRANSACTION = bcs.record(SignedTransaction, raw=RAW_TRANSACTION, signature=SIGNATURE)
 
 
 def encode_view_request(call: ViewFunction, layouts: Sequence[Layout] | None = None) -> bytes:

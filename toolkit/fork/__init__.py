@@ -1,0 +1,18 @@
+"""Executions on a node's state at a version: forks, and replays of committed transactions.
+
+Module map, for readers of the code:
+
+- `_committed`: committed transactions in BCS
+- `_state`: state values of a node at a version
+- `_abi`, `_render`: ABIs from bytecode, and executions in the JSON form of a node
+- `_ledger`, `_transport`: the versions of a fork; answers the requests of a client from a fork's state
+- `_fork`: `Fork`
+- `_replay`, `_sweep`: `Replay` and `replay`
+- `_package`, `_schedule`, `_system`: what a fork publishes, sets and calls
+"""
+
+from toolkit.fork._fork import Fork, ForkSimulation
+from toolkit.fork._replay import Replay
+from toolkit.fork._sweep import replay
+
+__all__ = ["Fork", "ForkSimulation", "Replay", "replay"]

@@ -1,0 +1,336 @@
+"""A fork: executions on a node's state at a version, with changes that nobody else sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from toolkit._present.notebook import facts_html
+from toolkit._present.text import plural, visible
+from toolkit.client._simulation import Simulation
+from toolkit.errors import InputError
+from toolkit.fork._ledger import GAS_SCHEDULE, TIMESTAMP, ForkLedger
+from toolkit.fork._package import Package, metadata_of
+from toolkit.fork._replay import Replay, replay_one
+from toolkit.fork._schedule import changed_schedule
+from toolkit.fork._state import NodeState, StateSource
+from toolkit.fork._system import call_framework
+from toolkit.fork._transport import ForkTransport
+from toolkit.move import encode_bcs, parse_type_tag
+from toolkit.move._ids import address_to_bytes
+from toolkit.vm._state import Group
+from toolkit.vm._types import Struct, from_tag
+from toolkit.wire import EntryFunction, GasSchedule, SimulationRequest, ViewFunction
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from toolkit.client._calls import ViewResult
+    from toolkit.vm import Execution
+    from toolkit.vm._trace import Profile, Trace
+
+_CREATE_ACCOUNT = "0x1::account::create_account_if_does_not_exist"
+_MINT = "0x1::transaction_fee::mint_and_refund"
+_PUBLISH = "0x1::code::publish_package_txn"
+
+
+@dataclass(frozen=True, repr=False)
+class ForkSimulation(Simulation):
+    """The outcome of a transaction that ran on a fork: a simulation, with the execution itself.
+
+    Attributes
+    ----------
+    profile : Profile
+        Gas by function, and the call tree.
+    unknown : tuple of str
+        Parts of the gas that are not exact, because the node does not serve the metadata of slots: ``storage``,
+        ``refund``. Empty on a node that serves raw state values.
+    """
+
+    profile: Profile = field(kw_only=True, repr=False, compare=False)
+    unknown: tuple[str, ...] = field(kw_only=True, default=())
+    _execution: Execution | None = field(kw_only=True, default=None, repr=False, compare=False)
+
+    @property
+    def trace(self) -> Trace:
+        """The instructions that ran, one by one.
+
+        Raises
+        ------
+        InputError
+            If the simulation was unpickled.
+        """
+        if self._execution is None:
+            raise InputError("an unpickled simulation has no trace; simulate again, or read `trace` before pickling")
+        return self._execution.trace
+
+    def _described(self) -> str:
+        text = super()._described()
+        if not self.unknown:
+            return text
+        return f"{text}\nNot exact: {', '.join(self.unknown)}; the node does not serve the metadata of slots."
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_execution": None}
+
+
+class Fork:
+    """A node's state at a version, on which any call can run. Created by `Node.fork`.
+
+    State is read from the node when it is needed, and cached as other pinned reads. What is executed, published or set
+    is stored in the fork only, each time as one more version. Transactions run in the Move machine, `toolkit.vm`, from
+    prologue to epilogue.
+
+    Parameters
+    ----------
+    node : Node
+    ledger_version : int, optional
+        Version whose state is forked; the head by default.
+
+    Attributes
+    ----------
+    node : Node
+        A node that answers from this fork: contracts, resources, table items and views of the fork, with the same
+        methods as any node.
+
+    Examples
+    --------
+    See :doc:`/how-to/replay-and-fork`.
+    """
+
+    def __init__(self, node: Any, ledger_version: int | None = None) -> None:
+        version = node.ledger().version if ledger_version is None else node.past_version(ledger_version)
+        self._source = node
+        self._state = NodeState(StateSource(node), version)
+        self._ledger = ForkLedger(self._state)
+        self._transport = ForkTransport(self._ledger)
+        name = f"fork of {node.name} at version {version}"
+        # Calls in BCS: a fork has the bytecode of every type, so it need not guess from JSON.
+        # By the class of the node, because the client's module imports this package.
+        self.node: Any = type(node)("http://fork.invalid/v1", transport=self._transport, name=name, encoding="bcs")
+
+    @property
+    def ledger_version(self) -> int:
+        """Version of the fork's head: that of the forked state, and one more for each change."""
+        return self._ledger.version
+
+    @property
+    def base_version(self) -> int:
+        """Version of the node whose state was forked."""
+        return self._state.version
+
+    def __repr__(self) -> str:
+        more = self.ledger_version - self.base_version
+        changes = f", {plural(more, 'change')}" if more else ""
+        return visible(f"<Fork of {self._source.name} at version {self.base_version}{changes}>", 200)
+
+    def _repr_html_(self) -> str:
+        facts = [("version", self.base_version), ("changes", self.ledger_version - self.base_version)]
+        return facts_html(f"fork of {self._source.name}", facts)
+
+    # calls ------------------------------------------------------------------------------------------------------
+
+    def simulate(
+        self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
+    ) -> ForkSimulation:
+        """Run a transaction on the fork's state, and forget what it did.
+
+        Parameters
+        ----------
+        request, sender, **options
+            As for `Node.simulate`. Any account may be the sender; no key is needed.
+
+        Returns
+        -------
+        ForkSimulation
+            The result of `Node.simulate`, with `profile` and `trace`.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the request does not fit the function's ABI.
+        Unsupported
+            If the code needs something that the machine does not implement.
+        NodeError, NodeUnreachable
+            If state cannot be read from the node; `VersionPruned` if it no longer has the version.
+        """
+        found = self.node.simulate(request, sender=sender, **options)
+        execution = self._transport.executions.pop(found.transaction.hash)
+        values = {one.name: getattr(found, one.name) for one in fields(found)}
+        unknown = () if self._state.has_metadata else ("storage", "refund")
+        return ForkSimulation(**values, profile=execution.profile, unknown=unknown, _execution=execution)
+
+    def execute(
+        self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
+    ) -> ForkSimulation:
+        """Run a transaction on the fork's state, and keep what it did for the calls that follow.
+
+        Parameters and errors are those of `simulate`. A transaction that fails is kept too, as on a ledger: its fee is
+        charged. One that is discarded changes nothing.
+
+        Returns
+        -------
+        ForkSimulation
+        """
+        done = self.simulate(request, sender=sender, **options)
+        assert done._execution is not None  # noqa: S101, SLF001 - of this module, and just made
+        writes = done._execution.writes  # noqa: SLF001
+        if done._execution.status.kind != "discard":  # noqa: SLF001
+            self._ledger.commit(
+                {key: None if one.value is None else (one.value, one.metadata) for key, one in writes.items()}
+            )
+        return done
+
+    def view(
+        self,
+        function: str | ViewFunction,
+        arguments: Sequence[Any] = (),
+        *,
+        type_arguments: Sequence[str] = (),
+    ) -> ViewResult:
+        """Run a view function on the fork's state; see `Node.view`."""
+        return self.node.view(function, arguments, type_arguments=type_arguments)
+
+    def replay(self, ledger_version: int) -> Replay:
+        """Run a committed transaction on the fork's state, and compare it with the ledger.
+
+        The transaction of version V ran on the state of version V - 1. On another state, or after changes to the fork,
+        the differences show what the state, the code or the schedule makes of it.
+
+        Parameters
+        ----------
+        ledger_version : int
+
+        Returns
+        -------
+        Replay
+
+        Raises
+        ------
+        InputError
+            If the version is not a user transaction.
+        Unsupported
+            If the machine does not implement something that the transaction needs.
+        NodeError, NodeUnreachable, SchemaError
+            If the transaction or state cannot be read.
+        """
+        version = self._source.past_version(ledger_version)
+        return replay_one(self._source, version, self._state, self._ledger.at(self.ledger_version))
+
+    # changes ----------------------------------------------------------------------------------------------------
+
+    def publish(
+        self, package: str | os.PathLike[str] | bytes | Iterable[bytes], *, metadata: bytes | None = None
+    ) -> ForkSimulation:
+        """Publish or upgrade a package, as a transaction of the account for which it was compiled.
+
+        Parameters
+        ----------
+        package : path, bytes or iterable of bytes
+            The folder that the compiler leaves, ``build/Name``, with ``bytecode_modules/*.mv`` and
+            ``package-metadata.bcs``; or the bytes of modules.
+        metadata : bytes, optional
+            Contents of ``package-metadata.bcs``. For bytes of modules it is made from the packages of the ledger.
+
+        Returns
+        -------
+        ForkSimulation
+            Of ``0x1::code::publish_package_txn``, which also checks compatibility with what is published.
+
+        Raises
+        ------
+        InputError
+            If the package cannot be read, or publishing fails; the message has the status.
+        """
+        found = Package.read(package, metadata)
+        data = found.metadata
+        if data is None:
+            data = metadata_of(found, self._ledger, self._transport.abis(self.ledger_version))
+        call = EntryFunction(_PUBLISH, arguments=[data, list(found.codes)])
+        done = self.execute(call, sender=found.address, max_gas_amount=self._ledger.max_gas)
+        if not done.success:
+            raise InputError(f"the package of {found.address} cannot be published: {done.vm_status}")
+        return done
+
+    def fund(self, address: str, amount: int) -> None:
+        """Mint gas coins into an account, which is created if it does not exist.
+
+        Parameters
+        ----------
+        address : str
+        amount : int
+            In octas.
+
+        Raises
+        ------
+        InputError
+            If the framework of the ledger does not mint, or `amount` is not a u64.
+        """
+        if not 0 < amount < 1 << 64:
+            raise InputError(f"amount: expected 1 to 2^64 - 1 octas, got {amount}")
+        where = address_to_bytes(address)
+        self._call(_CREATE_ACCOUNT, where)
+        self._call(_MINT, where, amount.to_bytes(8, "little"))
+
+    def _call(self, function: str, *arguments: bytes) -> None:
+        self._ledger.commit(call_framework(self._ledger.at(self.ledger_version), function, arguments))
+
+    def advance(self, *, seconds: float) -> None:
+        """Move the time of the ledger forward.
+
+        Raises
+        ------
+        InputError
+            If `seconds` is not positive.
+        """
+        if not seconds > 0:
+            raise InputError(f"seconds: expected a positive number, got {seconds}")
+        now = self._ledger.timestamp_us() + round(seconds * 1_000_000)
+        self._set(TIMESTAMP, now.to_bytes(8, "little"))
+
+    def _set(self, key: bytes, value: bytes | None) -> None:
+        before = self._ledger.at(self.ledger_version)(key)
+        metadata = None if before is None else before[1]
+        self._ledger.commit({key: None if value is None else (value, metadata)})
+
+    @property
+    def gas_schedule(self) -> GasSchedule:
+        """The gas schedule. Assign a `GasSchedule`, or a mapping with the parameters to change."""
+        return self.node.gas_schedule()
+
+    @gas_schedule.setter
+    def gas_schedule(self, schedule: GasSchedule | Mapping[str, int]) -> None:
+        self._set(GAS_SCHEDULE, changed_schedule(self._ledger.value(GAS_SCHEDULE), schedule))
+
+    def set_resource(self, address: str, tag: str, value: Any) -> None:
+        """Set or remove a resource, without running code.
+
+        Parameters
+        ----------
+        address : str
+        tag : str
+            Struct tag.
+        value : object
+            Python value of the type, or its BCS as bytes; None removes the resource.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the type does not exist, or the value does not fit it.
+        """
+        kind = parse_type_tag(tag)
+        parsed = from_tag(kind)
+        if not isinstance(parsed, Struct):
+            raise InputError(f"tag: expected a struct, got {tag}")
+        if value is not None and not isinstance(value, bytes):
+            value = encode_bcs(self._transport.abis(self.ledger_version).layout(kind), value)
+        key, member = self._ledger.place(address, parsed, self.ledger_version)
+        if member is not None:
+            found = self._ledger.at(self.ledger_version)(key)
+            group = Group(None if found is None else found[0])
+            group.members.pop(member, None)
+            if value is not None:
+                group.members[member] = value
+            value = group.encoded()
+        self._set(key, value)

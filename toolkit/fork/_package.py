@@ -1,0 +1,168 @@
+"""Packages to publish: modules and metadata from a folder of the compiler, or from bytes of modules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import InputError, SchemaError
+from toolkit.move import decode_bcs, parse_type_tag
+from toolkit.move._bcs import Writer
+from toolkit.vm import Module
+from toolkit.vm._types import canonical_address, struct
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Sequence
+
+    from toolkit.fork._abi import StateAbis
+    from toolkit.fork._ledger import ForkLedger
+
+_REGISTRY = "0x1::code::PackageRegistry"
+_COMPATIBLE = 1  # upgrade policy
+_MAX_FILE = 16 * 1024 * 1024  # far above the size of a transaction
+
+
+@dataclass(frozen=True)
+class Package:
+    """Modules of one account, with the metadata that is published with them.
+
+    Attributes
+    ----------
+    address : str
+    codes : tuple of bytes
+        In the order of publication.
+    modules : tuple of Module
+    metadata : bytes or None
+        BCS of ``0x1::code::PackageMetadata``.
+    """
+
+    address: str
+    codes: tuple[bytes, ...]
+    modules: tuple[Module, ...]
+    metadata: bytes | None
+
+    @classmethod
+    def read(cls, package: str | os.PathLike[str] | bytes | Iterable[bytes], metadata: bytes | None = None) -> Package:
+        """Read a package.
+
+        Parameters
+        ----------
+        package : path, bytes or iterable of bytes
+            A folder with ``bytecode_modules/*.mv`` and ``package-metadata.bcs``, or the bytes of modules.
+        metadata : bytes, optional
+            Replaces ``package-metadata.bcs``.
+
+        Raises
+        ------
+        InputError
+            If there is no module, or the modules are of several accounts.
+        """
+        if isinstance(package, bytes | bytearray):
+            codes = [bytes(package)]
+        elif isinstance(package, str) or hasattr(package, "__fspath__"):
+            folder = Path(package)  # type: ignore[arg-type]  # a path, by the test above
+            files = sorted((folder / "bytecode_modules").glob("*.mv"))
+            if not files:
+                raise InputError(
+                    f"{folder}: expected the folder of a compiled package, with bytecode_modules/*.mv; compile it first"
+                )
+            codes = [_contents(file) for file in files]
+            if metadata is None and (file := folder / "package-metadata.bcs").is_file():
+                metadata = _contents(file)
+        else:
+            codes = [bytes(code) for code in package]  # type: ignore[union-attr]  # neither bytes nor a path
+        modules = {module.id: (code, module) for code in codes for module in [Module.from_bytes(code)]}
+        addresses = {canonical_address(module.address) for module in modules}
+        if len(addresses) != 1:
+            raise InputError(
+                f"expected modules of one account, got modules of {', '.join(sorted(addresses)) or 'none'}"
+            )
+        ordered = _ordered(modules)
+        codes, read = (tuple(part) for part in zip(*ordered, strict=True))  # type: ignore[assignment]
+        return cls(addresses.pop(), codes, read, metadata)  # type: ignore[arg-type]
+
+
+def _contents(file: Path) -> bytes:
+    if file.stat().st_size > _MAX_FILE:
+        raise InputError(f"{file}: expected at most {_MAX_FILE:,} bytes, got {file.stat().st_size:,}")
+    return file.read_bytes()
+
+
+def _ordered(modules: dict[Any, tuple[bytes, Module]]) -> list[tuple[bytes, Module]]:
+    """Return modules, each after those of the package that it depends on."""
+    done: dict[Any, tuple[bytes, Module]] = {}
+    waiting = list(reversed(modules))
+    seen = set()
+    while waiting:
+        module = waiting[-1]
+        needed = [one for one in modules[module][1].dependencies if one in modules and one not in done]
+        if module in done or (module in seen and needed):  # a circle, which publishing refuses
+            done.setdefault(waiting.pop(), modules[module])
+        elif needed:
+            seen.add(module)
+            waiting += needed
+        else:
+            done[waiting.pop()] = modules[module]
+    return list(done.values())
+
+
+def metadata_of(package: Package, ledger: ForkLedger, abis: StateAbis) -> bytes:
+    """Return metadata for modules that were given without: the packages that they depend on are those of the ledger.
+
+    Raises
+    ------
+    InputError
+        If a module that they depend on is not in a package of the ledger.
+    """
+    own = {module.id for module in package.modules}
+    dependencies = {one for module in package.modules for one in module.dependencies} - own
+    packages = []
+    for module in sorted(dependencies):
+        address = canonical_address(module.address)
+        found = next((one for one in _registered(address, ledger, abis) if module.name in _names(one)), None)
+        if found is None:
+            raise InputError(
+                f"{module} is in no package of this ledger, so the metadata of the new package cannot be made; pass "
+                "metadata=, the contents of package-metadata.bcs"
+            )
+        packages.append((address, str(found["name"])))
+    registered = _registered(package.address, ledger, abis)
+    names = {module.id.name for module in package.modules}
+    earlier = next((one for one in registered if names & set(_names(one))), None)
+    writer = Writer()
+    writer.string(package.modules[0].id.name if earlier is None else str(earlier["name"]))
+    writer.u8(_COMPATIBLE if earlier is None else int(earlier["upgrade_policy"]["policy"]))
+    writer.u64(0)  # the number of upgrades, which publishing sets
+    writer.string("")  # digest of the sources
+    writer.bytes(b"")  # manifest
+    writer.uleb128(len(package.modules))
+    for module in package.modules:
+        writer.string(module.id.name)
+        writer.bytes(b"")  # source
+        writer.bytes(b"")  # source map
+        writer.bool(False)  # extension
+    used = sorted(set(packages))
+    writer.uleb128(len(used))
+    for address, name in used:
+        writer.address(address)
+        writer.string(name)
+    writer.bool(False)  # extension
+    return bytes(writer.getvalue())
+
+
+def _registered(address: str, ledger: ForkLedger, abis: StateAbis) -> Sequence[Any]:
+    data = ledger.resource(address, struct(_REGISTRY), ledger.version)
+    if data is None:
+        return ()
+    try:
+        return decode_bcs(abis.layout(parse_type_tag(_REGISTRY)), data)["packages"]  # type: ignore[no-any-return]
+    except (SchemaError, InputError, KeyError, TypeError) as error:
+        raise InputError(
+            f"the packages of {address} cannot be read ({error}); pass metadata=, the contents of package-metadata.bcs"
+        ) from None
+
+
+def _names(package: Any) -> list[str]:
+    return [str(one["name"]) for one in package["modules"]]

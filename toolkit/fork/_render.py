@@ -1,0 +1,165 @@
+"""Executions of the machine in the JSON form of a node's transactions, typed by the bytecode of the state."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import InputError, SchemaError
+from toolkit.fork._abi import module_json
+from toolkit.fork._state import access_path, is_group, read_struct
+from toolkit.move import decode_bcs, encode_json, parse_type_tag
+from toolkit.move._ids import address_from_bytes
+from toolkit.move._type_tags import substitute
+from toolkit.vm._bcs import Input, text
+from toolkit.vm._state import Group
+from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, script_argument_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.fork._abi import StateAbis
+    from toolkit.move import TypeTag
+    from toolkit.vm import Execution, Status
+    from toolkit.vm._results import EmittedEvent, Write
+    from toolkit.wire import SignedTransaction
+    from toolkit.wire._bcs_requests import EncodedScript
+
+_KEY_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
+_TABLE_ITEM = 1
+_MODULE = 0
+
+
+def transaction_json(
+    signed: SignedTransaction, execution: Execution, abis: StateAbis, *, version: int, timestamp_us: int
+) -> dict[str, Any]:
+    """Return an execution as a node answers a simulation."""
+    raw, status = signed.raw, execution.status
+    payload, nonce = _payload(raw.payload, abis)
+    digest = hashlib.sha3_256(version.to_bytes(8, "little") + signed.to_bcs()).hexdigest()
+    return {
+        "type": "user_transaction",
+        "version": str(version),
+        "hash": f"0x{digest}",
+        "gas_used": str(execution.gas_used),
+        "success": status.success,
+        "vm_status": status_text(status, abis),
+        "timestamp": str(timestamp_us),
+        "sender": raw.sender,
+        "sequence_number": str(raw.sequence_number),
+        "replay_protection_nonce": None if nonce is None else str(nonce),
+        "max_gas_amount": str(raw.max_gas_amount),
+        "gas_unit_price": str(raw.gas_unit_price),
+        "expiration_timestamp_secs": str(raw.expiration_timestamp_secs),
+        "payload": payload,
+        "signature": signed.signature.to_wire(),
+        "events": [_event(event, abis) for event in execution.events],
+        "changes": [change for key, write in execution.writes.items() for change in _changes(key, write, abis)],
+    }
+
+
+def status_text(status: Status, abis: StateAbis) -> str:
+    """Return a status in the words of a node."""
+    match status.kind:
+        case "success":
+            return "Executed successfully"
+        case "out_of_gas":
+            return "Out of gas"
+        case "abort":
+            where = "Move abort" if status.location == "script" else f"Move abort in {status.location}"
+            code = f"{status.code:#x}" if isinstance(status.code, int) else str(status.code)
+            if status.reason is not None:
+                return f"{where}: {status.reason}({code}): {status.description}"
+            return f"{where}: code {code}" if status.location == "script" else f"{where}: {code}"
+        case "execution_failure":
+            where = status.location or "script"
+            name = where if where == "script" else abis.function(where, status.function or 0)
+            return f"Execution failed in {name} at code offset {status.offset}"
+    return str(status.code)
+
+
+def value_json(data: bytes, tag: TypeTag, abis: StateAbis) -> Any:
+    """Return a value as JSON; its BCS in hex if it does not decode."""
+    try:
+        layout = abis.layout(tag)
+        return encode_json(layout, decode_bcs(layout, data))
+    except (InputError, SchemaError):
+        return f"0x{data.hex()}"
+
+
+def _event(event: EmittedEvent, abis: StateAbis) -> dict[str, Any]:
+    number, address = 0, "0x0"
+    if event.key is not None:
+        number, address = int.from_bytes(event.key[:8], "little"), address_from_bytes(event.key[8:])
+    return {
+        "guid": {"creation_number": str(number), "account_address": address},
+        "sequence_number": str(event.sequence_number),
+        "type": event.type,
+        "data": value_json(event.data, parse_type_tag(event.type), abis),
+    }
+
+
+def _changes(key: bytes, write: Write, abis: StateAbis) -> Iterator[dict[str, Any]]:
+    """Yield the changes that a node lists for a write; a group has one for each of its members."""
+    about = {"state_key_hash": f"0x{hashlib.sha3_256(_KEY_SALT + key).hexdigest()}"}
+    if key[0] == _TABLE_ITEM:
+        source = Input(key, 33)
+        item = {"handle": f"0x{key[1:33].hex()}", "key": f"0x{source.take(source.length()).hex()}", "data": None}
+        if write.value is None:
+            yield about | item | {"type": "delete_table_item"}
+        else:
+            yield about | item | {"type": "write_table_item", "value": f"0x{write.value.hex()}"}
+        return
+    address, kind, source = access_path(key)
+    about["address"] = address_from_bytes(address)
+    if kind == _MODULE:
+        name = text(Input(source.data, source.position + 32))
+        if write.value is None:
+            yield about | {"type": "delete_module", "module": f"{about['address']}::{name}"}
+        else:
+            yield about | {"type": "write_module", "data": module_json(write.value)}
+        return
+    if write.value is None:
+        yield about | {"type": "delete_resource", "resource": str(read_struct(source))}
+        return
+    members = {str(read_struct(source)): write.value}
+    if is_group(key):
+        members = {str(read_struct(Input(tag))): data for tag, data in Group(write.value).members.items()}
+    for tag, data in members.items():
+        yield about | {
+            "type": "write_resource",
+            "data": {"type": tag, "data": value_json(data, parse_type_tag(tag), abis)},
+        }
+
+
+def _payload(payload: Any, abis: StateAbis) -> tuple[dict[str, Any], int | None]:
+    """Return a payload as JSON, and the nonce of an orderless transaction."""
+    nonce = multisig = None
+    executable = payload
+    match payload:
+        case EncodedPayloadV2():
+            executable, nonce = payload.executable, payload.replay_protection_nonce
+            multisig = payload.multisig_address
+        case EncodedMultisig():
+            executable, multisig = payload.payload, payload.multisig_address
+    inner = None if executable is None else _executable(executable, abis)
+    if multisig is not None:
+        return {"type": "multisig_payload", "multisig_address": multisig, "transaction_payload": inner}, nonce
+    return inner or {}, nonce
+
+
+def _executable(called: EncodedEntryFunction | EncodedScript, abis: StateAbis) -> dict[str, Any]:
+    types = list(map(str, called.type_arguments))
+    if not isinstance(called, EncodedEntryFunction):
+        arguments = list(map(script_argument_json, called.arguments))
+        code = {"bytecode": f"0x{called.code.hex()}"}
+        return {"type": "script_payload", "code": code, "type_arguments": types, "arguments": arguments}
+    name = called.function
+    module = abis.module_abi(name.address, name.module)
+    function = None if module is None else module.function(name.name)
+    arguments = [f"0x{one.hex()}" for one in called.arguments]
+    if function is not None and len(function.parameters) == len(arguments):
+        tags = [substitute(tag, called.type_arguments) for tag in function.parameters]
+        arguments = [value_json(one, tag, abis) for one, tag in zip(called.arguments, tags, strict=True)]
+    about = {"type": "entry_function_payload", "function": name.wire}
+    return about | {"type_arguments": types, "arguments": arguments}

@@ -1,0 +1,254 @@
+"""The state of a node at a version, as the machine reads it: by state key, on demand.
+
+A node that serves raw state values gives each value with the metadata of its slot. From any other node, resources,
+modules and table items are read, groups are put together from the resources of an account, and metadata is not known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.client._http import PreparedCall, path
+from toolkit.client._node_errors import ABSENT, NO_ITEM
+from toolkit.client._reads import send_all
+from toolkit.errors import Forbidden, InvalidRequest, NotFound, SchemaError, ToolkitError
+from toolkit.fork._committed import BCS, read_state_value
+from toolkit.move import parse_address
+from toolkit.move._bcs import Reader
+from toolkit.move._ids import address_from_bytes, wire_address
+from toolkit.move._json_text import parse_json
+from toolkit.vm._bcs import Input, read_tag, text
+from toolkit.vm._errors import MoveError
+from toolkit.vm._metadata import GROUP_MEMBER
+from toolkit.vm._module import read_module
+from toolkit.vm._state import Group, module_key, resource_key
+from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, parse, struct
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from toolkit.client._http import Answer
+    from toolkit.client._reads import Reads
+    from toolkit.vm._state import StateValue
+
+CHAIN_ID = resource_key(FRAMEWORK, struct("0x1::chain_id::ChainId"))
+_ACCESS_PATH, _TABLE_ITEM = 0, 1
+_MODULE, _RESOURCE, _GROUP = range(3)  # kinds of access paths
+
+
+class StateSource:
+    """Reads state values of a node at any version.
+
+    Attributes
+    ----------
+    node : Reads
+    """
+
+    def __init__(self, node: Reads) -> None:
+        self.node = node
+        self._is_raw: bool | None = None
+
+    def is_raw(self, version: int) -> bool:
+        """Return whether the node serves raw state values, and so metadata; asks it once.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            If the node does not answer, or has pruned the version.
+        """
+        if self._is_raw is None:
+            try:
+                self.node.one(self.node.prepare_state_value(CHAIN_ID, version))
+            except (NotFound, Forbidden, InvalidRequest) as error:
+                if error.error_code == "version_not_found":
+                    raise
+                self._is_raw = False
+            else:
+                self._is_raw = True
+        return self._is_raw
+
+    def prepare(self, key: bytes, version: int) -> PreparedCall[StateValue]:
+        """Prepare the read of a state value, except that of a group on a node without raw state values."""
+        node = self.node
+        if self.is_raw(version):
+            return _converted(node.prepare_state_value(key, version), read_state_value)
+        if key[0] == _TABLE_ITEM:
+            handle, item = key[1:33], Input(key, 33)
+            call = node.prepare_raw_item(f"0x{handle.hex()}", item.take(item.length()), version)
+            return _converted(call, _without_metadata)
+        address, kind, source = access_path(key)
+        where = ("accounts", wire_address(address_from_bytes(address)))
+        query = {"ledger_version": version}
+        if kind == _MODULE:
+            name = text(Input(source.data, source.position + 32))
+            asked = f"module {parse_address('0x' + address.hex())}::{name} at version {version}"
+            request = node.request("GET", path(*where, "module", name), query=query)
+            return PreparedCall(request, asked, lambda answer: _bytecode(answer, asked), version)
+        tag = str(read_struct(source))
+        asked = f"resource {tag} of 0x{address.hex()} at version {version}"
+        request = node.request("GET", path(*where, "resource", tag), query=query, accept=BCS)
+        return PreparedCall(request, asked, lambda answer: (answer.bcs(asked), None), version)
+
+    def group(self, key: bytes, version: int, state: NodeState) -> StateValue | None:
+        """Put a resource group together from the resources of its address."""
+        address, _, source = access_path(key)
+        wanted, group, start = read_struct(source), Group(None), None
+        where = path("accounts", wire_address(address_from_bytes(address)), "resources")
+        asked = f"resources of 0x{address.hex()} at version {version} in BCS"
+        while True:
+            query = {"ledger_version": version, "start": start}
+            request = self.node.request("GET", where, query=query, accept=BCS)
+            found = _present(
+                self.node, PreparedCall(request, asked, lambda answer: (answer.bcs(asked), answer.parsed.cursor))
+            )
+            if found is None:
+                return None
+            reader = Reader(found[0])
+            for _ in range(reader.length()):
+                position, tag = reader.position, Input(reader.data, reader.position)
+                kind = read_struct(tag)
+                reader.position = tag.position
+                data = reader.bytes()
+                if _group_of(kind, state) is wanted:
+                    group.members[reader.data[position : tag.position]] = data
+            start = found[1]
+            if start is None:
+                break
+        value = group.encoded()
+        return None if value is None else (value, None)
+
+
+class NodeState:
+    """The state of a node at a version, read on demand and at most once.
+
+    Parameters
+    ----------
+    source : StateSource
+    version : int
+    """
+
+    def __init__(self, source: StateSource, version: int) -> None:
+        self.source, self.version = source, version
+        self._values: dict[bytes, StateValue | None] = {}
+
+    @property
+    def has_metadata(self) -> bool:
+        """Whether the node serves the metadata of slots, on which refunds and fees of existing slots depend."""
+        return self.source.is_raw(self.version)
+
+    def __call__(self, key: bytes) -> StateValue | None:
+        """Return the value and the metadata under a state key; None if it is absent."""
+        if not self.known(key):
+            if is_group(key) and not self.has_metadata:
+                self.store(key, self.source.group(key, self.version, self))
+            else:
+                self.store(key, _present(self.source.node, self.source.prepare(key, self.version)))
+        return self.value(key)
+
+    def mark(self, key: bytes) -> Hashable:
+        """Return what identifies the value under a key among the reads of several states."""
+        return key, self.version
+
+    def known(self, key: bytes) -> bool:
+        """Return whether a value has been read."""
+        return key in self._values
+
+    def value(self, key: bytes) -> StateValue | None:
+        """Return a value that has been read."""
+        return self._values[key]
+
+    def store(self, key: bytes, value: StateValue | None) -> None:
+        """Note a value that has been read."""
+        self._values[key] = value
+
+
+def prefetch(wanted: Iterable[tuple[NodeState, Iterable[bytes]]]) -> None:
+    """Read the values under many keys of many states at once; what fails is read again, and fails, when it is used.
+
+    Groups on a node without raw state values are left out, because they take several reads.
+    """
+    tasks: dict[Hashable, tuple[NodeState, bytes]] = {}
+    for state, keys in wanted:
+        for key in keys:
+            if not state.known(key) and (state.has_metadata or not is_group(key)):
+                tasks.setdefault(state.mark(key), (state, key))
+    if not tasks:
+        return
+    reads = list(tasks.values())
+    node = reads[0][0].source.node
+    for place, outcome in send_all(node, reads, lambda task: task[0].source.prepare(task[1], task[0].version)):
+        state, key = reads[place]
+        if not isinstance(outcome, ToolkitError):
+            state.store(key, outcome)
+        elif _is_absent(outcome):
+            state.store(key, None)
+
+
+def _is_absent(error: ToolkitError) -> bool:
+    return isinstance(error, NotFound) and error.error_code in ABSENT | {NO_ITEM}
+
+
+def _present(node: Reads, call: PreparedCall[StateValue]) -> StateValue | None:
+    try:
+        return node.one(call)
+    except NotFound as error:
+        if not _is_absent(error):
+            raise
+        return None
+
+
+def _converted(call: PreparedCall[bytes], convert: object) -> PreparedCall[StateValue]:
+    finish = call.finish
+    return PreparedCall(call.request, call.asked, lambda answer: convert(finish(answer)), call.pinned)  # type: ignore[operator]
+
+
+def _without_metadata(value: bytes) -> StateValue:
+    return value, None
+
+
+def is_group(key: bytes) -> bool:
+    return key[0] == _ACCESS_PATH and access_path(key)[1] == _GROUP
+
+
+def access_path(key: bytes) -> tuple[bytes, int, Input]:
+    """Return the address of an access path, its kind, and what follows."""
+    source = Input(key, 33)
+    source.length()
+    kind = source.take(1)[0]
+    return key[1:33], kind, source
+
+
+def read_struct(source: Input) -> Struct:
+    """Read a struct tag, which lacks the variant of type tags."""
+    start = source.position
+    tagged = Input(b"\x07" + source.data[start:])
+    try:
+        kind = read_tag(tagged)
+    except MoveError as error:
+        raise SchemaError(f"expected a struct tag: {error.message}") from None
+    source.position = start + tagged.position - 1
+    assert isinstance(kind, Struct)  # noqa: S101 - by the variant
+    return kind
+
+
+def _group_of(kind: Struct, state: NodeState) -> Struct | None:
+    """Return the resource group that a struct is a member of, from the metadata of its module."""
+    code = state(module_key(ModuleId(kind.module.address, kind.module.name)))
+    if code is None:
+        return None
+    try:
+        member = read_module(code[0]).attributes.of_struct(kind.name, GROUP_MEMBER)
+    except MoveError:
+        return None
+    return parse(member.arguments[0]) if member and member.arguments else None  # type: ignore[return-value]
+
+
+def _bytecode(answer: Answer, asked: str) -> StateValue:
+    document = parse_json(answer.body, asked)
+    code = document.get("bytecode") if isinstance(document, dict) else None
+    if not isinstance(code, str):
+        raise SchemaError(f"{asked}: expected an object with `bytecode`, got {answer.body[:60]!r}")
+    try:
+        return bytes.fromhex(code.removeprefix("0x")), None
+    except ValueError:
+        raise SchemaError(f"{asked}: `bytecode` is not hex") from None

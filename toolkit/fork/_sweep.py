@@ -1,0 +1,337 @@
+"""Many replays: reads are shared between versions at which a value is the same, and sent many at once."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from toolkit.client._executors import opened_executor, results
+from toolkit.client._fetch import checked_node, plan_versions
+from toolkit.client._progress import progress_bar
+from toolkit.client._reads import PAGE, pages_of, read_transactions, send_all
+from toolkit.errors import ToolkitError, Unsupported
+from toolkit.fork._committed import Committed, fee_of, prepare_committed
+from toolkit.fork._ledger import GAS_SCHEDULE
+from toolkit.fork._package import Package
+from toolkit.fork._replay import PARTS, called_function, differences, status_words
+from toolkit.fork._schedule import changed_schedule
+from toolkit.fork._state import NodeState, StateSource, prefetch
+from toolkit.vm import execute
+from toolkit.vm._state import module_key
+from toolkit.wire import UserTransaction
+from toolkit.wire._transactions import BlockMetadataTransaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
+
+    import pandas as pd
+
+    from toolkit.client._progress import ProgressHook
+    from toolkit.client._reads import Reads
+    from toolkit.client._versions import Versions
+    from toolkit.vm._state import Read, StateValue
+    from toolkit.wire import GasSchedule
+
+_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
+MAX_VALUES = 20_000  # state values in memory; a transfer reads about 40, most of them the same for all
+MAX_LEARNED = 500  # keys that are read ahead because earlier transactions read them
+_TASK = 5 * PAGE  # versions of a call of an executor
+
+
+@lru_cache(maxsize=MAX_VALUES)
+def _hash_of(key: bytes) -> str:
+    return f"0x{hashlib.sha3_256(_SALT + key).hexdigest()}"
+
+
+class Timeline:
+    """State values over a range of versions whose transactions are known: a value holds until it is written.
+
+    Values are shared between the versions of a run of versions, each of which has been seen: what no transaction of the
+    run writes is the same at all of them.
+    """
+
+    def __init__(self) -> None:
+        self._run = 0
+        self._last: int | None = None
+        self._writes: dict[str, list[int]] = {}
+        self._values: OrderedDict[tuple[bytes, int, int], StateValue | None] = OrderedDict()
+
+    def see(self, version: int, written: Sequence[str]) -> None:
+        """Note the next transaction, by the hashes of the state keys that it writes."""
+        if self._last is not None and version != self._last + 1:
+            self._run += 1
+            self._writes.clear()
+        self._last = version
+        for one in written:
+            self._writes.setdefault(one, []).append(version)
+
+    def mark(self, key: bytes, version: int) -> tuple[bytes, int, int]:
+        """Return what identifies the value under a key at a version."""
+        versions = self._writes.get(_hash_of(key), ())
+        place = bisect_right(versions, version)
+        return key, self._run, versions[place - 1] if place else -1
+
+    def forget(self) -> None:
+        """Forget what is not needed after all transactions that have been seen are replayed."""
+        while len(self._values) > MAX_VALUES:
+            self._values.popitem(last=False)
+        held = {_hash_of(key) for key, _, _ in self._values}
+        self._writes = {one: versions[-1:] for one, versions in self._writes.items() if one in held}
+
+    def __contains__(self, mark: object) -> bool:
+        return mark in self._values
+
+    def __getitem__(self, mark: tuple[bytes, int, int]) -> StateValue | None:
+        self._values.move_to_end(mark)
+        return self._values[mark]
+
+    def __setitem__(self, mark: tuple[bytes, int, int], value: StateValue | None) -> None:
+        self._values[mark] = value
+
+
+class _SharedState(NodeState):
+    """The state at one version of a timeline."""
+
+    def __init__(self, source: StateSource, version: int, timeline: Timeline) -> None:
+        super().__init__(source, version)
+        self._timeline = timeline
+        self.asked: set[bytes] = set()
+
+    def mark(self, key: bytes) -> Any:
+        return self._timeline.mark(key, self.version)
+
+    def known(self, key: bytes) -> bool:
+        return self.mark(key) in self._timeline
+
+    def value(self, key: bytes) -> StateValue | None:
+        self.asked.add(key)
+        return self._timeline[self.mark(key)]
+
+    def store(self, key: bytes, value: StateValue | None) -> None:
+        self._timeline[self.mark(key)] = value
+
+
+@dataclass(frozen=True)
+class Change:
+    """Other code or another schedule, under which transactions are replayed too.
+
+    Attributes
+    ----------
+    modules : dict of bytes to bytes
+        Code by state key.
+    schedule : GasSchedule, mapping or None
+    """
+
+    modules: dict[bytes, bytes]
+    schedule: GasSchedule | Mapping[str, int] | None = None
+
+    def on(self, read: Read) -> Read:
+        """Return a state with the change."""
+        changed: dict[bytes, bytes] = dict(self.modules)
+        if self.schedule is not None and (found := read(GAS_SCHEDULE)) is not None:
+            changed[GAS_SCHEDULE] = changed_schedule(found[0], self.schedule)
+
+        def altered(key: bytes) -> StateValue | None:
+            if key not in changed:
+                return read(key)
+            before = read(key)
+            return changed[key], None if before is None else before[1]
+
+        return altered
+
+
+def replay(
+    node: Any,
+    versions: Versions,
+    *,
+    function: str | None = None,
+    code: Any = None,
+    gas_schedule: GasSchedule | Mapping[str, int] | None = None,
+    executor: Executor | str | None = None,
+    progress: bool | ProgressHook = True,
+) -> pd.DataFrame:
+    """Replay committed transactions, and compare each with the ledger; also under other code or another gas schedule.
+
+    Parameters
+    ----------
+    node : Node
+    versions : version plan
+        Such as ``"2000:2500"``. Versions that are not user transactions are left out.
+    function : str, optional
+        Only transactions that call this function.
+    code : path, bytes or iterable of bytes, optional
+        A compiled package, as for `Fork.publish`: transactions run again with it in place of what was published. That
+        it may be published is checked first, on the state before the first version.
+    gas_schedule : GasSchedule or mapping, optional
+        A schedule, or parameters with new values, under which transactions run again.
+    executor : Executor or str, optional
+        As for `Study.run`: ``"processes:2"``, a Dask client, or any executor. By default, in this thread.
+    progress : bool or callable, default True
+
+    Returns
+    -------
+    DataFrame
+        One row per transaction: ``verified``, gas by part as committed and as replayed, and under the other code or
+        schedule. A transaction that cannot be replayed is a row with an error code: ``unsupported`` if the machine does
+        not implement something that it needs, else as for other reads. Gas of rows that are not verified should not be
+        used.
+
+    Raises
+    ------
+    InputError
+        If the plan cannot be parsed, or the package cannot be read or published.
+    NodeError, NodeUnreachable
+        If the node does not report its head.
+    """
+    from toolkit.frames._columns import frame_of_rows
+    from toolkit.frames._schema import REPLAYS
+
+    node = checked_node(node)
+    planned = sorted(set(plan_versions(node, versions, state=False)[0].versions))
+    change = _change_of(node, code, gas_schedule, planned[0])
+    rows: list[dict[str, Any]] = []
+    with progress_bar(len(planned), "replaying", show=progress) as bar, opened_executor(executor) as pool:
+        tasks = [planned[at : at + _TASK] for at in range(0, len(planned), _TASK)]
+        if pool is None:
+            for row_or_count in replayed_rows(node, planned, function, change):
+                if isinstance(row_or_count, int):
+                    bar.advance(row_or_count)
+                else:
+                    rows.append(row_or_count)
+        else:
+            calls = ((node, task, function, change) for task in tasks)
+            for place, found in results(pool, _task_rows, calls, getattr(pool, "_max_workers", 8)):
+                rows += found
+                bar.advance(len(tasks[place]))
+    rows.sort(key=lambda row: row["ledger_version"])
+    return frame_of_rows(REPLAYS, rows)
+
+
+def _task_rows(node: Reads, versions: Sequence[int], function: str | None, change: Change | None) -> list[Any]:
+    """Replay versions in a worker."""
+    return [one for one in replayed_rows(node, versions, function, change) if not isinstance(one, int)]
+
+
+def _change_of(node: Any, code: Any, schedule: GasSchedule | Mapping[str, int] | None, first: int) -> Change | None:
+    if code is None and schedule is None:
+        return None
+    modules = {}
+    fork = node.fork(max(first - 1, 0))
+    if code is not None:
+        package = Package.read(code)
+        fork.publish(code)
+        modules = {module_key(module.id): data for module, data in zip(package.modules, package.codes, strict=True)}
+    if schedule is not None:
+        fork.gas_schedule = schedule  # raises if a parameter does not exist
+    return Change(modules, schedule)
+
+
+def replayed_rows(
+    node: Reads, versions: Sequence[int], function: str | None, change: Change | None
+) -> Iterator[dict[str, Any] | int]:
+    """Yield a row per transaction, and the number of versions that are done, page by page."""
+    source, timeline = StateSource(node), Timeline()
+    learned: OrderedDict[bytes, None] = OrderedDict()
+    pages = pages_of(versions)
+    for page in pages:
+        wanted: list[tuple[int, int | None]] = []
+        block: int | None = None
+        transactions: dict[int, Any] = {}
+        for answer in read_transactions(node, [page]):
+            transactions |= dict(answer.found)
+            for missing in answer.missing:
+                for version in range(missing.first, missing.last + 1):
+                    yield _failed({"ledger_version": version}, missing.error)
+        for version in sorted(transactions):
+            one = transactions[version]
+            timeline.see(version, [written.state_key_hash for written in getattr(one, "changes", ())])
+            if isinstance(one, BlockMetadataTransaction):
+                block = version
+            if isinstance(one, UserTransaction) and (function is None or one.call().function == function):
+                wanted.append((version, None if block is None else version - block))
+        yield from _page_rows(source, timeline, learned, wanted, change)
+        timeline.forget()
+        yield len(page)
+
+
+def _page_rows(
+    source: StateSource,
+    timeline: Timeline,
+    learned: OrderedDict[bytes, None],
+    wanted: Sequence[tuple[int, int | None]],
+    change: Change | None,
+) -> Iterator[dict[str, Any]]:
+    node = source.node
+    found: dict[int, Committed | ToolkitError] = {}
+    for place, outcome in send_all(node, wanted, lambda one: prepare_committed(node, one[0])):
+        found[wanted[place][0]] = outcome
+    indices = dict(wanted)
+    unknown = [version for version, index in wanted if index is None]
+    for place, block in send_all(node, unknown, node.prepare_block):
+        if not isinstance(block, ToolkitError):
+            indices[unknown[place]] = unknown[place] - block.first_version
+    states = {version: _SharedState(source, version - 1, timeline) for version, _ in wanted}
+    failure: ToolkitError | None = None
+    try:
+        prefetch(
+            (states[version], [*one.writes, *learned]) for version, one in found.items() if isinstance(one, Committed)
+        )
+    except ToolkitError as error:  # the node does not answer, or has pruned the state
+        failure = error
+    for version in sorted(found):
+        committed, state = found[version], states[version]
+        about: dict[str, Any] = {"ledger_version": version}
+        if isinstance(committed, ToolkitError):
+            yield _failed(about, committed)
+            continue
+        yield _row(about, committed, state, indices[version], change, failure)
+        for key in state.asked - committed.writes.keys():
+            learned[key] = None
+            learned.move_to_end(key)
+        while len(learned) > MAX_LEARNED:
+            learned.popitem(last=False)
+
+
+def _row(
+    about: dict[str, Any],
+    committed: Committed,
+    state: NodeState,
+    index: int | None,
+    change: Change | None,
+    failure: ToolkitError | None,
+) -> dict[str, Any]:
+    about |= {"function": called_function(committed), "sender": committed.signed.raw.sender}
+    about |= {"outcome": status_words(committed.status)} | _gas("", committed.gas_used, committed.fee)
+    try:
+        if failure is not None:
+            raise failure
+        done = execute(committed.transaction, state, transaction_index=index)
+        about |= _gas("replayed_", done.gas_used, fee_of(done.events))
+        found = list(differences(committed, done, metadata=state.has_metadata))
+        about |= {"verified": not found, "differences": len(found)}
+        if change is not None:
+            other = execute(committed.transaction, change.on(state), transaction_index=index)
+            about |= _gas("changed_", other.gas_used, fee_of(other.events))
+            about |= {"changed_outcome": status_words(other.status)}
+    except ToolkitError as error:
+        return _failed(about, error)
+    return about
+
+
+def _gas(prefix: str, total: int, fee: Any) -> dict[str, int | None]:
+    parts = {f"{prefix}{name}": None if fee is None else getattr(fee, name) for _, _, name in PARTS}
+    return {f"{prefix}gas_used": total} | parts
+
+
+def _failed(about: dict[str, Any], error: ToolkitError) -> dict[str, Any]:
+    from toolkit.frames._calls import Failure
+
+    if isinstance(error, Unsupported):
+        return about | {"error_code": "unsupported", "error_message": str(error)}
+    failure = Failure.of(error)
+    return about | {"error_code": failure.error_code, "error_message": failure.message}
