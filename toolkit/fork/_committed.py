@@ -13,11 +13,10 @@ from toolkit.client._http import PreparedCall, path
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import Reader
 from toolkit.vm._bcs import Input, read_tag
-from toolkit.vm._errors import MoveError
+from toolkit.vm._errors import NUMBERS, MoveError
 from toolkit.vm._results import SUCCESS, EmittedEvent, Fee, Status, Write
 from toolkit.vm._types import ModuleId
 from toolkit.wire import SignedTransaction
-from toolkit.wire._aborts import VM_STATUS_CODES
 from toolkit.wire._bcs_requests import SIGNED_TRANSACTION
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 BCS = "application/x-bcs"
 FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"
 _USER_TRANSACTION = 0
-_STATUS_NAMES = {number: name for name, number in VM_STATUS_CODES.items()}
+_STATUS_NAMES = {number: name for name, number in NUMBERS.items()}
 # Write operations: kind, whether a value follows, and whether metadata follows.
 _OPERATIONS = (
     ("create", True, False),

@@ -1,0 +1,91 @@
+"""Recorded transactions of the real machine are served by a node on loopback and replayed through it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+import toolkit
+from tests.conformance import recorded_executions as recorded
+from tests.conformance.state_node import Sent, StateNode, text, u64
+from toolkit.vm._bcs import tag_bytes
+from toolkit.vm._types import parse
+from toolkit.wire import SignedTransaction
+from toolkit.wire._bcs_requests import EncodedEntryFunction
+
+pytestmark = pytest.mark.skipif(
+    not recorded.FOLDER.is_dir(),
+    reason="the recorded executions are not beside this checkout (../shared/data/executions)",
+)
+
+FILES = ["transactions", "transactions-2", "state", "scenarios"]
+
+
+def location_bcs(location):
+    if location == "script":
+        return b"\1"
+    address, name = location.split("::")
+    return b"\0" + int(address, 16).to_bytes(32, "big") + text(name)
+
+
+def status_bcs(status):
+    match status["kept"]:
+        case "success":
+            return b"\0"
+        case "out_of_gas":
+            return b"\1"
+        case "abort":
+            info = status["info"]
+            told = b"\0" if info is None else b"\1" + text(info["reason"]) + text(info["description"])
+            return b"\2" + location_bcs(status["location"]) + u64(status["code"]) + told
+        case "execution_failure":
+            place = status["function"].to_bytes(2, "little") + status["offset"].to_bytes(2, "little")
+            return b"\3" + location_bcs(status["location"]) + place
+    return b"\4\1" + u64(status["number"])
+
+
+def sent_of(record):
+    """Return a recorded transaction as a node has it; None if the ledger does not: it was discarded."""
+    output = record["output"]
+    if record["kind"] != "transaction" or "discard" in output["status"]:
+        return None
+    events = [
+        (None if key is None else bytes.fromhex(key), number, tag_bytes(parse(kind)), recorded.value_of(data))
+        for kind, key, number, data in output["events"]
+    ]
+    writes = [
+        (bytes.fromhex(key), op, recorded.value_of(value), metadata) for key, op, value, metadata in output["write_set"]
+    ]
+    state = {}
+    for key, value, metadata in record["reads"]:
+        found = recorded.value_of(value)
+        state[bytes.fromhex(key)] = None if found is None else (found, metadata)
+    transaction = recorded.value_of(record["transaction"])
+    raw = SignedTransaction.from_bcs(transaction).raw
+    function = raw.payload.function.wire if isinstance(raw.payload, EncodedEntryFunction) else None
+    status = status_bcs(output["status"])
+    index = record.get("transaction_index") or 1
+    return Sent(transaction, status, output["gas_used"], events, writes, state, function, raw.sender, index)
+
+
+@pytest.fixture(scope="module")
+def node():
+    sent = [one for name in FILES for record in recorded.lines(name) if (one := sent_of(record)) is not None]
+    with StateNode(sent=sent).serving() as served, toolkit.connect(served.url) as client:
+        client.served = served
+        yield client
+
+
+def test_recorded_transactions_are_replayed_over_http(node):
+    """Each is verified to the last write and its metadata, or is a row that says what the machine does not implement."""
+    found = toolkit.replay(node, "0:-1", progress=False)
+    assert len(found) == len(node.served.sent)
+    reasons = Counter(found["error_message"].dropna())
+    replayed = found[found["error_code"].isna()]
+    print(f"\n{len(found)} replayed, {int(replayed['verified'].sum())} verified; the rest: {dict(reasons)}")
+    assert set(found["error_code"].dropna()) <= {"unsupported"}
+    assert replayed["verified"].all(), replayed.loc[~replayed["verified"], ["ledger_version", "differences"]]
+    assert len(replayed) >= 0.98 * len(found)
+    for name in ("gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas"):
+        assert replayed[name].fillna(-1).eq(replayed[f"replayed_{name}"].fillna(-1)).all()
