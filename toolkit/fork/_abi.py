@@ -68,7 +68,7 @@ def module_json(code: bytes) -> dict[str, Any]:
 def abi_json(module: Module) -> dict[str, Any]:
     """Return the ABI of a module in the JSON form of a node."""
     address, _, name = str(module.id).partition("::")
-    functions = (one for one in module.functions.values() if one.visibility != PRIVATE or one.is_entry)
+    functions = (one for one in module.functions.values() if one.visibility != PRIVATE or one.is_entry or _is_view(module, one))
     return {
         "address": address,
         "name": name,
@@ -82,12 +82,16 @@ def _abilities(bits: int) -> list[str]:
     return [name for name, bit in ABILITIES.items() if bits & bit]
 
 
+def _is_view(module: Module, function: FunctionDefinition) -> bool:
+    return module.attributes.of_function(function.name, *VIEW_KINDS) is not None
+
+
 def _function(module: Module, function: FunctionDefinition) -> dict[str, Any]:
     return {
         "name": function.name,
         "visibility": _VISIBILITY[function.visibility],
         "is_entry": function.is_entry,
-        "is_view": module.attributes.of_function(function.name, *VIEW_KINDS) is not None,
+        "is_view": _is_view(module, function),
         "generic_type_params": [{"constraints": _abilities(bits)} for bits in function.type_parameters],
         "params": list(map(str, function.parameters)),
         "return": list(map(str, function.results)),

@@ -12,7 +12,7 @@ from toolkit.errors import InputError
 from toolkit.fork._ledger import GAS_SCHEDULE, TIMESTAMP, ForkLedger
 from toolkit.fork._package import Package, metadata_of
 from toolkit.fork._replay import Replay, replay_one
-from toolkit.fork._schedule import changed_schedule
+from toolkit.fork._schedule import changed_schedule, read_schedule
 from toolkit.fork._state import NodeState, StateSource
 from toolkit.fork._system import call_framework
 from toolkit.fork._transport import ForkTransport
@@ -20,7 +20,7 @@ from toolkit.move import encode_bcs, parse_type_tag
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm._state import Group
 from toolkit.vm._types import Struct, from_tag
-from toolkit.wire import EntryFunction, GasSchedule, SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction
 
 if TYPE_CHECKING:
     import os
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolkit.client._calls import ViewResult
     from toolkit.vm import Execution
     from toolkit.vm._trace import Profile, Trace
+    from toolkit.wire import GasSchedule, SimulationRequest, ViewFunction
 
 _CREATE_ACCOUNT = "0x1::account::create_account_if_does_not_exist"
 _MINT = "0x1::transaction_fee::mint_and_refund"
@@ -297,7 +298,7 @@ class Fork:
     @property
     def gas_schedule(self) -> GasSchedule:
         """The gas schedule. Assign a `GasSchedule`, or a mapping with the parameters to change."""
-        return self.node.gas_schedule()
+        return read_schedule(self._ledger.value(GAS_SCHEDULE))
 
     @gas_schedule.setter
     def gas_schedule(self, schedule: GasSchedule | Mapping[str, int]) -> None:

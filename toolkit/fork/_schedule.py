@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 _MAX_NAMED = 3  # names in a message
 
 
+def read_schedule(data: bytes) -> GasSchedule:
+    """Decode the BCS of ``0x1::gas_schedule::GasScheduleV2``."""
+    reader = Reader(data)
+    return GasSchedule(reader.u64(), {reader.string(): reader.u64() for _ in range(reader.length())})
+
+
 def changed_schedule(data: bytes, changes: GasSchedule | Mapping[str, int]) -> bytes:
     """Return the BCS of a gas schedule with changes.
 
@@ -29,9 +35,8 @@ def changed_schedule(data: bytes, changes: GasSchedule | Mapping[str, int]) -> b
     InputError
         If a parameter does not exist, or a value is not a u64.
     """
-    reader = Reader(data)
-    version = reader.u64()
-    entries = {reader.string(): reader.u64() for _ in range(reader.length())}
+    now = read_schedule(data)
+    version, entries = now.feature_version, dict(now.entries)
     if isinstance(changes, GasSchedule):
         version, entries = changes.feature_version, dict(changes.entries)
     else:

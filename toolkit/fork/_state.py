@@ -6,12 +6,13 @@ modules and table items are read, groups are put together from the resources of 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from toolkit.client._http import PreparedCall, path
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._reads import send_all
-from toolkit.errors import Forbidden, InvalidRequest, NotFound, SchemaError, ToolkitError
+from toolkit.errors import Forbidden, InvalidRequest, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.fork._committed import BCS, read_state_value
 from toolkit.move import parse_address
 from toolkit.move._bcs import Reader
@@ -169,9 +170,10 @@ def prefetch(wanted: Iterable[tuple[NodeState, Iterable[bytes]]]) -> None:
     """
     tasks: dict[Hashable, tuple[NodeState, bytes]] = {}
     for state, keys in wanted:
-        for key in keys:
-            if not state.known(key) and (state.has_metadata or not is_group(key)):
-                tasks.setdefault(state.mark(key), (state, key))
+        missing = [key for key in keys if not state.known(key)]
+        with suppress(NodeError, NodeUnreachable, SchemaError):  # which the first use raises
+            raw = not missing or state.has_metadata
+            tasks |= {state.mark(key): (state, key) for key in missing if raw or not is_group(key)}
     if not tasks:
         return
     reads = list(tasks.values())

@@ -56,30 +56,31 @@ class Timeline:
     """
 
     def __init__(self) -> None:
-        self._run = 0
-        self._last: int | None = None
+        self._runs: dict[int, int] = {}
+        self._last, self._run = -1, 0
         self._writes: dict[str, list[int]] = {}
         self._values: OrderedDict[tuple[bytes, int, int], StateValue | None] = OrderedDict()
 
     def see(self, version: int, written: Sequence[str]) -> None:
         """Note the next transaction, by the hashes of the state keys that it writes."""
-        if self._last is not None and version != self._last + 1:
+        if version != self._last + 1:
             self._run += 1
-            self._writes.clear()
         self._last = version
+        self._runs[version] = self._run
         for one in written:
             self._writes.setdefault(one, []).append(version)
 
     def mark(self, key: bytes, version: int) -> tuple[bytes, int, int]:
-        """Return what identifies the value under a key at a version."""
+        """Return what identifies the value under a key in the state before the transaction after `version`."""
         versions = self._writes.get(_hash_of(key), ())
         place = bisect_right(versions, version)
-        return key, self._run, versions[place - 1] if place else -1
+        return key, self._runs[version + 1], versions[place - 1] if place else -1
 
     def forget(self) -> None:
         """Forget what is not needed after all transactions that have been seen are replayed."""
         while len(self._values) > MAX_VALUES:
             self._values.popitem(last=False)
+        self._runs = {self._last: self._run}
         held = {_hash_of(key) for key, _, _ in self._values}
         self._writes = {one: versions[-1:] for one, versions in self._writes.items() if one in held}
 
@@ -276,20 +277,14 @@ def _page_rows(
         if not isinstance(block, ToolkitError):
             indices[unknown[place]] = unknown[place] - block.first_version
     states = {version: _SharedState(source, version - 1, timeline) for version, _ in wanted}
-    failure: ToolkitError | None = None
-    try:
-        prefetch(
-            (states[version], [*one.writes, *learned]) for version, one in found.items() if isinstance(one, Committed)
-        )
-    except ToolkitError as error:  # the node does not answer, or has pruned the state
-        failure = error
+    prefetch((states[version], [*one.writes, *learned]) for version, one in found.items() if isinstance(one, Committed))
     for version in sorted(found):
         committed, state = found[version], states[version]
         about: dict[str, Any] = {"ledger_version": version}
         if isinstance(committed, ToolkitError):
             yield _failed(about, committed)
             continue
-        yield _row(about, committed, state, indices[version], change, failure)
+        yield _row(about, committed, state, indices[version], change)
         for key in state.asked - committed.writes.keys():
             learned[key] = None
             learned.move_to_end(key)
@@ -303,13 +298,10 @@ def _row(
     state: NodeState,
     index: int | None,
     change: Change | None,
-    failure: ToolkitError | None,
 ) -> dict[str, Any]:
     about |= {"function": called_function(committed), "sender": committed.signed.raw.sender}
     about |= {"outcome": status_words(committed.status)} | _gas("", committed.gas_used, committed.fee)
     try:
-        if failure is not None:
-            raise failure
         done = execute(committed.transaction, state, transaction_index=index)
         about |= _gas("replayed_", done.gas_used, fee_of(done.events))
         found = list(differences(committed, done, metadata=state.has_metadata))
