@@ -282,7 +282,8 @@ def payload_frame(
     for name in after:
         kind = rows.schema.field(name)
         picked = picked.append_column(kind, pa.array(outcomes[name], type=kind.type))
-    return to_pandas(picked)
+    # The fields may have the names of columns of the rows, which the schema describes.
+    return to_pandas(picked.replace_schema_metadata(None))
 
 
 def _places(rows: pa.Table) -> list[str]:
