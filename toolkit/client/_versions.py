@@ -137,28 +137,20 @@ class VersionPlan:
         InputError
             If `text` has none of the forms; the message lists them.
         """
-        if re.fullmatch(rf"\s*{_NUMBER}\s*", text):
-            return cls(int(text), int(text))
         first: int | datetime
         last: int | datetime
+        if re.fullmatch(rf"\s*{_NUMBER}\s*", text):
+            return cls(int(text), int(text))
         if match := _PLAN.fullmatch(text):
             first, last = int(match["a"] or 0), int(match["b"] or -1)
         else:
             match = _DATES.fullmatch(text)
             if not match or not (match["a"] or match["b"]):
                 raise InputError(f"version plan {text!r:.80} is not understood; the forms are {_FORMS}")
+            if match["every"] is not None:
+                return cls._with_periods(text, match)
             first = moment(match["a"]) if match["a"] else 0
             last = moment(match["b"]) if match["b"] else -1
-            if match["every"] is not None:
-                length, unit = int(match["every"]), match["unit"]
-                if length < 1 or unit not in {*_PERIODS, _MONTH}:
-                    units = ", ".join([*_PERIODS, _MONTH])
-                    raise InputError(f"version plan {text!r:.80}: expected periods of 1 or more {units}, such as 1d")
-                if not (match["a"] and match["b"]):
-                    raise InputError(f"version plan {text!r:.80}: periods require two dates, a first and a last one")
-                if unit == _MONTH:
-                    return cls(first, last, months=length)
-                return cls(first, last, every=length * _PERIODS[unit])
         if match["n"] is None:
             return cls(first, last)
         number = int(match["n"])
@@ -167,6 +159,20 @@ class VersionPlan:
         if match.groupdict().get("kind") == ":":
             return cls(first, last, step=number)
         return cls(first, last, count=number)
+
+    @classmethod
+    def _with_periods(cls, text: str, match: re.Match[str]) -> VersionPlan:
+        """Return a plan with periods, from the match of its text."""
+        if not (match["a"] and match["b"]):
+            raise InputError(f"version plan {text!r:.80}: periods require two dates, a first and a last one")
+        first, last = moment(match["a"]), moment(match["b"])
+        length, unit = int(match["every"]), match["unit"]
+        if length >= 1 and unit == _MONTH:
+            return cls(first, last, months=length)
+        if length >= 1 and unit in _PERIODS:
+            return cls(first, last, every=length * _PERIODS[unit])
+        units = ", ".join([*_PERIODS, _MONTH])
+        raise InputError(f"version plan {text!r:.80}: expected periods of 1 or more {units}, such as 1d")
 
     @property
     def is_range(self) -> bool:

@@ -176,7 +176,7 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
 
 
 def _cell(column: str, value: Any) -> str:  # noqa: PLR0911  # one return per kind of value
-    """Return a value as text: times to the second, quantities with separators, nothing for missing values."""
+    """Return a value as text: times to the second, with an offset unless they are UTC; quantities with separators."""
     if not isinstance(value, list | dict | tuple) and pd.isna(value):
         return ""
     if isinstance(value, bool):
@@ -190,5 +190,5 @@ def _cell(column: str, value: Any) -> str:  # noqa: PLR0911  # one return per ki
         text = f"{value:,f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
+        return f"{value:%Y-%m-%d %H:%M:%S}{f'{value:%z}' if value.utcoffset() else ''}"
     return visible(cell_text(json_value(value)), _MAX_CELL)
