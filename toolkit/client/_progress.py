@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tqdm.auto import tqdm
+from tqdm.notebook import tqdm_notebook
 
 # Called with what is done, such as "observing", the number of calls done, and the number expected so far.
 ProgressHook = Callable[[str, int, int], object]
@@ -69,8 +70,20 @@ def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterato
         yield _Reported(show, what, total)
         return
     hidden = not show or not (_in_notebook() or sys.stderr.isatty())
-    with tqdm(total=total, desc=what, unit="call", disable=hidden, leave=False) as bar:
-        yield Progress(bar)
+    options: dict[str, Any] = {"total": total, "desc": what, "unit": "call", "disable": hidden, "leave": False}
+    if hidden or not (isinstance(tqdm, type) and issubclass(tqdm, tqdm_notebook)):
+        with tqdm(**options) as bar:
+            yield Progress(bar)
+        return
+    from IPython.display import display
+
+    # tqdm closes a finished bar, but its output, a text with 0 %, would stay in the file of the notebook.
+    with tqdm(**options, display=False) as bar:
+        shown = display(bar.container, display_id=True)
+        try:
+            yield Progress(bar)
+        finally:
+            shown.update({"text/plain": ""}, raw=True)
 
 
 def _in_notebook() -> bool:

@@ -38,7 +38,7 @@ _FORMS = (
     'last version of each day; also min, h, w and mo), "2026-05-01..", "..2026-06-01", one number, a list, a range, or '
     "times; both ends are included and -1 is the head"
 )
-_MAX_VERSION = 2**64 - 1
+_MAX_VERSION = 2**63 - 1  # of the columns of versions
 _MAX_VERSIONS = 50_000_000  # a mistyped plan fails at once instead of filling the memory
 _MAX_TIMES = 100_000  # each is found by bisection
 # Number of reads without an answer between two versions after which the interval is not halved further.
@@ -342,7 +342,7 @@ def _listed(plan: int | Sequence[Any], head: int) -> Sequence[int]:
     for version in given:  # the list is the caller's: short, and each entry needs its own check
         if not _is_integer(version) or not -head - 1 <= int(version) <= _MAX_VERSION:
             raise InputError(
-                f"{version!r:.80} is not a ledger version: expected an integer from {-head - 1} to 2^64 - 1"
+                f"{version!r:.80} is not a ledger version: expected an integer from {-head - 1} to 2^63 - 1"
             )
         versions.append(int(version) if version >= 0 else head + 1 + int(version))
     return versions
@@ -471,11 +471,11 @@ def as_version(value: object, *, least: int = 0) -> int:
     Raises
     ------
     InputError
-        If `value` is not a whole number from `least` to 2^64 - 1.
+        If `value` is not a whole number from `least` to 2^63 - 1.
     """
     if not _is_integer(value) or not least <= int(value) <= _MAX_VERSION:  # type: ignore[call-overload]  # has __index__
         raise InputError(
-            f"{value!r:.80} is not a ledger version: expected a whole number from 0 to 2^64 - 1; leave it out for the "
+            f"{value!r:.80} is not a ledger version: expected a whole number from 0 to 2^63 - 1; leave it out for the "
             "head, or count from the head with node.at(-1)"
         )
     return int(value)  # type: ignore[call-overload, no-any-return]  # has __index__

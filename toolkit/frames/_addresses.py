@@ -112,8 +112,8 @@ def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         found |= text.str.contains(pattern, regex=True).fillna(value=False).astype(bool)
     if len(frame) and not found.any():
         columns = visible(", ".join(map(str, texts)), 400) or "none"
-        text = f"no row mentions {visible(name, _MAX_SHOWN)}; text columns searched: {columns}"
-        warnings.warn(text, stacklevel=2)
+        message = f"no row mentions {visible(name, _MAX_SHOWN)}; text columns searched: {columns}"
+        warnings.warn(message, stacklevel=2)
     return frame[found]
 
 

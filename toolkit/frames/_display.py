@@ -82,9 +82,10 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     """Format a frame as a table for reading.
 
     Long addresses are shortened to as many leading and trailing digits as are needed to distinguish the addresses in
-    the table. Quantities have thousands separators; ledger versions and other identifiers have none. The most important
-    columns come first, and empty columns are omitted. Named index levels become columns. The frame itself is not
-    modified. Notebooks display the toolkit's frames in this way; see `set_display`.
+    the table; an ellipsis marks what is left out, also zeros. Quantities have thousands separators; ledger versions and
+    other identifiers have none. The most important columns come first, and empty columns are omitted. Named index
+    levels become columns. The frame itself is not modified. Notebooks display the toolkit's frames in this way; see
+    `set_display`.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     names = [visible(label, _MAX_NAME) for label in flat]
     part = frame if len(frame) <= rows else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
     texts = [[_cell(str(frame.columns[place]), value) for value in part.iloc[:, place].tolist()] for place in places]
-    short = distinct_addresses(text for column in texts for text in column)
+    short = distinct_addresses((text for column in texts for text in column), mark=True)
     lines = [tuple(short(text) for text in row) for row in zip(*texts, strict=True)]
     if len(part) < len(frame):
         lines.insert((rows + 1) // 2, (ELLIPSIS,) * len(places))

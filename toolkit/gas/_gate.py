@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import plural, relative_change
-from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._observations import Source
 from toolkit.gas._rules import NotJudged, Regression, Rules, Threshold, Waiver, matching, read_waivers

@@ -188,7 +188,7 @@ def _committed_lines(frame: pd.DataFrame) -> Iterator[Line]:
         )
     good = frame[frame["success"].fillna(value=False).astype(bool) & frame["gas_used"].notna()]
     for (node, label), gas in good.groupby(["node", "label"], sort=False)["gas_used"]:
-        values = np.sort(gas.to_numpy(dtype=np.uint64))  # exact: a float would round gas beyond 2^53
+        values = np.sort(gas.to_numpy(dtype=np.int64))  # exact: a float would round gas beyond 2^53
         yield Line(str(node), Source.COMMITTED, str(label), int(values[(len(values) - 1) // 2]), count=len(values))
 
 

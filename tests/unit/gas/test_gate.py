@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.gas.observed import change_manifest, frame, row
 from toolkit import FindSteps
-from toolkit.errors import InputError, StudyError
+from toolkit.errors import StudyError
 from toolkit.gas._compare import compare, comparison_text
 from toolkit.gas._study import Study
 from toolkit.reports._to_html import COMPARISON_FORMATS

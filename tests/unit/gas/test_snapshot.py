@@ -66,6 +66,13 @@ def test_a_snapshot_has_a_line_for_each_call(run, text):
     assert snapshot_text(taken(Run.open(run.path))) == text
 
 
+def test_a_snapshot_with_a_byte_order_mark_is_read(text, tmp_path):
+    """Editors of Windows write one."""
+    path = tmp_path / "marked.toml"
+    path.write_text(text, encoding="utf-8-sig")
+    assert snapshot_text(read_snapshot(path)) == text
+
+
 def test_entries_of_two_nodes_have_their_own_lines(text, tmp_path):
     """A label is on both, with and without quotes; an error names the line of the damaged entry."""
     head, table = text.split("[[nodes]]")

@@ -317,6 +317,16 @@ def test_an_axis_of_time_has_dates_and_the_places_of_the_versions() -> None:
     assert {"Jun", "Jul", "Aug"} <= set(shown_dates(ax))
 
 
+def test_names_that_start_with_an_underscore_are_in_the_legend() -> None:
+    """matplotlib leaves such labels out."""
+    rows = synthetic_run.observations()
+    kept = rows["label"].unique()[:2]
+    rows = rows[rows["label"].isin(kept)].replace({"label": {kept[0]: "_size"}})
+    _, ax = plt.subplots(figsize=(4, 4))
+    names = [text.get_text().strip() for text in gas_by_version(rows, ax=ax).get_legend().get_texts()]
+    assert "_size" in names
+
+
 @pytest.mark.parametrize("x", ["time", "both"])
 def test_dates_are_utc_whatever_the_settings_are(x: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of matplotlib and of the process."""
