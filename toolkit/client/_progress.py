@@ -79,7 +79,7 @@ def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterato
 
     # tqdm closes a finished bar, but its output, a text with 0 %, would stay in the file of the notebook.
     with tqdm(**options, display=False) as bar:
-        shown = display(bar.container, display_id=True)
+        shown: Any = display(bar.container, display_id=True)  # type: ignore[no-untyped-call]
         try:
             yield Progress(bar)
         finally:

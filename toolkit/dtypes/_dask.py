@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dask.dataframe.extensions import make_array_nonempty
 
-import pandas as pd
-from dask.dataframe.extensions import make_array_nonempty  # type: ignore[import-not-found, unused-ignore]
-
-from toolkit.dtypes._extension import WideIntDtype
+from toolkit.dtypes._extension import WideIntArray, WideIntDtype
 
 
-@make_array_nonempty.register(WideIntDtype)  # type: ignore[misc, unused-ignore]
-def _two_rows(dtype: WideIntDtype) -> Any:
-    return pd.array([1, None], dtype=dtype)
+def _two_rows(dtype: WideIntDtype) -> WideIntArray:
+    return WideIntArray._from_sequence([1, None], dtype=dtype)  # noqa: SLF001 - pandas' protocol is underscored
+
+
+make_array_nonempty.register(WideIntDtype, _two_rows)  # type: ignore[no-untyped-call]
