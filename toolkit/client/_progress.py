@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from tqdm.auto import tqdm
-from tqdm.notebook import tqdm_notebook
 
 # Called with what is done, such as "observing", the number of calls done, and the number expected so far.
 ProgressHook = Callable[[str, int, int], object]
@@ -71,7 +70,7 @@ def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterato
         return
     hidden = not show or not (_in_notebook() or sys.stderr.isatty())
     options: dict[str, Any] = {"total": total, "desc": what, "unit": "call", "disable": hidden, "leave": False}
-    if hidden or not (isinstance(tqdm, type) and issubclass(tqdm, tqdm_notebook)):
+    if hidden or "tqdm.notebook" not in {one.__module__ for one in getattr(tqdm, "__mro__", ())}:
         with tqdm(**options) as bar:
             yield Progress(bar)
         return
