@@ -92,7 +92,7 @@ def test_a_sweep_is_stopped_half_way_and_goes_on_from_what_was_kept(kernel):
     assert kernel.bar >= PLANNED // 2
     assert kernel.run(TOLD) == "ok"
     rows, dtype, before, after, hits = kernel.text.split()
-    assert (int(rows), dtype) == (PLANNED, "int64[pyarrow]")
+    assert (int(rows), dtype) == (PLANNED, "uint64[pyarrow]")
     assert PLANNED // 2 <= int(before) < PLANNED
     assert int(hits) >= PLANNED // 2
     assert int(after) - int(before) <= PLANNED // 2
