@@ -10,7 +10,7 @@
     │   └── StudyError             a study file or a run folder is not valid
     │       └── RunStopped         a run or an archive sync was interrupted; repeat the call to continue it
     ├── SchemaError                a value does not fit its declared type (also a ValueError)
-    ├── InexactError               pandas would convert wide integers to floats (also an ArithmeticError)
+    ├── InexactError               labels of wide integers were rounded to floats (also an ArithmeticError)
     ├── NodeUnreachable            no usable HTTP response, such as after a timeout (also a ConnectionError)
     │   ├── HopelessError          a retry cannot help, such as when the node's certificate is not trusted
     │   └── OfflineMiss            the client is offline and the response is not in the cache
@@ -30,9 +30,6 @@
 
 Messages say what was requested, where it failed, what was expected, what was received and what to do next. Control and
 bidirectional characters in quoted text are escaped; newlines are the only control characters in a message.
-
-In a notebook, a traceback shows only your own code and the message. If the environment variable
-``LEDGER_TOOLKIT_DEBUG`` is set to 1, it also shows the frames inside the toolkit and the underlying exceptions.
 """
 
 from __future__ import annotations
@@ -94,15 +91,6 @@ class ToolkitError(Exception):
     def add_note(self, note: str, /) -> None:
         """Add a note to the traceback, with control characters escaped."""
         super().add_note(cleaned(note))
-
-    def _render_traceback_(self) -> list[str]:
-        """Return the lines that IPython shows for the error: the user's code and the message.
-
-        With ``LEDGER_TOOLKIT_DEBUG=1``, or for ``%tb`` after ``%xmode Verbose``, all other frames are shown too.
-        """
-        from toolkit._present.notebook import short_traceback
-
-        return short_traceback(self)
 
 
 def _bounded(text: str) -> str:
@@ -254,17 +242,18 @@ class SchemaError(ToolkitError, ValueError):
 
 
 class InexactError(ToolkitError, ArithmeticError):
-    """pandas would convert wide integers to floats in this operation. The message names an exact alternative.
+    """Labels of an index of wide integers are floats of at least 2^53, which may be the rounded forms of other labels.
 
     This is deliberately not a TypeError or ValueError: pandas catches those and discards the message.
 
     Examples
     --------
+    >>> import numpy as np
     >>> import pandas as pd
     >>> from toolkit import errors
-    >>> supply = pd.Series([2**100, 1], dtype="u128")
+    >>> index = pd.Index([2**64, -1], dtype="i128")
     >>> try:
-    ...     supply.ewm(alpha=0.5).mean()
+    ...     index.get_indexer(np.array([2**64 - 1, -1]))
     ... except errors.InexactError as error:
     ...     print(type(error).__name__)
     InexactError

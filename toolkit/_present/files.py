@@ -6,6 +6,7 @@ never ends. Every file that the package reads or writes by name is opened here. 
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import re
@@ -160,6 +161,11 @@ def read_file(path: str | os.PathLike[str], *, limit: int = -1) -> bytes:
     """
     with open_to_read(path) as file:
         return file.read(limit)
+
+
+def read_text_file(path: str | os.PathLike[str], *, limit: int = -1) -> bytes:
+    """Return the bytes of a text file as `read_file` does, without the byte order mark that Windows editors write."""
+    return read_file(path, limit=limit).removeprefix(codecs.BOM_UTF8)
 
 
 @contextmanager

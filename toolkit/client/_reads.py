@@ -210,7 +210,7 @@ class Reads:
 
     def past_version(self, ledger_version: int) -> int:
         """Return the version that a number denotes: negative numbers count from the head, and -1 is the head."""
-        version = as_version(ledger_version, least=-(2**64))
+        version = as_version(ledger_version, least=-(2**63))
         if version < 0:
             version += self.ledger().version + 1
         if version < 0:

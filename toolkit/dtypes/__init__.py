@@ -1,7 +1,7 @@
 """Wide integers (u128, u256, i128, i256) for Arrow and pandas, exact sums, and frames in Arrow and Parquet.
 
 Importing the package imports neither pandas nor pyarrow. The dtypes and Arrow types are registered as soon as pandas is
-imported, or a name of the package is used.
+imported, or a name of the package is used, and with Dask as soon as it is imported.
 """
 
 from __future__ import annotations
@@ -46,13 +46,16 @@ _HOMES = {
 __getattr__, __dir__, __all__ = _imported_on_use(__name__, _HOMES)
 
 
-class _AfterPandas:
-    """An import hook that registers the dtypes when pandas is imported after this package."""
+class _AfterImport:
+    """An import hook that registers the dtypes when a library is imported after this package."""
+
+    def __init__(self, library: str, own: str) -> None:
+        self._library, self._own = library, f"{__name__}.{own}"
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Return the spec of pandas, with a loader that registers the dtypes after it."""
+        """Return the spec of the library, with a loader that registers the dtypes after it."""
         del path, target
-        if name != "pandas":
+        if name != self._library:
             return None
         _sys.meta_path.remove(self)
         spec = _find_spec(name)
@@ -65,13 +68,14 @@ class _AfterPandas:
                 # `_extension`, which is imported after it.
                 own = [module for name, module in _sys.modules.items() if name.startswith(f"{__name__}._")]
                 if not any(getattr(module.__spec__, "_initializing", False) for module in own):
-                    _import_module(f"{__name__}._extension")
+                    _import_module(self._own)
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 
-if "pandas" in _sys.modules:
-    _import_module(f"{__name__}._extension")
-else:
-    _sys.meta_path.insert(0, _AfterPandas())
+for _library, _own in (("pandas", "_extension"), ("dask.dataframe.extensions", "_dask")):
+    if _library in _sys.modules:
+        _import_module(f"{__name__}.{_own}")
+    else:
+        _sys.meta_path.insert(0, _AfterImport(_library, _own))

@@ -831,7 +831,8 @@ class Ledger:
         time : datetime, optional
             Ledger time of the first new block, with a time zone; by default, one block time after the last block.
         seconds : float, optional
-            Seconds of ledger time between the last block and the first new block; an alternative to `time`.
+            Seconds of ledger time between the last block and the first new block; an alternative to `time`. On a new
+            ledger, which has no blocks, they are added to the time of the first block.
 
         Returns
         -------
@@ -862,7 +863,8 @@ class Ledger:
                 raise InputError(f"pass time= or seconds=, not both; got time={time} and seconds={seconds!r:.80}")
             if not seconds > 0:
                 raise InputError(f"seconds must be above 0, got {seconds!r:.80}")
-            time = self.state.timestamp + timedelta(seconds=seconds)
+            first = UNIX_EPOCH + timedelta(microseconds=self.chain.next_time_us)
+            time = (self.state.timestamp if self.head else first) + timedelta(seconds=seconds)
             self.chain.next_time_us = min(self.chain.next_time_us, (time - UNIX_EPOCH) // timedelta(microseconds=1))
         for _ in range(blocks):
             with self.block(time=time):

@@ -102,7 +102,7 @@ class GasProfile:
             ``category``: ``execution``, ``io``, ``storage`` or ``rounding``. ``operation``: a parameter of the gas
             schedule, ``basic blocks`` or ``loop turns`` (sums of several parameters), ``storage fee``, ``rounding up``,
             or ``out of gas`` (the remaining gas, if it was less than the charge). ``times``: number of charges.
-            ``internal_gas`` (uint64): internal gas units, which add up to ``gas_used * scaling``.
+            ``internal_gas`` (int64): internal gas units, which add up to ``gas_used * scaling``.
 
         Examples
         --------
@@ -119,7 +119,7 @@ class GasProfile:
 
         rows = [(";".join(charge.stack), charge.stack[-1], *charge[1:]) for charge in self.charges]
         texts = dict.fromkeys(("stack", "function", "category", "operation"), pa.string())
-        kinds = texts | {"times": pa.uint64(), "internal_gas": pa.uint64()}
+        kinds = texts | {"times": pa.int64(), "internal_gas": pa.int64()}
         columns = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds.values())]
         return to_pandas(pa.table(columns, names=list(kinds)))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from toolkit._present.files import read_file
+from toolkit._present.files import read_text_file
 from toolkit.errors import InputError
 
 CLASS_FILE = "exercises.json"  # name of the file with a class's own exercises, next to its notebooks
@@ -150,7 +150,7 @@ def read_exercises(path: str | os.PathLike[str]) -> dict[str, Exercise]:
         If the file cannot be read or does not contain exercises.
     """
     try:
-        return msgspec.json.decode(read_file(path), type=dict[str, Exercise])
+        return msgspec.json.decode(read_text_file(path), type=dict[str, Exercise])
     except (OSError, msgspec.DecodeError) as error:
         raise InputError(
             f"cannot read exercises from {path} ({error}); expected a file written by notebooks/make_course.py"

@@ -154,7 +154,7 @@ def test_a_profile_adds_up_to_the_simulation(ledger, call):
     assert profile.gas_used == simulation.gas_used
     frame = profile.to_frame()
     assert int(frame["internal_gas"].sum()) == profile.gas_used * profile.scaling
-    assert frame["internal_gas"].dtype == pd.ArrowDtype(pa.uint64())
+    assert frame["internal_gas"].dtype == pd.ArrowDtype(pa.int64())
     parts = frame.groupby("category")["internal_gas"].sum()
     assert simulation.gas is not None
     assert -(-int(parts.get("execution", 0)) // profile.scaling) == simulation.gas.execution_gas_units
