@@ -16,6 +16,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
+import msgspec
+
 from toolkit import __version__, errors
 from toolkit.client import _http as http
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
@@ -27,8 +29,7 @@ from toolkit.wire._responses import ErrorCode, decode_node_info, encode_node_inf
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-    from toolkit.client._engine import BulkEngine
-    from toolkit.client._http import Transport
+    from toolkit.client._http import BulkTransport, Transport
     from toolkit.wire import LedgerState, NodeInfo
 
 _log = logging.getLogger("toolkit.client")
@@ -44,7 +45,14 @@ _HEADER_PROBES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/view", {"function": "0x1::chain_id::get", "type_arguments": [], "arguments": []}),
     ("/tables/0x1/item", {"key_type": "u8", "value_type": "u8", "key": 0}),
 )
+_CLOCK = http.json_body({"function": "0x1::timestamp::now_microseconds", "type_arguments": [], "arguments": []})
+# Requests whose answer at a version identifies a ledger: method, path and body.
+_FINGERPRINTS: tuple[tuple[str, str, bytes | None], ...] = (
+    ("GET", "/transactions/by_version/{}", None),
+    ("POST", "/view?ledger_version={}", _CLOCK),
+)
 _VERSION_ASKED = re.compile(r"[?&]ledger_version=([0-9]{1,20})(?:&|$)")
+_ONCE = http.RetryPolicy(attempts=1)
 # Number of calls that are looked up in the cache together; it bounds the memory of long fetches.
 _LOOKUP_SIZE = 256
 _NOT_DESCRIBED = (
@@ -71,14 +79,13 @@ class Connection:
     url : str
         Base URL, which ends in ``/v1``.
     transport : Transport
-        Sends single requests.
-    engine : BulkEngine, optional
-        Sends many requests at once; without it, the transport sends them in threads.
+        Sends the requests. A `BulkEngine` repeats failed ones and sends many at once; with any other transport, the
+        connection does so itself, in threads.
     cache : NodeCache, optional
         Cache of responses to pinned reads.
     retry : RetryPolicy, optional
     pace : Pace, optional
-        Rate limit and pauses of all requests; the engine must share it. Cached responses do not count.
+        Rate limit and pauses of all requests; a `BulkEngine` must share it. Cached responses do not count.
     max_in_flight : int, default 64
         Maximum number of requests at once.
     archive : callable (url) -> Transport, optional
@@ -95,19 +102,19 @@ class Connection:
     def __init__(
         self,
         url: str,
-        transport: Transport,
+        transport: Transport | BulkTransport,
         *,
-        engine: BulkEngine | None = None,
         cache: NodeCache | None = None,
         retry: http.RetryPolicy | None = None,
         pace: http.Pace | None = None,
         max_in_flight: int = 64,
-        archive: Callable[[str], Transport] | None = None,
+        archive: Callable[[str], Transport | BulkTransport] | None = None,
         credentials: http.Credentials = http.NO_CREDENTIALS,
         sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.url, self._transport, self._engine = url, transport, engine
+        self.url, self._transport = url, transport
+        self._bulk = transport if isinstance(transport, http.BulkTransport) else None
         self.credentials, self._archive, self._max_in_flight = credentials, archive, max_in_flight
         self.cache = cache or NodeCache(url, None)
         self._retry, self._pace = retry or http.RetryPolicy(), pace or http.Pace(None)
@@ -118,7 +125,7 @@ class Connection:
         self.newest: LedgerState | None = None
         self._chain_id: int | None = None
         self.here = _ThisThread()
-        self._archives: dict[str, Transport] = {}
+        self._archives: dict[str, Transport | BulkTransport] = {}
         self._archive_outages: http.Outages[str] = http.Outages(clock)
 
     def request(
@@ -180,8 +187,31 @@ class Connection:
         except errors.NodeError as error:
             raise (extended(error, _NOT_DESCRIBED) if answer.status in _NOT_OFFERED else error) from None
         self._note_ledger(info.ledger)
-        self.cache.note_description(answer, info)
+        self.cache.note_description(answer)
         return info
+
+    def fingerprint(self, version: int) -> str | None:
+        """Return a text that another ledger does not have at a version: the hash of the transaction.
+
+        If the node does not offer transactions, it is the time of the ledger, which a view reads.
+
+        Returns
+        -------
+        str or None
+            None if the node does not have the version, or offers neither.
+        """
+        asked = f"fingerprint of version {version}"
+        for method, where, body in _FINGERPRINTS:
+            request = self.request(method, where.format(version), body=body)
+            answer = self._send(request, asked)
+            self.expect_chain(answer.parsed.chain_id, asked)
+            if answer.is_good:
+                return _fingerprint(answer.body)
+            if answer.status not in _NOT_OFFERED:
+                error = refusal(asked, answer, self.credentials, self.url)
+                if http.is_outage(error):
+                    raise error
+        return None
 
     def perform_many(self, calls: Iterable[http.Sendable[T]]) -> http.Outcomes[T]:
         """Send many calls at once and yield (position, result or error) in the order of completion.
@@ -200,8 +230,8 @@ class Connection:
         self.check_open()
         jobs: Iterator[_Job] = self._jobs(calls)
         sent: Generator[tuple[_Tag, http.Answer | errors.ToolkitError], None, None]
-        if self._engine is not None:
-            sent = self._engine.run(jobs, retry=self._retry, also_repeat=self._lags)
+        if self._bulk is not None:
+            sent = self._bulk.run(jobs, retry=self._retry, also_repeat=self._lags)
         else:
             sent = (found for _, found in run_in_threads(jobs, self._outcome, in_flight=self._max_in_flight))
         with closing(sent) as outcomes:
@@ -278,8 +308,6 @@ class Connection:
             return
         self.closing.set()
         self._transport.close()
-        if self._engine is not None:
-            self._engine.close()
         for transport in self._archives.values():
             transport.close()
         if self.cache.answers is not None:
@@ -314,7 +342,7 @@ class Connection:
             here.use_cache, here.repeats = before
 
     def _place(self, call: http.PreparedCall[Any]) -> Place | None:
-        return self.cache.place(call, self.describe) if self.here.use_cache else None
+        return self.cache.place(call, self) if self.here.use_cache else None
 
     def _described_by_headers(self) -> http.Answer | None:
         """Rebuild the response to ``GET /v1`` from the headers of a POST operation; None if a header is missing."""
@@ -364,6 +392,15 @@ class Connection:
         NodeUnreachable
             If the node does not respond.
         """
+        self.here.sent += 1
+        if self._bulk is None:
+            return self._repeated(request, asked)
+        answer = self._bulk.send(request, retry=self._retry if self.here.repeats else _ONCE, also_repeat=self._lags)
+        self._note_ledger(answer.parsed.ledger)
+        return answer
+
+    def _repeated(self, request: http.Request, asked: str) -> http.Answer:
+        """Do what `_send` does over a transport that does not repeat requests itself."""
         pace, repeat, waited_s = self._pace, 0, 0.0
         while True:
             for turn_s in (pace.turn_s, pace.paused_s):  # the node may have asked for a pause meanwhile
@@ -371,7 +408,6 @@ class Connection:
                     self._sleep(wait_s)
             if refused_s := pace.refused_s():
                 raise http.not_sent(asked, refused_s)
-            self.here.sent += 1
             outcome: http.Answer | errors.NodeUnreachable
             try:
                 outcome = self._transport.send(request)
@@ -414,6 +450,19 @@ class Connection:
             return tag, self._send(request, tag[1].asked)
         except (errors.NodeUnreachable, errors.RateLimited) as error:
             return tag, _without_frames(error)
+
+
+class _Hashed(msgspec.Struct):
+    hash: str
+
+
+def _fingerprint(body: bytes) -> str | None:
+    """Return the hash of a transaction, or the text of a view's answer; None if the body is neither."""
+    try:
+        found = msgspec.json.decode(body, type=_Hashed | list[str])
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+    return found.hash if isinstance(found, _Hashed) else ",".join(found)
 
 
 def _without_frames(error: _Error) -> _Error:

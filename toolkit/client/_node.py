@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import time
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from urllib.parse import urlsplit
@@ -19,7 +18,6 @@ from toolkit.client._cache import NodeCache, open_cache
 from toolkit.client._calls import Encoding, PreparedItem, TableItem, ViewResult
 from toolkit.client._connection import Connection
 from toolkit.client._reads import Reads
-from toolkit.client._transport import LedgerTransport, Routes, SessionTransport
 from toolkit.client._versions import as_version_or_head, moment
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, InvalidRequest, NodeError
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from toolkit.client._accounts import Account
     from toolkit.client._assets import Asset
     from toolkit.client._contracts import Contract
-    from toolkit.client._http import Ledger, RetryPolicy, Transport
+    from toolkit.client._http import BulkTransport, Ledger, RetryPolicy, Transport
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._simulation import Simulation
     from toolkit.move import ModuleAbi
@@ -46,8 +44,43 @@ _MAX_RATE = 1_000_000  # far above what one process sends
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Names in `__init__` that copies and pickles of a node do not store: secrets, sockets, and the method's own names.
-_NOT_KEPT = frozenset({"self", "__class__", "api_key", "transport", "routes"})
+
+@dataclass(frozen=True)
+class NodeSettings:
+    """The parameters of a node that its copies and pickles have too: all but secrets and sockets."""
+
+    target: str
+    name: str | None
+    encoding: Encoding
+    max_in_flight: int
+    requests_per_second: float | None
+    cache: str | os.PathLike[str] | None
+    cache_name: str | None
+    offline: bool
+    archive: bool
+    timeout_s: float
+    abis: Mapping[tuple[str, str], ModuleAbi]
+    retry: RetryPolicy | None
+    clock: Callable[[], float]
+
+    def connect(self, api_key: str) -> Node:
+        """Return a node with these settings; an empty key sends none."""
+        return Node(
+            self.target,
+            api_key=api_key,
+            encoding=self.encoding,
+            max_in_flight=self.max_in_flight,
+            requests_per_second=self.requests_per_second,
+            cache=self.cache,
+            cache_name=self.cache_name,
+            offline=self.offline,
+            archive=self.archive,
+            timeout_s=self.timeout_s,
+            abis=self.abis,
+            name=self.name,
+            retry=self.retry,
+            clock=self.clock,
+        )
 
 
 class Node(Reads):
@@ -95,11 +128,9 @@ class Node(Reads):
     retry : RetryPolicy, optional
         Replaces the default retry policy, for tests; also used by copies and pickles.
     sleep : callable (seconds), optional
-        Replaces the wait before a request is retried, for tests; also used by copies and pickles.
+        Replaces the wait before a request of `transport` is retried, for tests.
     clock : callable, optional
         Replaces the clock for pauses after outages, for tests; also used by copies and pickles.
-    routes : Routes, optional
-        Proxies and certificates; by default from the environment. Copies of the node share them.
 
     Raises
     ------
@@ -133,9 +164,7 @@ class Node(Reads):
         retry: RetryPolicy | None = None,
         sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        routes: Routes | None = None,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in _NOT_KEPT}
         check_encoding(encoding)
         max_in_flight = check_count("max_in_flight", max_in_flight, _MAX_IN_FLIGHT)
         timeout_s = check_limit("timeout_s", timeout_s, _MAX_TIMEOUT_S, "seconds")
@@ -150,33 +179,35 @@ class Node(Reads):
         if api_key is None and login is None:  # what the caller writes comes before the environment
             api_key = http.environment_key()
         api_key = api_key or None
-        self._routes = routes = routes or Routes(timeout_s)
         unsent = bool(api_key is login is None and http.environment_key())
-        credentials = http.Credentials(api_key, login, unsent=unsent, proxies=routes.logins)
-        self._settings = None if transport is not None else given | {"target": url, "name": name}
-        self.max_in_flight, self.requests_per_second, self._timeout_s = max_in_flight, requests_per_second, timeout_s
+        credentials = http.Credentials(api_key, login, unsent=unsent, proxies=http.proxy_logins())
+        self._settings = NodeSettings(
+            target=url,
+            name=name,
+            encoding=encoding,
+            max_in_flight=max_in_flight,
+            requests_per_second=requests_per_second,
+            cache=cache,
+            cache_name=cache_name,
+            offline=offline,
+            archive=archive,
+            timeout_s=timeout_s,
+            abis=abis,
+            retry=retry,
+            clock=clock,
+        )
+        self._owns_transport = transport is None
+        self.max_in_flight, self.requests_per_second = max_in_flight, requests_per_second
         self.probed: Probe | None = None
         # Not a WeakSet: a worker thread may add a copy while another thread closes them.
         self._shares: dict[int, ref[Node]] = {}
-        engine, pace = None, http.Pace(requests_per_second)
+        pace = http.Pace(requests_per_second)
         if transport is not None and cache == "default":
             cache = None  # the caller's transport may lead anywhere: its answers are not mixed with others
-        if transport is None and (ledger := http.in_process_ledger(url)) is not None:
-            transport = LedgerTransport(ledger)
-        if transport is None:
-            transport = SessionTransport(credentials, timeout_s=timeout_s, routes=routes)
-            with suppress(ImportError):  # without pycurl the transport sends bulk calls too, in threads
-                from toolkit.client._engine import BulkEngine
-
-                engine = BulkEngine(
-                    credentials, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace, routes=routes
-                )
-        stored = NodeCache(url, open_cache(url, cache), offline=offline, shared=cache_name)
         connection = Connection(
             url,
-            transport,
-            engine=engine,
-            cache=stored,
+            transport or _open_transport(url, credentials, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace),
+            cache=NodeCache(url, open_cache(url, cache), offline=offline, shared=cache_name),
             retry=retry,
             pace=pace,
             max_in_flight=max_in_flight,
@@ -186,7 +217,7 @@ class Node(Reads):
             clock=clock,
         )
         super().__init__(connection, name=name or url, encoding=encoding, abis=abis, clock=clock)
-        if self._settings is not None:
+        if self._owns_transport:
             self.reconnect = _reconnected, (self._settings, api_key is not None)
 
     def __repr__(self) -> str:
@@ -226,12 +257,12 @@ class Node(Reads):
             if (copy := share()) is not None:
                 copy.close()
 
-    def _archive_transport(self, archive: str) -> Transport:
+    def _archive_transport(self, archive: str) -> Transport | BulkTransport:
         """Return a transport to an archive node, with credentials only if it is on the same site as this node."""
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
         credentials = self._connection.credentials if same else http.NO_CREDENTIALS
-        return SessionTransport(credentials, timeout_s=self._timeout_s, routes=self._routes)
+        return _open_transport(archive, credentials, timeout_s=self._settings.timeout_s)
 
     # the three operations -------------------------------------------------------------------------------------
 
@@ -603,16 +634,16 @@ class Node(Reads):
             If the node was created with a custom transport, which cannot be copied.
         """
         self._connection.check_open()
-        if self._settings is None:
+        if not self._owns_transport:
             raise InputError("a Node with a custom transport cannot be copied")
-        rate, login = self._settings["requests_per_second"], self._connection.credentials.login
-        shared = {
-            **self._settings,
-            "target": self.url.replace("//", f"//{login}@", 1) if login else self.url,
-            "requests_per_second": rate / tasks if rate else None,
-            "max_in_flight": max(1, self.max_in_flight // tasks),
-        }
-        copy = Node(**shared, api_key=self._connection.credentials.api_key or "", routes=self._routes)
+        credentials, rate = self._connection.credentials, self.requests_per_second
+        settings = replace(
+            self._settings,
+            target=self.url.replace("//", f"//{credentials.login}@", 1) if credentials.login else self.url,
+            requests_per_second=rate / tasks if rate else None,
+            max_in_flight=max(1, self.max_in_flight // tasks),
+        )
+        copy = settings.connect(credentials.api_key or "")
         self._shares[id(copy)] = ref(copy)
         if self._connection.closing.is_set():  # by another thread, meanwhile
             copy.close()
@@ -682,13 +713,35 @@ class Node(Reads):
         return found
 
 
-def _reconnected(settings: dict[str, Any], had_key: bool) -> Node:  # noqa: FBT001 - called with positions by pickle
+def _open_transport(
+    url: str,
+    credentials: http.Credentials,
+    *,
+    timeout_s: float,
+    max_in_flight: int = 1,
+    pace: http.Pace | None = None,
+) -> Transport | BulkTransport:
+    """Return the transport to a node: over libcurl if pycurl is installed, else over `requests`."""
+    if (ledger := http.in_process_ledger(url)) is not None:
+        from toolkit.client._ledger_transport import LedgerTransport
+
+        return LedgerTransport(ledger)
+    try:
+        from toolkit.client._engine import BulkEngine
+    except ImportError:
+        from toolkit.client._transport import SessionTransport
+
+        return SessionTransport(credentials, timeout_s=timeout_s)
+    return BulkEngine(credentials, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace)
+
+
+def _reconnected(settings: NodeSettings, had_key: bool) -> Node:  # noqa: FBT001 - called with positions by pickle
     """Reconnect to a node from its settings, which do not contain secrets.
 
     If the node had an API key, the key is taken from the environment. A user name and password in the URL are lost, and
     the key in the environment is not sent instead, because it was not meant for this host.
     """
-    return Node(**settings, api_key=(had_key and http.environment_key()) or "")
+    return settings.connect((had_key and http.environment_key()) or "")
 
 
 def _pinned(read: Callable[Concatenate[Node, P], T]) -> Callable[Concatenate[Snapshot, P], T]:
@@ -821,10 +874,21 @@ def connect(
     >>> toolkit.connect(Ledger(chain_id=7)).ledger().chain_id
     7
     """
-    given = locals()  # the parameters of the node
     if problem := same_name_problem():
         warn_caller(problem)
-    return Node(**given)
+    return Node(
+        target,
+        api_key=api_key,
+        encoding=encoding,
+        max_in_flight=max_in_flight,
+        requests_per_second=requests_per_second,
+        cache=cache,
+        cache_name=cache_name,
+        offline=offline,
+        archive=archive,
+        timeout_s=timeout_s,
+        abis=abis,
+    )
 
 
 # A view of the framework without arguments: it answers at every version that can be read.
