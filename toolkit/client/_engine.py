@@ -75,7 +75,7 @@ class _Meter:
     bytes = 0
 
 
-class _Surroundings:
+class Surroundings:
     """How libcurl reaches a site: proxies and certificate authorities of the environment, and addresses of localhost.
 
     Parameters
@@ -90,8 +90,8 @@ class _Surroundings:
         self._authorities: str | None = None
         self._resolved: dict[str, list[str]] = {}
 
-    def apply(self, handle: pycurl.Curl, site: str) -> None:
-        """Set the options of a handle for a site (scheme, host and port of a URL).
+    def apply(self, handle: pycurl.Curl, site: str) -> bool:
+        """Set the options of a handle for a site (scheme, host and port of a URL); return whether it has a proxy.
 
         Raises
         ------
@@ -115,10 +115,14 @@ class _Surroundings:
                 handle.setopt(file, None if is_folder else path)
                 handle.setopt(folder, path if is_folder else None)
         if site not in self._resolved:
-            self._resolved[site] = (
-                [] if proxy else self._local_address(parts.hostname, parts.port or _PORTS[parts.scheme])
-            )
+            try:
+                opened = parts if not proxy else urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+                place = opened.hostname or "", opened.port or _PORTS[parts.scheme]
+            except ValueError:  # its message may quote a password
+                raise HopelessError(http.NO_PROXY) from None
+            self._resolved[site] = self._local_address(*place)
         handle.setopt(pycurl.RESOLVE, self._resolved[site])
+        return bool(proxy)
 
     def _local_address(self, host: str, port: int) -> list[str]:
         """Return the first address of a ``localhost`` name that accepts a connection, for RESOLVE; [] for other names.
@@ -167,6 +171,7 @@ class _Slot:
         self.progress: tuple[int, ...] = ()
         self.progress_at = 0.0
         self.site = ""
+        self.is_proxied = False
         self._headers: Mapping[str, str] | None = None
         handle.setopt(pycurl.NOSIGNAL, 1)
         handle.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
@@ -175,7 +180,7 @@ class _Slot:
         handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         handle.setopt(pycurl.WRITEFUNCTION, self._write)
 
-    def load(self, tag: Any, request: Request, surroundings: _Surroundings, authorization: str | None) -> None:
+    def load(self, tag: Any, request: Request, surroundings: Surroundings, authorization: str | None) -> None:
         """Set up the handle for a request that starts now."""
         self.tag, self.request, self.began_at = tag, request, time.monotonic()
         self.progress, self.progress_at = (), 0.0
@@ -186,7 +191,7 @@ class _Slot:
         url = http.ascii_url(request.url)
         handle.setopt(pycurl.URL, url)
         if (site := url[: url.find("/", len("https://"))]) != self.site:
-            surroundings.apply(handle, site)
+            self.is_proxied = surroundings.apply(handle, site)
             self.site = site
         if request.method == "POST":
             handle.setopt(pycurl.POST, 1)
@@ -252,6 +257,8 @@ class Transfers(Generic[_Tag]):
         Time limit in seconds for connecting, and for each wait for data. A whole request may take ten times as long.
     keep : int
         Maximum number of idle connections.
+    surroundings : Surroundings
+        How sites are reached.
 
     Attributes
     ----------
@@ -260,9 +267,8 @@ class Transfers(Generic[_Tag]):
         caller.
     """
 
-    def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int) -> None:
-        self._credentials, self._timeout_s = credentials, timeout_s
-        self._surroundings = _Surroundings(timeout_s)
+    def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int, surroundings: Surroundings) -> None:
+        self._credentials, self._timeout_s, self._surroundings = credentials, timeout_s, surroundings
         self.room = 2**63
         self._meter = _Meter()
         self._free: list[_Slot] = []
@@ -401,16 +407,15 @@ class Transfers(Generic[_Tag]):
             self._release(slot)
 
     def _translated(self, slot: _Slot, code: int, message: str) -> NodeUnreachable:
-        reason = http.reason_text(message, self._credentials)
+        reason = http.reason_text(message or f"libcurl error {code}", self._credentials)
         if slot.problem is not None:
             return slot.failure(str(slot.problem), type(slot.problem))
         if code == pycurl.E_OPERATION_TIMEDOUT:
             return slot.failure(http.NO_ANSWER.format(self._timeout_s))
-        if code == pycurl.E_PEER_FAILED_VERIFICATION:
+        if code in {pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE}:
             return slot.failure(http.NOT_TRUSTED.format(reason), HopelessError)
         refused = slot.handle.getinfo(pycurl.HTTP_CONNECTCODE) >= _MIN_ERROR_STATUS
-        proxied = bool(slot.handle.getinfo(pycurl.USED_PROXY))
-        if code in _PROXY_ERRORS or refused or (proxied and code in _CONNECT_ERRORS):
+        if code in _PROXY_ERRORS or refused or (slot.is_proxied and code in _CONNECT_ERRORS):
             return slot.failure(http.NO_PROXY)
         text = next((text for text, codes in _MESSAGES.items() if code in codes), "{}")
         return slot.failure(text.format(reason))
@@ -527,7 +532,10 @@ class BulkEngine:
     ) -> None:
         self._ahead = _MAX_AHEAD * max_in_flight
         self._batch = min(_MAX_BATCH, max_in_flight)
-        connect = partial(open_transfers, credentials, timeout_s=timeout_s, keep=max_in_flight)
+        surroundings = Surroundings(timeout_s)
+        connect = partial(
+            open_transfers, credentials, timeout_s=timeout_s, keep=max_in_flight, surroundings=surroundings
+        )
         self._driver = _Driver(connect, Window(max_in_flight), pace or Pace(None), chance, clock)
         weakref.finalize(self, self._driver.stop).atexit = False  # `_stop_all` also waits for the threads
 

@@ -28,15 +28,20 @@ _DECODED = frozenset({"", "chunked", "identity"})
 
 # Message, and the classes of `requests`, urllib3 and http.client for which it is used. The first match counts.
 _MESSAGES: tuple[tuple[str, tuple[type[Exception], ...]], ...] = (
+    # The URL of a node is valid, so that an invalid one is that of a proxy.
     (
         http.NO_PROXY,
-        (requests.exceptions.ProxyError, requests.exceptions.InvalidProxyURL, urllib3.exceptions.ProxyError),
+        (requests.exceptions.ProxyError, requests.exceptions.InvalidURL, urllib3.exceptions.ProxyError),
     ),
     (http.NO_TLS, (requests.exceptions.SSLError, ssl.SSLError)),
     (http.CUT_OFF, (urllib3.exceptions.ProtocolError, ConnectionResetError, BrokenPipeError)),
     (http.NOT_HTTP, (HTTPException,)),
     (http.NOT_THERE, (requests.ConnectionError,)),
 )
+
+
+# A TypeError is what `requests` raises for a proxy URL without a host.
+_FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError, HTTPException, OSError, ValueError, TypeError)
 
 
 class _Signed(requests.auth.AuthBase):
@@ -49,6 +54,13 @@ class _Signed(requests.auth.AuthBase):
         if self._authorization is not None:
             prepared.headers["Authorization"] = self._authorization
         return prepared
+
+
+class _Adapter(HTTPAdapter):
+    """Verifies certificates as the pool of connections says."""
+
+    def cert_verify(self, *_: object, **__: object) -> None:
+        """Do nothing: `requests` would switch the verification of an https proxy off if the node has an http URL."""
 
 
 class SessionTransport:
@@ -73,7 +85,7 @@ class SessionTransport:
         session.headers.clear()
         session.headers.update(http.COMMON_HEADERS)
         for scheme in ("http://", "https://"):
-            session.mount(scheme, HTTPAdapter(pool_maxsize=_MAX_IDLE))
+            session.mount(scheme, _Adapter(pool_maxsize=_MAX_IDLE))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a transport cannot be pickled; pickle the node instead")
@@ -92,7 +104,7 @@ class SessionTransport:
             answer = self._answer(request)
         except NodeUnreachable as error:
             failure = error
-        except (requests.RequestException, urllib3.exceptions.HTTPError, HTTPException, OSError, ValueError) as error:
+        except _FAILURES as error:
             failure = self._translated(error)
         else:
             return answer
