@@ -90,11 +90,7 @@ _write_headers = msgspec.json.Encoder().encode
 
 
 class _ForeignFileError(sqlite3.DatabaseError):
-    """The file is a SQLite database, but not a cache."""
-
-
-class _OtherFormatError(Exception):
-    """The file was written by a release with another format."""
+    """The file is a SQLite database, but not a cache of this format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,7 +451,7 @@ class AnswerCache:
         for last in (False, True):
             try:
                 return _open(self._path) if not self._read_only else _open_to_read(self._path)
-            except (OSError, ValueError, sqlite3.Error, _OtherFormatError) as error:
+            except (OSError, ValueError, sqlite3.Error) as error:
                 if last or not _is_damage(error) or not self._set_aside(error):
                     place = "the cache in memory" if self._path is None else f"the file {self._path}"
                     warn_caller(f"responses are not cached: {place} cannot be used ({error})")
@@ -747,7 +743,7 @@ def _check(db: sqlite3.Connection) -> None:
     if _pragma(db, "application_id") != APPLICATION_ID:
         raise _ForeignFileError("it belongs to another program")
     if (found := _pragma(db, "user_version")) != FORMAT:
-        raise _OtherFormatError(f"its format is {found}, and this release reads format {FORMAT}")
+        raise _ForeignFileError(f"its format is {found}, and this release reads format {FORMAT}")
     _select(db, [b""])  # raises if the tables do not belong to a cache
     db.execute(_LEDGER, ("", 0))
 

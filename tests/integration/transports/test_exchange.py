@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
 import threading
 import time
+import zlib
 
 import pytest
 
@@ -80,6 +82,45 @@ def test_compression_is_unpacked(server, transport, where):
     """The transport offers it, and unpacks it."""
     assert get(transport, server, where).body == FINE
     assert server.seen[0][2]["Accept-Encoding"] == "gzip, deflate"
+
+
+BODY = FINE * 20
+RAW = zlib.compressobj(wbits=-15)
+RAW_DEFLATE = RAW.compress(BODY) + RAW.flush()
+DAMAGED = bytearray(gzip.compress(BODY))
+DAMAGED[20:40] = b"\xff" * 20
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "is_good"),
+    [
+        ("identity", BODY, True),
+        ("x-gzip", gzip.compress(BODY), True),
+        ("GZIP", gzip.compress(BODY), True),
+        ("gzip, identity", gzip.compress(BODY), True),
+        ("gzip", gzip.compress(BODY[:50]) + gzip.compress(BODY[50:]), True),
+        ("deflate", zlib.compress(BODY), True),
+        ("deflate", RAW_DEFLATE, True),
+        ("gzip", gzip.compress(BODY)[:-4], False),
+        ("gzip", gzip.compress(BODY)[:-12], False),
+        ("gzip", gzip.compress(BODY) + b"more", False),
+        ("gzip", bytes(DAMAGED), False),
+        ("deflate", zlib.compress(BODY)[:-2], False),
+        ("deflate", RAW_DEFLATE[:-2], False),
+        ("gzip, gzip", gzip.compress(gzip.compress(BODY)), False),
+        ("br", BODY, False),
+        ("zstd", BODY, False),
+        ("unknown", BODY, False),
+    ],
+)
+def test_both_transports_take_the_same_bodies(server, transport, encoding, body, is_good):
+    """A compressed body is complete, or there is no answer; an encoding that was not offered is refused."""
+    server.body = encoding, body
+    if is_good:
+        assert get(transport, server, "encoded").body == BODY
+    else:
+        with pytest.raises(NodeUnreachable, match="could not be decompressed"):
+            get(transport, server, "encoded")
 
 
 def test_chunks_are_joined(server, transport):

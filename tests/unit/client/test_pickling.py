@@ -35,7 +35,7 @@ def test_settings_come_back_and_the_key_does_not():
     with pickle.loads(data) as again:  # noqa: S301 - our own bytes
         assert (again.url, again.name, again.max_in_flight) == (LOOPBACK, "mine", 7)
         assert settings_of(again) == settings
-        assert settings["encoding"] == "bcs"
+        assert settings.encoding == "bcs"
 
 
 def test_the_other_side_takes_the_key_from_its_environment(monkeypatch):
@@ -71,7 +71,7 @@ def test_given_abis_and_the_cache_go_along(tmp_path):
     with pickle.loads(data) as again:  # noqa: S301 - our own bytes
         assert again.abis.at(5).module_abi("0x1", "m") == given
         settings = settings_of(again)
-        assert (settings["cache"], settings["offline"]) == (tmp_path / "a.sqlite3", True)
+        assert (settings.cache, settings.offline) == (tmp_path / "a.sqlite3", True)
 
 
 def test_a_node_over_a_transport_of_ones_own_says_why_it_cannot():
