@@ -112,6 +112,7 @@ DAMAGED[20:40] = b"\xff" * 20
         ("zstd", BODY, False),
         ("unknown", BODY, False),
     ],
+    ids=[str(number) for number in range(17)],  # the bytes contain the time
 )
 def test_both_transports_take_the_same_bodies(server, transport, encoding, body, is_good):
     """A compressed body is complete, or there is no answer; an encoding that was not offered is refused."""

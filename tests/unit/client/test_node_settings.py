@@ -68,7 +68,6 @@ def test_copies_have_the_retry_policy(copied):
         copied(node) as copy,
         pytest.raises(NodeUnreachable),
     ):
-        server.failures_left = 10
         copy.one(PreparedCall(copy.request("GET", "/cut"), "cut", lambda answer: answer))
     assert len(server.seen) == 2
 
