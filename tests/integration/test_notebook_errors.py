@@ -23,10 +23,10 @@ def read(url):
 """
 REFUSED = 'read("http://127.0.0.1:9/v1")'
 CELLS = {
-    REFUSED: ("NodeUnreachable", "Connection refused"),
+    REFUSED: ("NodeUnreachable", "cannot connect"),
     'read("http://no-such-host.invalid/v1")': ("NodeUnreachable", "no-such-host.invalid/v1: cannot connect"),
     'read(server.url.replace("http:", "https:"))': ("NodeUnreachable", "the TLS handshake failed"),
-    'toolkit.fetch_views(toolkit.connect("http://127.0.0.1:9/v1"), supply, [1, 2])': ("NodeUnreachable", "refused"),
+    'toolkit.fetch_views(toolkit.connect("http://127.0.0.1:9/v1"), supply, [1, 2])': ("NodeUnreachable", "cannot connect"),
     'read(server.faults.schedule(["hang"] * 9) or server.url)': ("NodeUnreachable", "no response within 0.5 s"),
     'server.faults.clear(); node.view("0x1::coin::suply")': ("InvalidRequest", "0x1::coin::suply"),
     'node.table_item("0x5", "a", key_type="u8", value_type="u8")': ("InputError", "table key: expected u8"),
@@ -80,10 +80,10 @@ def test_everything_is_shown_on_request(run):
     run("import os; os.environ['LEDGER_TOOLKIT_DEBUG'] = '1'")
     for source in (REFUSED, "%tb"):
         whole = "\n".join(run(source))
-        assert "_transport.py" in whole
+        assert "_engine.py" in whole
     run("del os.environ['LEDGER_TOOLKIT_DEBUG']")
     run("%xmode Verbose")
-    assert any("_transport.py" in line for line in run(REFUSED))
+    assert any("_engine.py" in line for line in run(REFUSED))
     run("%xmode Context")
     assert len(run(REFUSED)) < 15
 

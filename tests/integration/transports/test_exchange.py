@@ -91,6 +91,10 @@ DAMAGED = bytearray(gzip.compress(BODY))
 DAMAGED[20:40] = b"\xff" * 20
 
 
+@pytest.mark.fault(
+    "a compressed body that is cut off, damaged, or in an encoding that was not offered",
+    "no answer, by libcurl and by `requests`; never a part of the body",
+)
 @pytest.mark.parametrize(
     ("encoding", "body", "is_good"),
     [

@@ -452,6 +452,7 @@ def as_nobody(code, place):
     return run_python(drop + textwrap.dedent(code), place, 0, 0, stderr=subprocess.PIPE).communicate(timeout=60)[1]
 
 
+@pytest.mark.fault("a cache file on a read-only disk", "it is read; one warning that nothing is stored")
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions are those of POSIX")
 @pytest.mark.parametrize("written", [False, True], ids=["read-only disk", "written by another user"])
 def test_a_file_that_cannot_be_written_is_read(key_of, answer, written):
