@@ -97,7 +97,7 @@ def given_up(dripping, kind):
     transport.close()
 
 
-@pytest.mark.parametrize("dripping", ["continue", "chunks"], indirect=True)
+@pytest.mark.parametrize("dripping", ["body", "chunks"], indirect=True)
 def test_endless_answers_among_many_cost_one_request_each(dripping):
     """Over the engine too, and no second attempt is made: it would take as long."""
     engine = BulkEngine(timeout_s=PATIENCE_S, max_in_flight=4)

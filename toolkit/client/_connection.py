@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlencode
 
 import msgspec
@@ -29,7 +29,8 @@ from toolkit.wire._responses import ErrorCode, decode_node_info, encode_node_inf
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-    from toolkit.client._http import BulkTransport, Transport
+    from toolkit.client._engine import BulkEngine
+    from toolkit.client._http import Transport
     from toolkit.wire import LedgerState, NodeInfo
 
 _log = logging.getLogger("toolkit.client")
@@ -102,19 +103,20 @@ class Connection:
     def __init__(
         self,
         url: str,
-        transport: Transport | BulkTransport,
+        transport: Transport | BulkEngine,
         *,
         cache: NodeCache | None = None,
         retry: http.RetryPolicy | None = None,
         pace: http.Pace | None = None,
         max_in_flight: int = 64,
-        archive: Callable[[str], Transport | BulkTransport] | None = None,
+        archive: Callable[[str], Transport | BulkEngine] | None = None,
         credentials: http.Credentials = http.NO_CREDENTIALS,
         sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.url, self._transport = url, transport
-        self._bulk = transport if isinstance(transport, http.BulkTransport) else None
+        # The only transport with `run`; an import of its class would need pycurl.
+        self._engine = cast("BulkEngine", transport) if hasattr(transport, "run") else None
         self.credentials, self._archive, self._max_in_flight = credentials, archive, max_in_flight
         self.cache = cache or NodeCache(url, None)
         self._retry, self._pace = retry or http.RetryPolicy(), pace or http.Pace(None)
@@ -125,7 +127,7 @@ class Connection:
         self.newest: LedgerState | None = None
         self._chain_id: int | None = None
         self.here = _ThisThread()
-        self._archives: dict[str, Transport | BulkTransport] = {}
+        self._archives: dict[str, Transport | BulkEngine] = {}
         self._archive_outages: http.Outages[str] = http.Outages(clock)
 
     def request(
@@ -230,8 +232,8 @@ class Connection:
         self.check_open()
         jobs: Iterator[_Job] = self._jobs(calls)
         sent: Generator[tuple[_Tag, http.Answer | errors.ToolkitError], None, None]
-        if self._bulk is not None:
-            sent = self._bulk.run(jobs, retry=self._retry, also_repeat=self._lags)
+        if self._engine is not None:
+            sent = self._engine.run(jobs, retry=self._retry, also_repeat=self._lags)
         else:
             sent = (found for _, found in run_in_threads(jobs, self._outcome, in_flight=self._max_in_flight))
         with closing(sent) as outcomes:
@@ -393,9 +395,9 @@ class Connection:
             If the node does not respond.
         """
         self.here.sent += 1
-        if self._bulk is None:
+        if self._engine is None:
             return self._repeated(request, asked)
-        answer = self._bulk.send(request, retry=self._retry if self.here.repeats else _ONCE, also_repeat=self._lags)
+        answer = self._engine.send(request, retry=self._retry if self.here.repeats else _ONCE, also_repeat=self._lags)
         self._note_ledger(answer.parsed.ledger)
         return answer
 

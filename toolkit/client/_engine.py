@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from http import HTTPStatus
 from itertools import count, islice
+from math import ceil
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -65,8 +66,6 @@ _MAX_SOCKETS_PER_WAIT = 16
 _MAX_CACHED_LINE = 200
 # Options for a file and for a folder of CA certificates: for the node, and for an https proxy.
 _TRUSTED = ((pycurl.CAINFO, pycurl.CAPATH), (pycurl.PROXY_CAINFO, pycurl.PROXY_CAPATH))
-# How often requests are checked for progress, per `timeout_s`.
-_CHECKS_PER_TIMEOUT = 8
 
 
 class _Meter:
@@ -165,11 +164,8 @@ class _Slot:
         self.unpacker: http.Unpacker | None = None
         self.problem: NodeUnreachable | None = None
         self.meter = meter
-        self.began_at = 0.0
         self.tag: Any = None
         self.request: Request | None = None
-        self.progress: tuple[int, ...] = ()
-        self.progress_at = 0.0
         self.site = ""
         self.is_proxied = False
         self._headers: Mapping[str, str] | None = None
@@ -177,13 +173,15 @@ class _Slot:
         handle.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
         handle.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
         handle.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, round(timeout_s * 1000)))
+        handle.setopt(pycurl.TIMEOUT_MS, max(1, round(http.TOTAL_TIMEOUTS * timeout_s * 1000)))
+        handle.setopt(pycurl.LOW_SPEED_LIMIT, 1)  # byte per second, for whole seconds
+        handle.setopt(pycurl.LOW_SPEED_TIME, ceil(timeout_s))
         handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         handle.setopt(pycurl.WRITEFUNCTION, self._write)
 
     def load(self, tag: Any, request: Request, surroundings: Surroundings, authorization: str | None) -> None:
         """Set up the handle for a request that starts now."""
-        self.tag, self.request, self.began_at = tag, request, time.monotonic()
-        self.progress, self.progress_at = (), 0.0
+        self.tag, self.request = tag, request
         handle = self.handle
         if request.headers != self._headers:
             handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, authorization))
@@ -222,14 +220,6 @@ class _Slot:
     def failure(self, text: str, kind: type[NodeUnreachable] = NodeUnreachable) -> NodeUnreachable:
         """Return the error that ends the request."""
         return kind(f"{self.request.where if self.request else ''}: {text}")
-
-    def idle_s(self, now: float) -> float:
-        """Return the seconds since the last byte in either direction; connecting has its own time limit."""
-        connected = self.handle.getinfo(pycurl.PRETRANSFER_TIME_T) > 0
-        progress = (len(self.lines), self.size, self.handle.getinfo(pycurl.SIZE_UPLOAD_T))
-        if progress != self.progress or not connected:
-            self.progress, self.progress_at = progress, now
-        return now - self.progress_at
 
     def _write(self, data: bytes) -> int:
         if self.unpacker is None:
@@ -274,7 +264,6 @@ class Transfers(Generic[_Tag]):
         self._free: list[_Slot] = []
         self._busy: dict[pycurl.Curl, _Slot] = {}
         self._failed: list[tuple[_Tag, Answer | NodeUnreachable]] = []
-        self._next_check = 0.0
         self._timer_at: float | None = None
         self._selector = selectors.DefaultSelector()
         self._ready: deque[tuple[selectors.SelectorKey, int]] = deque()
@@ -351,8 +340,6 @@ class Transfers(Generic[_Tag]):
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         ended, self._failed = self._failed, []
         self._collect(ended)
-        if self._busy and now >= self._next_check:
-            self._end_overdue(now, ended)
         return ended
 
     def close(self) -> None:
@@ -393,24 +380,14 @@ class Transfers(Generic[_Tag]):
                     ended.append((slot.tag, slot.failure(str(problem))))
                 self._release(slot)
 
-    def _end_overdue(self, now: float, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
-        """End the requests that have exceeded their time limit, in total or without a byte."""
-        self._next_check = now + self._timeout_s / _CHECKS_PER_TIMEOUT
-        total_s = http.TOTAL_TIMEOUTS * self._timeout_s
-        for slot in list(self._busy.values()):
-            if slot.idle_s(now) >= self._timeout_s:
-                ended.append((slot.tag, slot.failure(http.NO_ANSWER.format(self._timeout_s))))
-            elif now - slot.began_at >= total_s:
-                ended.append((slot.tag, slot.failure(http.NOT_COMPLETE.format(total_s), HopelessError)))
-            else:
-                continue
-            self._release(slot)
-
     def _translated(self, slot: _Slot, code: int, message: str) -> NodeUnreachable:
         reason = http.reason_text(message or f"libcurl error {code}", self._credentials)
         if slot.problem is not None:
             return slot.failure(str(slot.problem), type(slot.problem))
         if code == pycurl.E_OPERATION_TIMEDOUT:
+            total_s = http.TOTAL_TIMEOUTS * self._timeout_s
+            if slot.handle.getinfo(pycurl.TOTAL_TIME) >= total_s:
+                return slot.failure(http.NOT_COMPLETE.format(total_s), HopelessError)
             return slot.failure(http.NO_ANSWER.format(self._timeout_s))
         if code in {pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE}:
             return slot.failure(http.NOT_TRUSTED.format(reason), HopelessError)
@@ -425,8 +402,6 @@ class Transfers(Generic[_Tag]):
         limits = [] if seconds is None else [seconds]
         if self._timer_at is not None:
             limits.append(self._timer_at - now)
-        if self._busy:
-            limits.append(self._next_check - now)
         return max(0.0, min(limits)) if limits else None
 
     def _on_timer(self, milliseconds: int) -> None:

@@ -22,7 +22,7 @@ from functools import cache, cached_property
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies
 
@@ -655,30 +655,6 @@ class Transport(Protocol):
 
 
 AlsoRepeat: TypeAlias = "Callable[[Request, Answer], bool]"
-K = TypeVar("K")
-
-
-@runtime_checkable
-class BulkTransport(Protocol):
-    """Repeats failed requests and sends many at once: `BulkEngine`."""
-
-    def send(self, request: Request, *, retry: RetryPolicy = ..., also_repeat: AlsoRepeat | None = None) -> Answer:
-        """Send one request and return the response, whatever its status."""
-        ...
-
-    def run(
-        self,
-        jobs: Iterable[tuple[K, Request | Answer | errors.ToolkitError]],
-        *,
-        retry: RetryPolicy | None = None,
-        also_repeat: AlsoRepeat | None = None,
-    ) -> Generator[tuple[K, Answer | errors.ToolkitError], None, None]:
-        """Send requests and yield their outcomes in the order of completion."""
-        ...
-
-    def close(self) -> None:
-        """Release the sockets; later requests raise ClosedError."""
-        ...
 
 
 def path(*parts: str | int) -> str:
@@ -805,6 +781,7 @@ def reason_text(text: str, credentials: Credentials) -> str:
 ALWAYS = frozenset({429, 502, 503, 504})
 # Number of bytes of an error's body that are searched for reasons not to send the request again.
 _MAX_TEXT_BYTES = 4096
+K = TypeVar("K")
 # Minimum time for which something that failed is not tried again, in seconds.
 _MIN_REST_S = 30.0
 # The rest as a multiple of the duration of the failure, so that trying again costs at most a tenth of the time.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from urllib.parse import urlsplit
 from weakref import ref
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from toolkit.client._accounts import Account
     from toolkit.client._assets import Asset
     from toolkit.client._contracts import Contract
-    from toolkit.client._http import BulkTransport, Ledger, RetryPolicy, Transport
+    from toolkit.client._engine import BulkEngine
+    from toolkit.client._http import Ledger, RetryPolicy, Transport
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._simulation import Simulation
     from toolkit.move import ModuleAbi
@@ -43,44 +45,6 @@ _MAX_RATE = 1_000_000  # far above what one process sends
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class NodeSettings:
-    """The parameters of a node that its copies and pickles have too: all but secrets and sockets."""
-
-    target: str
-    name: str | None
-    encoding: Encoding
-    max_in_flight: int
-    requests_per_second: float | None
-    cache: str | os.PathLike[str] | None
-    cache_name: str | None
-    offline: bool
-    archive: bool
-    timeout_s: float
-    abis: Mapping[tuple[str, str], ModuleAbi]
-    retry: RetryPolicy | None
-    clock: Callable[[], float]
-
-    def connect(self, api_key: str) -> Node:
-        """Return a node with these settings; an empty key sends none."""
-        return Node(
-            self.target,
-            api_key=api_key,
-            encoding=self.encoding,
-            max_in_flight=self.max_in_flight,
-            requests_per_second=self.requests_per_second,
-            cache=self.cache,
-            cache_name=self.cache_name,
-            offline=self.offline,
-            archive=self.archive,
-            timeout_s=self.timeout_s,
-            abis=self.abis,
-            name=self.name,
-            retry=self.retry,
-            clock=self.clock,
-        )
 
 
 class Node(Reads):
@@ -181,7 +145,9 @@ class Node(Reads):
         api_key = api_key or None
         unsent = bool(api_key is login is None and http.environment_key())
         credentials = http.Credentials(api_key, login, unsent=unsent, proxies=http.proxy_logins())
-        self._settings = NodeSettings(
+        # Connects to the node again. Neither secrets nor sockets are part of it, because pickles contain it.
+        self._connect_again = partial(
+            Node,
             target=url,
             name=name,
             encoding=encoding,
@@ -197,7 +163,7 @@ class Node(Reads):
             clock=clock,
         )
         self._owns_transport = transport is None
-        self.max_in_flight, self.requests_per_second = max_in_flight, requests_per_second
+        self.max_in_flight, self.requests_per_second, self._timeout_s = max_in_flight, requests_per_second, timeout_s
         self.probed: Probe | None = None
         # Not a WeakSet: a worker thread may add a copy while another thread closes them.
         self._shares: dict[int, ref[Node]] = {}
@@ -218,7 +184,7 @@ class Node(Reads):
         )
         super().__init__(connection, name=name or url, encoding=encoding, abis=abis, clock=clock)
         if self._owns_transport:
-            self.reconnect = _reconnected, (self._settings, api_key is not None)
+            self.reconnect = _reconnected, (self._connect_again, api_key is not None)
 
     def __repr__(self) -> str:
         head = self._connection.newest
@@ -257,12 +223,12 @@ class Node(Reads):
             if (copy := share()) is not None:
                 copy.close()
 
-    def _archive_transport(self, archive: str) -> Transport | BulkTransport:
+    def _archive_transport(self, archive: str) -> Transport | BulkEngine:
         """Return a transport to an archive node, with credentials only if it is on the same site as this node."""
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
         credentials = self._connection.credentials if same else http.NO_CREDENTIALS
-        return _open_transport(archive, credentials, timeout_s=self._settings.timeout_s)
+        return _open_transport(archive, credentials, timeout_s=self._timeout_s)
 
     # the three operations -------------------------------------------------------------------------------------
 
@@ -637,13 +603,12 @@ class Node(Reads):
         if not self._owns_transport:
             raise InputError("a Node with a custom transport cannot be copied")
         credentials, rate = self._connection.credentials, self.requests_per_second
-        settings = replace(
-            self._settings,
+        copy = self._connect_again(
             target=self.url.replace("//", f"//{credentials.login}@", 1) if credentials.login else self.url,
+            api_key=credentials.api_key or "",
             requests_per_second=rate / tasks if rate else None,
             max_in_flight=max(1, self.max_in_flight // tasks),
         )
-        copy = settings.connect(credentials.api_key or "")
         self._shares[id(copy)] = ref(copy)
         if self._connection.closing.is_set():  # by another thread, meanwhile
             copy.close()
@@ -720,7 +685,7 @@ def _open_transport(
     timeout_s: float,
     max_in_flight: int = 1,
     pace: http.Pace | None = None,
-) -> Transport | BulkTransport:
+) -> Transport | BulkEngine:
     """Return the transport to a node: over libcurl if pycurl is installed, else over `requests`."""
     if (ledger := http.in_process_ledger(url)) is not None:
         from toolkit.client._ledger_transport import LedgerTransport
@@ -735,13 +700,13 @@ def _open_transport(
     return BulkEngine(credentials, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace)
 
 
-def _reconnected(settings: NodeSettings, had_key: bool) -> Node:  # noqa: FBT001 - called with positions by pickle
-    """Reconnect to a node from its settings, which do not contain secrets.
+def _reconnected(connect_again: Callable[..., Node], had_key: bool) -> Node:  # noqa: FBT001 - called with positions by pickle
+    """Connect to a node again, with its settings, which do not contain secrets.
 
     If the node had an API key, the key is taken from the environment. A user name and password in the URL are lost, and
     the key in the environment is not sent instead, because it was not meant for this host.
     """
-    return settings.connect((had_key and http.environment_key()) or "")
+    return connect_again(api_key=(had_key and http.environment_key()) or "")
 
 
 def _pinned(read: Callable[Concatenate[Node, P], T]) -> Callable[Concatenate[Snapshot, P], T]:
