@@ -107,12 +107,12 @@ class Surroundings:
             proxy = self._proxies.get(parts.scheme) or self._proxies.get("all") or ""
         handle.setopt(pycurl.PROXY, _encoded(proxy))
         handle.setopt(pycurl.NOPROXY, _encoded(self._proxies.get("no", "")))
-        if parts.scheme == "https" or proxy.startswith("https:"):
+        if parts.scheme == "https" or proxy.lower().startswith("https:"):
             path = self._authorities = self._authorities or http.authorities()
             is_folder = os.path.isdir(path)  # noqa: PTH112 - str in, str out
             for file, folder in _TRUSTED:  # None also removes a folder that libcurl was built with
-                handle.setopt(file, None if is_folder else path)
-                handle.setopt(folder, path if is_folder else None)
+                handle.setopt(file, None if is_folder else os.fsencode(path))
+                handle.setopt(folder, os.fsencode(path) if is_folder else None)
         if site not in self._resolved:
             try:
                 opened = parts if not proxy else urlsplit(proxy if "://" in proxy else f"http://{proxy}")
@@ -127,7 +127,7 @@ class Surroundings:
         """Return the first address of a ``localhost`` name that accepts a connection, for RESOLVE; [] for other names.
 
         Another process may listen on the same port of another loopback address. libcurl tries ::1 first, whatever the
-        resolver says, and for each connection anew, so that the API key could go to that process.
+        resolver says, and does so for each connection, so that the API key could go to that process.
         """
         name = host.removesuffix(".")
         if name.rpartition(".")[2] != "localhost":

@@ -71,7 +71,8 @@ class Node(Reads):
         Maximum number of requests started per second.
     cache : "default", path or None
         Where responses to pinned reads are stored. By default, on disk for a public node, and in memory for a node on
-        this machine or its network (test ledgers reuse chain ids). A path names a file; None stores nothing.
+        this machine or its network. A path names a file; None stores nothing. Because ledgers are reset and reuse chain
+        ids, a session compares the hash of one transaction with the file before it uses a response from the file.
     cache_name : str, optional
         Responses are stored per host (scheme, host and port). Nodes with the same `cache_name` share their responses
         instead: use it for hosts of the same chain that you trust equally.
@@ -801,7 +802,8 @@ def connect(
         Maximum number of requests started per second.
     cache : "default", path or None
         Where responses to pinned reads are stored: by default on disk for a public node, and in memory for a node on
-        this machine or its local network. A path names a file; None stores nothing.
+        this machine or its local network. A path names a file; None stores nothing. Responses in a file are used only
+        if the hash of one transaction shows that the node still has the ledger from which they come.
     cache_name : str, optional
         Responses are stored per host. Nodes with the same `cache_name` share their responses instead: use it for hosts
         of the same chain that you trust equally.
