@@ -65,7 +65,7 @@ _MISSED = "{}: this node is offline and the response is not in the cache; connec
 
 
 class _ThisThread(threading.local):
-    """The settings of a connection for each thread, and the number of single requests that the thread has sent."""
+    """The settings of a connection for each thread, and the number of its single requests, without repeats."""
 
     use_cache = True
     repeats = True

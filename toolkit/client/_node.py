@@ -885,7 +885,7 @@ class Probe:
     offers : dict of str to bool
         For each read beyond the three core operations, by name, whether the node offers it.
     requests : int
-        Number of requests that were sent.
+        Number of requests that were sent, without repeats.
 
     Examples
     --------

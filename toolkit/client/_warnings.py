@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _COLLECTED: ContextVar[list[tuple[type[UserWarning], str]] | None] = ContextVar("_COLLECTED", default=None)
 
 
