@@ -26,7 +26,7 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -540,18 +540,6 @@ class _Identity:
     ledger: str | None
 
 
-class LedgerReader(Protocol):
-    """Reads what identifies a ledger: `Connection`."""
-
-    def describe(self) -> NodeInfo:
-        """Return the description of the node."""
-        ...
-
-    def fingerprint(self, version: int) -> str | None:
-        """Return a text that another ledger does not have at a version; None if the node does not have the version."""
-        ...
-
-
 class NodeCache:
     """The cached responses of one node, and the node's description for offline sessions.
 
@@ -596,18 +584,28 @@ class NodeCache:
             )
         return found
 
-    def place(self, call: PreparedCall[Any], node: LedgerReader) -> Place | None:
+    def place(
+        self, call: PreparedCall[Any], describe: Callable[[], NodeInfo], fingerprint: Callable[[int], str | None]
+    ) -> Place | None:
         """Return the place of a pinned read, or None if its response must not be stored.
 
         The key contains the chain id from the node's description; `store` compares it with the chain id in the headers
         of the response.
+
+        Parameters
+        ----------
+        call : PreparedCall
+        describe : callable
+            Returns the description of the node.
+        fingerprint : callable (version) -> str or None
+            Returns a text that another ledger does not have at a version; None if the node does not have the version.
         """
         request, pinned = call.request, call.pinned
         if self.answers is None or pinned is None:
             return None
         if (identity := self._identity) is None:
             with self._lock:
-                identity = self._identity = self._identity or self._identified(self.answers, node)
+                identity = self._identity = self._identity or self._identified(self.answers, describe(), fingerprint)
         made = key(
             identity.chain_id,
             pinned,
@@ -628,16 +626,15 @@ class NodeCache:
             self.answers.forget_since(0 if self.answers.is_in_memory else since_s)
             self._identity = None
 
-    def _identified(self, answers: AnswerCache, node: LedgerReader) -> _Identity:
-        info = node.describe()
+    def _identified(self, answers: AnswerCache, info: NodeInfo, fingerprint: Callable[[int], str | None]) -> _Identity:
         chain_id, head = info.ledger.chain_id, info.ledger.version
         if answers.is_in_memory:  # it has no responses of an earlier session
             return _Identity(chain_id, info.git_hash, None)
         known = answers.ledger(self._owner, chain_id)
         if not self.offline:
-            is_same = known is not None and node.fingerprint(known.version) == known.fingerprint
+            is_same = known is not None and fingerprint(known.version) == known.fingerprint
             # As late as possible: a node prunes old versions, and what begins alike may differ later.
-            latest = node.fingerprint(head)
+            latest = fingerprint(head)
             if known is None or known.fingerprint is None or not is_same:
                 known = StoredLedger(secrets.token_hex(8), head, latest)
             elif latest is not None:

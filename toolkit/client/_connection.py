@@ -344,7 +344,7 @@ class Connection:
             here.use_cache, here.repeats = before
 
     def _place(self, call: http.PreparedCall[Any]) -> Place | None:
-        return self.cache.place(call, self) if self.here.use_cache else None
+        return self.cache.place(call, self.describe, self.fingerprint) if self.here.use_cache else None
 
     def _described_by_headers(self) -> http.Answer | None:
         """Rebuild the response to ``GET /v1`` from the headers of a POST operation; None if a header is missing."""

@@ -105,8 +105,8 @@ class Surroundings:
         proxy = ""  # with an empty text, libcurl does not look at the environment itself
         if not proxy_bypass(parts.hostname):
             proxy = self._proxies.get(parts.scheme) or self._proxies.get("all") or ""
-        handle.setopt(pycurl.PROXY, _encoded(proxy))
-        handle.setopt(pycurl.NOPROXY, _encoded(self._proxies.get("no", "")))
+        handle.setopt(pycurl.PROXY, os.fsencode(proxy))
+        handle.setopt(pycurl.NOPROXY, os.fsencode(self._proxies.get("no", "")))
         if parts.scheme == "https" or proxy.lower().startswith("https:"):
             path = self._authorities = self._authorities or http.authorities()
             is_folder = os.path.isdir(path)  # noqa: PTH112 - str in, str out
@@ -147,10 +147,6 @@ class Surroundings:
             else:
                 return [f"{host}:{port}:{place[0]}"]
         raise NodeUnreachable(http.NOT_THERE.format(failure.strerror or failure))
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
 
 
 class _Slot:

@@ -284,7 +284,7 @@ class TestApart:
         with node:
             node.view(COUNT, ledger_version=500)
             cache = NodeCache(node.url, node.cache)
-            where = cache.place(node.prepare_view(COUNT, 501), node._connection)
+            where = cache.place(node.prepare_view(COUNT, 501), node.info, node._connection.fingerprint)
             other = Answer(200, {**answer(["666"]).headers, "X-APTOS-CHAIN-ID": "77"}, b'["666"]')
             cache.store(where, other)
             assert cache.find([where]) == {}
