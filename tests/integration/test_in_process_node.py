@@ -12,7 +12,7 @@ import requests
 
 import toolkit
 from toolkit import embedded
-from toolkit.client._transport import LedgerTransport
+from toolkit.client._ledger_transport import LedgerTransport
 from toolkit.embedded.http._dispatch import answer_request
 from toolkit.embedded.http._node import EmbeddedNode, Limits
 from toolkit.embedded.http._operations import VIEW_BCS

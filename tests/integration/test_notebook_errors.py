@@ -23,10 +23,13 @@ def read(url):
 """
 REFUSED = 'read("http://127.0.0.1:9/v1")'
 CELLS = {
-    REFUSED: ("NodeUnreachable", "Connection refused"),
+    REFUSED: ("NodeUnreachable", "cannot connect"),
     'read("http://no-such-host.invalid/v1")': ("NodeUnreachable", "no-such-host.invalid/v1: cannot connect"),
     'read(server.url.replace("http:", "https:"))': ("NodeUnreachable", "the TLS handshake failed"),
-    'toolkit.fetch_views(toolkit.connect("http://127.0.0.1:9/v1"), supply, [1, 2])': ("NodeUnreachable", "refused"),
+    'toolkit.fetch_views(toolkit.connect("http://127.0.0.1:9/v1"), supply, [1, 2])': (
+        "NodeUnreachable",
+        "cannot connect",
+    ),
     'read(server.faults.schedule(["hang"] * 9) or server.url)': ("NodeUnreachable", "no response within 0.5 s"),
     'server.faults.clear(); node.view("0x1::coin::suply")': ("InvalidRequest", "0x1::coin::suply"),
     'node.table_item("0x5", "a", key_type="u8", value_type="u8")': ("InputError", "table key: expected u8"),

@@ -33,7 +33,7 @@ ALLOWED = {
     "cli": {"dtypes", "move", "wire", "frames", "client", "archive", "gas", "plots", "reports", "widgets", "teaching"},
 }
 # The one exception: connect() and the command line start or ask the embedded node, inside a function.
-LAZY_EXCEPTION = {("client", "_http.py"), ("client", "_transport.py"), ("cli", "_studies.py")}
+LAZY_EXCEPTION = {("client", "_http.py"), ("client", "_ledger_transport.py"), ("cli", "_studies.py")}
 
 
 def imported_names(source: str) -> list[tuple[str, bool]]:
