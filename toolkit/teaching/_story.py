@@ -210,7 +210,7 @@ def _check_cell(source: str) -> None:
 def _names() -> frozenset[str]:
     """Return the names that contracts may use, which exclude ledgers, nodes and Python modules."""
     homes = tuple(f"toolkit.embedded.{home}" for home in ("_contract", "_vm_status", "framework"))
-    values = {name: getattr(embedded, name) for name in embedded.__all__}
+    values = {name: getattr(embedded, name) for name in dir(embedded)}
     return ALLOWED_BUILTINS | {
         name
         for name, value in values.items()
