@@ -13,9 +13,11 @@ from toolkit.errors import InputError
 from toolkit.frames._addresses import address
 from toolkit.teaching._answers import Answer, answer_of
 from toolkit.teaching._exercises import AnswerKind, Exercise, Step, exercises
+from toolkit.teaching._records import record
 
 Happens = Callable[[tuple[Step, ...], Answer], str]
 
+_LAST: dict[str, CheckedAnswer] = {}  # the verdict on the last answer to each exercise
 _FAILURES: Counter[str] = Counter()  # wrong answers to each exercise since the last right one
 
 
@@ -110,19 +112,57 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     >>> check("15.2", 200)
     15.2: not yet. 5,000 requests are needed this many times. How long does each round take?
     """
-    known = exercises()
-    if exercise not in known:
-        meant = did_you_mean(str(exercise).zfill(len("08.1")), known)
-        wanted = "exercise must be an exercise number as text, such as '08.1'"
-        raise InputError(f"{wanted}, got {exercise!r}{'; ' if meant else ''}{meant}")
-    if answer is ...:
-        return not_answered(exercise, known[exercise])
-    checked = judge(exercise, known[exercise], answer_of(answer), _FAILURES[exercise])
+    known = _known(exercise)
+    given = None if answer is ... else answer_of(answer)
+    record(exercise, given)
+    if given is None:
+        return not_answered(exercise, known)
+    checked = _LAST[exercise] = judge(exercise, known, given, _FAILURES[exercise])
     if checked.verdict is Verdict.RIGHT:
         del _FAILURES[exercise]
     else:
         _FAILURES[exercise] += 1
     return checked
+
+
+def points(exercise: str) -> int:
+    """Return the points for the last answer to an exercise that `check` received in this session.
+
+    Student notebooks call this in the cell after an exercise, which nbgrader reads as its autograder test.
+
+    Parameters
+    ----------
+    exercise : str
+        Number of the exercise, such as ``"08.1"``.
+
+    Returns
+    -------
+    int
+        The points of the exercise if that answer is right; otherwise 0.
+
+    Raises
+    ------
+    InputError
+        If the course has no such exercise.
+
+    Examples
+    --------
+    >>> from toolkit import teaching
+    >>> teaching.points("17.4")
+    0
+    """
+    found = _known(exercise)
+    last = _LAST.get(exercise)
+    return found.points if last is not None and last.verdict is Verdict.RIGHT else 0
+
+
+def _known(name: str) -> Exercise:
+    known = exercises()
+    if name not in known:
+        meant = did_you_mean(str(name).zfill(len("08.1")), known)
+        wanted = "exercise must be an exercise number as text, such as '08.1'"
+        raise InputError(f"{wanted}, got {name!r}{'; ' if meant else ''}{meant}")
+    return known[name]
 
 
 def not_answered(name: str, exercise: Exercise) -> CheckedAnswer:
