@@ -14,8 +14,6 @@ import msgspec
 from toolkit.client._node import connect
 from toolkit.embedded import Ledger
 from toolkit.errors import ContractError, ToolkitError
-from toolkit.gas._compare import compare
-from toolkit.gas._study import Study
 from toolkit.teaching._answers import Answer, calls_of
 from toolkit.teaching._contract_cell import contracts_in, is_published
 from toolkit.teaching._exercises import AnswerKind, Call, Gas, Gate, Mark, Play, Publish, Relation, Step, Value
@@ -132,6 +130,9 @@ class _Story:
 
     def _gate(self, watched: dict[str, tuple[str, tuple[Any, ...]]], *, passes: bool) -> str:
         """Judge a gate by the answer's rules, which also name the calls to watch if the step names none."""
+        from toolkit.gas._compare import compare
+        from toolkit.gas._study import Study
+
         is_text = self._answer.kind is AnswerKind.TEXT
         rules: Any = self._answer.value if is_text else msgspec.json.decode(self._answer.value)
         if not watched:

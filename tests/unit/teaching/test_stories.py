@@ -5,46 +5,19 @@ The right answers are those of the notebooks with solutions.
 
 from __future__ import annotations
 
-import json
-import re
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.unit.teaching.right_answers import APT, NOTEBOOKS, RIGHT, contract, requests, solved
 from toolkit import EntryFunction, SimulationRequest
-from toolkit.errors import ContractError
 from toolkit.teaching import Verdict
-from toolkit.teaching._answers import CELL_SOURCE, Answer, answer_of
+from toolkit.teaching._answers import Answer, answer_of
 from toolkit.teaching._check import judge
 from toolkit.teaching._exercises import AnswerKind, exercises
-from toolkit.teaching._story import _check_cell, what_happens
+from toolkit.teaching._story import what_happens
 
-NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 STATED = [name for name, one in exercises().items() if one.solution is None]
-APT = 100_000_000
-
-
-def contract(source):
-    return answer_of(type("Contract", (), {CELL_SOURCE: source}))
-
-
-def requests(*calls):
-    return answer_of(
-        [SimulationRequest(EntryFunction(function, list(rest)), sender=who) for who, function, *rest in calls]
-    )
-
-
-def solved(name):
-    """Return the code of the cell with the solution of an exercise that asks for a contract."""
-    (path,) = (NOTEBOOKS / "solutions").glob(f"{name[:2]}_*.ipynb")
-    found = ""
-    for cell in json.loads(path.read_text("utf-8"))["cells"]:
-        text = "".join(cell["source"])
-        found = text if text.startswith("%%contract") else found
-        if f'check("{name}"' in text:
-            return contract(found.partition("\n")[2])
-    raise KeyError(name)
 
 
 @pytest.fixture(scope="module")
@@ -55,21 +28,6 @@ def starts():
     finally:
         sys.path.pop(0)
     return STARTS
-
-
-RIGHT = {
-    "06.4": requests(
-        ("0xb0b", "0xcafe::registry::transfer", "bob", "0xa11ce"),
-        ("0xa11ce", "0xcafe::registry::transfer", "alice", "0xb0b"),
-    ),
-    "08.4": requests(*(("0xa11ce", "0xcafe::registry::release", f"alice-{number}") for number in (3, 1, 2))),
-    "14.4": answer_of("50%"),
-    "16.1": requests(("0xbad", "0x5afe::vault::withdraw", "0xa11ce", 50 * APT)),
-    "16.3": requests(("0xbad", "0x9001::pool::deposit", 1), ("0xbad", "0x9001::pool::reward", 60 * APT)),
-    "17.3": answer_of(
-        {"calls": {"Bob": ["0x4aff1e::raffle::tickets_of", ["0xb0b"]]}, "thresholds": {"percent": 5, "gas_units": 2}}
-    ),
-}
 
 
 @pytest.mark.parametrize("name", STATED)
@@ -161,42 +119,6 @@ def test_every_class_can_be_answered():
             right = requests(("0xbad", "0x5afe::vault::withdraw", "0xa11ce", octas))
         assert what_happens(exercise.steps, right) == "", name
     assert STORIES["12.4"](Draw("12.4", 1)) != exercises()["12.4"]
-
-
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        ("import os", "need no import (line 1)"),
-        ("open('x')", "open is not defined in the cell"),
-        ("class A(Module, address='0x1a'):\n    x = exec", "exec is not defined"),
-        ("class A(Module, address='0x1a'):\n    x: \"exec('1')\"", "types must be written without quotes"),
-        ("class A(Module, address='0x1a'):\n    x: vector[\"exec('1')\"]", "types must be written without quotes"),
-        ("class A:\n    def __init_subclass__(cls):\n        pass", "cannot use the name __init_subclass__"),
-        ("class A(Module, address='0x1a'):\n    x = Module.__subclasses__", "cannot use the name __subclasses__"),
-        (
-            "class A(Module, address='0x1a'):\n    def f(self): return (x for x in []).gi_frame",
-            "cannot use the name gi_frame",
-        ),
-        ("class A(Module, address='0x1a'):\n    def f(self): return self._session", "cannot use the name _session"),
-        ("x = types.sys", "types is not defined in the cell"),
-        ("x = Ledger()", "Ledger is not defined in the cell"),
-        ("for x in []:\n    pass", "only classes and constants"),
-        ("class A(", "the cell is not valid Python"),
-        ("(" * 500, "the cell is not valid Python"),
-    ],
-)
-def test_a_cell_that_is_judged_has_nothing_but_contracts(source, said):
-    """It runs in the process that judges, so it reaches neither its modules nor its frames."""
-    with pytest.raises(ContractError, match=re.escape(said)):
-        _check_cell(source)
-
-
-def test_a_contract_that_never_ends_is_ended(monkeypatch):
-    """The time limit of the embedded ledger ends it, with a sentence."""
-    monkeypatch.setattr("toolkit.embedded._chain.DEFAULT_TIMEOUT_S", 0.3)
-    source = solved("12.4").value.replace("return 0\n", "while True:\n                pass\n", 1)
-    found = what_happens(exercises()["12.4"].steps, contract(source))
-    assert "time limit" in found
 
 
 def test_kinds_of_answers_are_data():
