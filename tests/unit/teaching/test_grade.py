@@ -79,7 +79,9 @@ def graded(tmp_path_factory):
     (folder / "nothing" / "04_link.ipynb").symlink_to(folder / "two copies" / "04_b.ipynb")
     if sys.platform == "linux":  # other systems name files in Unicode
         (folder / LATIN).mkdir()
-        (folder / LATIN / "04_numbers.ipynb").write_bytes(nb('check("04.1", "?")')["04_numbers.ipynb"].replace("?", "é").encode("latin-1"))
+        (folder / LATIN / "04_numbers.ipynb").write_bytes(
+            nb('check("04.1", "?")')["04_numbers.ipynb"].replace("?", "é").encode("latin-1")
+        )
     frame = grade(folder, out=folder.parent / "grades", jobs=3, seconds=LIMIT_S, progress=False)
     return frame.set_index("student", drop=False), folder.parent / "grades"
 
