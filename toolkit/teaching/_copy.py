@@ -38,6 +38,13 @@ def run(folder: Path, seconds: float) -> None:
         def output(self, *_: Any) -> None:
             """Drop an output."""
 
+    current = 0
+
+    def started(cell: Any, cell_index: int) -> None:
+        nonlocal current
+        del cell
+        current = cell_index
+
     def failed(cell: Any, cell_index: int, execute_reply: Any) -> None:
         del cell
         content = execute_reply["content"]
@@ -51,13 +58,14 @@ def run(folder: Path, seconds: float) -> None:
         interrupt_on_timeout=True,
         error_on_timeout={"ename": "timed out", "evalue": "a cell may take a quarter of the limit", "traceback": []},
         allow_errors=True,
+        on_cell_start=started,
         on_cell_error=failed,
         resources={"metadata": {"path": str(folder)}},
     )
     try:
         client.execute()
     except DeadKernelError:
-        report(folder, len(notebook.cells) - 1, "the kernel died")
+        report(folder, current, "the kernel died")
 
 
 def report(folder: Path, index: int, error: str) -> None:

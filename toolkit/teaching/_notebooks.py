@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit._present.files import read_file
+from toolkit.errors import InputError
 from toolkit.teaching._copy import FAILED, NOTEBOOK, FailedCell
 from toolkit.teaching._exercises import CLASS_FILE
 from toolkit.teaching._records import RECORD, Checked, read_lines
@@ -86,9 +87,11 @@ def run_notebook(path: Path, exercises: Path | None, numbers: list[str], seconds
         Time limit.
     """
     try:
-        content = read_file(path, limit=_MAX_NOTEBOOK)
+        content = read_file(path, limit=_MAX_NOTEBOOK + 1)
+        if len(content) > _MAX_NOTEBOOK:
+            raise InputError(f"it is larger than {_MAX_NOTEBOOK // 1_000_000} MB")  # noqa: TRY301 - a reason like the others
         cells = msgspec.json.decode(content, type=Notebook).cells
-    except (OSError, msgspec.DecodeError, RecursionError) as error:
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:  # a ValueError if it is not UTF-8
         problem = f"the notebook cannot be read: {error}"
         return Ran(reasons=dict.fromkeys(numbers, problem), problem=problem)
     with TemporaryDirectory(prefix="ledger-toolkit-grade-", ignore_cleanup_errors=True) as name:

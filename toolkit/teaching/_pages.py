@@ -48,7 +48,8 @@ class Copy:
 
     def verdict(self, number: str) -> CheckedAnswer:
         """Return the verdict on an exercise, which may not have been handed in."""
-        return self.checked.get(number) or CheckedAnswer(number, Verdict.MISSING, "; ".join(self.problems))
+        reason = "" if self.checked else "; ".join(self.problems)  # of notebooks whose lesson is not known
+        return self.checked.get(number) or CheckedAnswer(number, Verdict.MISSING, reason)
 
 
 def write_pages(out: Path, frame: pd.DataFrame, copies: Mapping[int, Copy], known: Mapping[str, Exercise]) -> None:

@@ -123,11 +123,11 @@ def test_a_row_per_student_and_a_column_per_exercise(graded):
         ("kills", "04.1", "right"),
         ("kills", "04.2", "failed: the notebook cannot be run"),
         ("dies", "04.1", "right"),
-        ("dies", "04.2", "failed: cell 5: the kernel died"),
+        ("dies", "04.2", "failed: check received no answer; the first cell to fail was cell 4: the kernel died"),
         ("broken", "04.1", "failed: the notebook cannot be read: "),
         ("not cells", "04.1", "failed: the notebook cannot be read: "),
         ("nested", "04.1", "failed: the notebook cannot be read: "),
-        ("huge", "04.1", "failed: the notebook cannot be read: "),
+        ("huge", "04.1", "failed: the notebook cannot be read: it is larger than 20 MB"),
         ("nothing", "04.1", "not handed in"),
     ],
 )  # fmt: skip
