@@ -89,7 +89,7 @@ def run_notebook(path: Path, exercises: Path | None, numbers: list[str], seconds
     try:
         content = read_file(path, limit=_MAX_NOTEBOOK + 1)
         if len(content) > _MAX_NOTEBOOK:
-            raise InputError(f"it is larger than {_MAX_NOTEBOOK // 1_000_000} MB")  # noqa: TRY301 - a reason like the others
+            raise InputError(f"it is larger than {_MAX_NOTEBOOK // 1_000_000} MB")
         cells = msgspec.json.decode(content, type=Notebook).cells
     except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:  # a ValueError if it is not UTF-8
         problem = f"the notebook cannot be read: {error}"
