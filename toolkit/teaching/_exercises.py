@@ -54,14 +54,23 @@ class Publish(msgspec.Struct, frozen=True, tag="publish"):
     says: str = ""
 
 
-class Call(msgspec.Struct, frozen=True, tag="call"):
-    """Commit a call. `aborts` is whether it must abort, the abort code it must report, or None for either outcome."""
+class Fresh(msgspec.Struct, frozen=True, tag="fresh"):
+    """Continue on a fresh ledger."""
+
+
+class Call(msgspec.Struct, frozen=True, tag="call", omit_defaults=True):
+    """Commit a call. `aborts` is whether it must abort, the abort code it must report, or None for either outcome.
+
+    `amount` is a view function that takes the sender; its value, minus `spared`, becomes the last argument.
+    """
 
     function: str
     arguments: tuple[Any, ...] = ()
     sender: str = ""
     aborts: bool | str | None = False
     says: str = ""
+    amount: str = ""
+    spared: int = 0
 
 
 class Play(msgspec.Struct, frozen=True, tag="play"):
@@ -104,7 +113,7 @@ class Gate(msgspec.Struct, frozen=True, tag="gate"):
     says: str = ""
 
 
-Step = Publish | Call | Play | Value | Gas | Mark | Gate
+Step = Publish | Fresh | Call | Play | Value | Gas | Mark | Gate
 
 
 class Exercise(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -16,7 +16,7 @@ from toolkit.embedded import Ledger
 from toolkit.errors import ContractError, ToolkitError
 from toolkit.teaching._answers import Answer, calls_of
 from toolkit.teaching._contract_cell import contracts_in, is_published
-from toolkit.teaching._exercises import AnswerKind, Call, Gas, Gate, Mark, Play, Publish, Relation, Step, Value
+from toolkit.teaching._exercises import AnswerKind, Call, Fresh, Gas, Gate, Mark, Play, Publish, Relation, Step, Value
 from toolkit.teaching._records import Trial
 from toolkit.wire import EntryFunction, ViewFunction
 
@@ -57,7 +57,12 @@ class _Story:
         match step:
             case Publish(source):
                 return self._publish(source)
+            case Fresh():
+                self._ledger = Ledger(fund_new_senders=True)
             case Call(function, arguments, sender, aborts):
+                if step.amount:
+                    (amount,), _gas_used = self._ledger.view(step.amount, (sender,))
+                    arguments = (*arguments, max(0, amount - step.spared))
                 return self._call(EntryFunction(function, arguments), sender, aborts=aborts)
             case Play(senders):
                 return self._play(senders)
