@@ -368,8 +368,8 @@ def fair_pool(draw: Any) -> Exercise:
         deposit * 53 // 100: "With a smaller reward, Alice gets one share instead of almost two: the attack pays off.",
     }
     steps: list[Step] = []
-    for reward, says in rewards.items():
-        for first, spared in ((1, 0), (10_000, 0), (APT, 1)):
+    for first, spared in ((1, 0), (10_000, 0), (APT, 1)):
+        for reward, says in rewards.items():
             steps += [*start, Call(f"{_POOL}deposit", (first,), THIEF, aborts=None)]
             if spared:  # the deposit was large, but one share of it is left
                 steps.append(
