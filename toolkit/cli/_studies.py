@@ -229,13 +229,12 @@ def grade(  # noqa: PLR0917 - typer makes options of them
     exercises: Annotated[Path | None, Option(help="File of exercises, as written by 'make class SEED=...'.")] = None,
     jobs: Annotated[int | None, Option(min=1, help="Notebooks to run at once; by default, one per processor.")] = None,
     seconds: Annotated[float, Option(min=1, help="Time limit per notebook, in seconds.")] = 120.0,
-    memory: Annotated[int, Option(min=64, help="Memory limit per notebook, in MB.")] = 1_024,
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Grade the notebooks of a class. Each runs in its own process, and its answers are judged outside that process.
+    """Grade the notebooks of a class. Each runs in its own process, with your rights: use a container for an exam.
 
-    If a student's notebook is broken or never ends, the student's row states the reason. Not available on Windows.
+    If a student's notebook is broken or never ends, the student's row states the reason.
 
     Examples
     --------
@@ -244,9 +243,7 @@ def grade(  # noqa: PLR0917 - typer makes options of them
     """
     from toolkit.teaching import grade as graded
 
-    frame = graded(
-        folder, out=out, exercises=exercises, jobs=jobs, seconds=seconds, memory_mb=memory, progress=not quiet
-    )
+    frame = graded(folder, out=out, exercises=exercises, jobs=jobs, seconds=seconds, progress=not quiet)
     if out is None or as_json:
         console.print_frame(frame, as_json=as_json, whole=True)
     else:
