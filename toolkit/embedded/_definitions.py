@@ -12,7 +12,7 @@ from toolkit.move._bcs import Writer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.embedded._values import MoveType
+    from toolkit.embedded.types import MoveType
     from toolkit.embedded._vm_status import AbortCode
     from toolkit.embedded.types import Struct
     from toolkit.move import ModuleAbi

@@ -19,8 +19,8 @@ import msgspec
 from toolkit._present.files import cache_folder, read_file, replacing
 from toolkit.embedded._chain import Chain, Milestone, MilestoneKind
 from toolkit.embedded._code import CodeSet
-from toolkit.embedded._compiler import code_digest
 from toolkit.embedded._contract import Module
+from toolkit.embedded._digest import code_digest
 from toolkit.embedded._history import CONTRACTS
 from toolkit.embedded._meter import Charges
 from toolkit.embedded._session import EmittedEvent, TableTypes
@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     _Find = Callable[[list["_Code"]], list[Definition]]
 
 
-_MARK = b"ledger-toolkit ledger 3\n"  # a change of the content changes the number
-_BEFORE = b"ledger-toolkit ledger 2\n"  # computed digests of code differently; they are not compared
+_MARK = b"ledger-toolkit ledger 1\n"  # a change of the content changes the number
 _DIGEST_BYTES = 32
 _MAX_CACHED_FILES = 16  # of 1 to 8 MB each
 _PREFIX, _SUFFIX = "history-", ".ledger"
@@ -208,7 +207,7 @@ def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] 
 def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
     """Return the ledger in the bytes of a file; `find` returns the definitions of the published modules."""
     mark, start = data[: len(_MARK)], len(_MARK) + _DIGEST_BYTES
-    if mark not in {_MARK, _BEFORE}:
+    if mark != _MARK:
         expected = f"expected a file that starts with {_MARK.decode().strip()!r}"
         if not mark.startswith(_MARK[:-2]):
             raise InputError(f"{name}: the file was not written by Ledger.save: {expected}")
@@ -221,8 +220,7 @@ def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
         raise InputError(f"{name}: the file is damaged, because its content does not match its digest; save it again")
     try:
         saved = _decode(content)
-        modules = saved.modules if mark == _MARK else [one._replace(digest=b"") for one in saved.modules]
-        return _restored(saved, find(modules))
+        return _restored(saved, find(saved.modules))
     except InputError:
         raise
     except (msgspec.DecodeError, ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
@@ -295,7 +293,6 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
             classes[one] = None
             given += [base for base in one.__mro__[1:] if _is_contract(base)] + [*one.replaced]
     known = {_code(one.definition): one.definition for one in classes}
-    known |= {code._replace(digest=b""): one for code, one in known.items()}
     revisions = {code[:3] for code in known}
     missing: dict[str, list[str]] = {}
     for code in modules:

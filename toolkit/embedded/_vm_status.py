@@ -6,7 +6,6 @@ The exceptions are internal to the embedded ledger. Callers see a failed transac
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,8 +181,10 @@ def resource_exhausted(reason: int, description: str) -> AbortCode:
     return _canonical(9, reason, description)
 
 
-class VmError(Exception):
+class VmError(BaseException):
     """Execution ended with a VM status other than success or an abort.
+
+    It is not an `Exception`, so that ``except Exception`` in a contract does not catch what Move cannot catch.
 
     Parameters
     ----------
@@ -290,26 +291,6 @@ class MoveAbort(VmError):  # noqa: N818 - the name in Move
             writer.string(self.code.name)
             writer.string(self.code.description)
         return writer.getvalue()
-
-
-_ABORTED = re.compile(r"Move abort in (?P<module>\S+): (?P<name>\w+)\((?P<code>0x[0-9a-f]+)\): (?P<text>.*)", re.DOTALL)
-_FAILED = re.compile(r"Execution failed in (?P<place>\S+).*\nExecution failed with message: (?P<text>.*)", re.DOTALL)
-
-
-def failure_sentence(vm_status: str) -> str:
-    """Return why a transaction failed: the contract's message, then the code and the module.
-
-    Examples
-    --------
-    >>> failure_sentence("Move abort in 0x5407::shop: E_SMALL(0x10001): The amount is below the minimum of 10")
-    'The amount is below the minimum of 10: E_SMALL (0x10001) in 0x5407::shop'
-    """
-    found = _ABORTED.fullmatch(vm_status)
-    if found is not None:
-        text = found["text"].strip().rstrip(".")
-        return f"{text}{': ' if text else ''}{found['name']} ({found['code']}) in {found['module']}"
-    found = _FAILED.fullmatch(vm_status)
-    return vm_status if found is None else f"{found['text']} in {found['place']}"
 
 
 def _write_location(writer: Writer, module: str) -> None:
