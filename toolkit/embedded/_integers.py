@@ -1,4 +1,4 @@
-"""The integers of contracts: ``u8`` to ``u256`` and ``i8`` to ``i256``, whose operations abort if a result does not fit.
+"""The integers of contracts, ``u8`` to ``u256`` and ``i8`` to ``i256``: operations abort if a result does not fit.
 
 The classes are subclasses of `int`. An operation of a typed integer with a plain int gives a typed integer, so a
 contract's arguments, fields and table items carry their type through its arithmetic. Plain ints alone have no bounds.

@@ -383,7 +383,7 @@ class Session:
     def emit_event(self, handle: Any, event: Struct, arguments: tuple[TypeTag, ...]) -> None:
         """Record an event with a handle and increment the handle's counter."""
         if handle.move_access is Access.READ_ONLY:
-            raise ContractError(f"events cannot be emitted to this handle, whose counter would not be stored: {READ_ONLY}")
+            raise ContractError(f"the counter of this event handle would not be stored: {READ_ONLY}")
         identifier = handle.guid.id
         key = EventKey(str(parse_address(identifier.addr)), identifier.creation_num)
         self.emit(event, arguments, key, handle.counter)

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolkit.errors import InputError
 from toolkit.move._bcs import Writer
-from toolkit.move._ids import ModuleId, address_to_bytes
+from toolkit.move._ids import ModuleId
 from toolkit.wire._aborts import VM_STATUS_CODES
 
 EXECUTED = "Executed successfully"
@@ -228,12 +228,7 @@ class VmError(BaseException):
         if self.message:
             return self.message
         status = f"{self.status} with sub status {self.sub_status}" if self.sub_status else self.status
-        if not self.location:
-            return f"VMError with status {status} at location UNDEFINED"
-        at = ModuleId.parse("::".join(self.location.split("::")[:2]))
-        module = f'ModuleId {{ address: {address_to_bytes(at.address).hex()}, name: Identifier("{at.name}") }}'
-        where = f"Module {module} at code offset 0 in function definition 0"
-        return f"VMError with status {status} at location {where}"
+        return f"VMError with status {status} at location {self.location or 'UNDEFINED'}"
 
     @property
     def execution_status(self) -> bytes:

@@ -28,7 +28,7 @@ from toolkit.move import TypeTag, parse_address
 from toolkit.move._codecs import VARIANT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
 __all__ = ["T0", "T1", "Enum", "Event", "Object", "Option", "Resource", "String", "Struct", "Table", "TypeArgument"]
