@@ -35,9 +35,8 @@ from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
-    from toolkit.embedded._session import Session
+    from toolkit.embedded._session import Lent, Session
     from toolkit.embedded.types import signer
 
 
@@ -302,10 +301,9 @@ class Module(Code):
         code_bytes: int | None = None,
         uses: Sequence[type[Module]] | None = None,
         friends: Sequence[str] | None = None,
-        **kwargs: Any,
     ) -> None:
         what = f"class {cls.__name__}(Module)"
-        super().__init_subclass__(**kwargs)
+        super().__init_subclass__()
         before: Definition | None = getattr(cls, "definition", None)
         full_address = _address(what, address, before)
         for method, member in vars(cls).items():
@@ -382,7 +380,7 @@ class Module(Code):
         self.session.meter.charge_code(self.blocks)
         return self.session.borrow(self._own(resource), at, type_arguments)
 
-    def borrow_mut(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> AbstractContextManager[_R]:
+    def borrow_mut(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> Lent[_R]:
         """Return a context manager that yields the `resource` under `at` and stores its changes on exit."""
         self.session.meter.charge_code(self.blocks)
         return self.session.borrow_mut(self._own(resource), at, type_arguments)

@@ -19,7 +19,7 @@ from toolkit.embedded.framework._configuration import TransactionFee
 from toolkit.embedded.framework._multisig_account import MultisigAccount
 from toolkit.embedded.framework._object import ObjectModule
 from toolkit.embedded.types import signer_of
-from toolkit.errors import ContractError, SchemaError, ToolkitError
+from toolkit.errors import ContractError, InputError, SchemaError
 from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_to_bytes
@@ -179,10 +179,8 @@ def call_contract(session: Session, location: str, body: Callable[..., Any], arg
         raise VmError("VECTOR_OPERATION_ERROR", location=location, sub_status=1) from None
     except RecursionError:
         raise VmError("EXECUTION_STACK_OVERFLOW", location=location) from None
-    except ContractError as error:
+    except InputError as error:
         raise ContractError(f"{location}: {error}{raised_at(error)}") from None
-    except ToolkitError:
-        raise
     except Exception as error:
         raise ContractError(f"{location}: {type(error).__name__}: {error}{raised_at(error)}") from error
     if session.failure is not None:  # an abort that the contract has caught with a bare except

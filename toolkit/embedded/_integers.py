@@ -59,6 +59,12 @@ class Integer(int):
 
     __rtruediv__ = __truediv__
 
+    def __invert__(self) -> NoReturn:
+        raise ContractError("Move has no operator ~: write x ^ MASK")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (int(self),)  # the classes have no names that pickle finds
+
 
 def mismatch(expected: str, value: Any) -> ContractError:
     """Return the error for a value that does not have the expected type."""

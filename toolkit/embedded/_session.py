@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from toolkit.embedded._code import CodeSet, StructType, decode_group, encode_group, read_resource
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, Meter, Schedule, whole_pages
@@ -16,12 +15,13 @@ from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_addre
 from toolkit.move._ids import address_from_bytes, address_to_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from toolkit.embedded._definitions import Contract, Definition
 
 _M = TypeVar("_M", bound="Contract")
 _R = TypeVar("_R", bound="Struct")
+_V = TypeVar("_V")
 
 # Abort codes of the native table functions; they have no names.
 _ALREADY_EXISTS = AbortCode(0x6407, "")
@@ -80,6 +80,41 @@ def store_value(kind: MoveType, value: Any) -> Any:
     """Check a value from contract code and convert it to a value that can be encoded."""
     taken = value if kind.take is None else kind.take(value)
     return taken if kind.lower is None else kind.lower(taken)
+
+
+class Lent(Generic[_V]):
+    """A context manager that yields a borrowed value and stores it; inside the block, nothing else can access it.
+
+    Parameters
+    ----------
+    borrowed : set
+        What is borrowed in the execution.
+    what : object
+        Identifies the resource or table item.
+    value : object
+        The value.
+    store : callable
+        Stores the value.
+    """
+
+    __slots__ = ("_borrowed", "_store", "_value", "_what")
+
+    def __init__(self, borrowed: set[Any], what: Any, value: _V, store: Callable[[], None]) -> None:
+        self._borrowed = borrowed
+        self._what = what
+        self._value = value
+        self._store = store
+
+    def __enter__(self) -> _V:
+        self._borrowed.add(self._what)
+        return self._value
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._borrowed.discard(self._what)
+        if kind is None:
+            self._store()
+        if isinstance(self._value, Struct):
+            self._value.freeze()
 
 
 class Session:
@@ -188,7 +223,7 @@ class Session:
         kind = self._resource("imm_borrow_global", resource, arguments, at)
         return self._loaded_resource(resource, kind, self._fetch(at, kind), Access.READ_ONLY)
 
-    def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> AbstractContextManager[_R]:
+    def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> Lent[_R]:
         """Return a context manager that yields a resource and stores its changes."""
         kind = self._resource("mut_borrow_global", resource, arguments, at)
         data = self._fetch(at, kind)
@@ -199,7 +234,7 @@ class Session:
             if changed != data or value.move_access is Access.CHANGED:
                 self._store(at, kind, changed)
 
-        return self._lending((str(parse_address(at)), kind.tag), value, store)
+        return Lent(self._borrowed, (str(parse_address(at)), kind.tag), value, store)
 
     def move_to(self, account: str, value: Struct, arguments: tuple[TypeTag, ...]) -> None:
         """Store a new resource."""
@@ -317,7 +352,7 @@ class Session:
         """Return a table item; abort if it does not exist."""
         return self._load(kind, decode_bcs(self.code.layout(kind.text), self._item_bytes(key)), access)
 
-    def item_mut(self, key: StateKey, key_kind: MoveType, kind: MoveType) -> AbstractContextManager[Any]:
+    def item_mut(self, key: StateKey, key_kind: MoveType, kind: MoveType) -> Lent[Any]:
         """Return a context manager that yields a table item and stores its changes; abort if it does not exist."""
         layout, data = self.code.layout(kind.text), self._item_bytes(key)
         value = self._load(kind, decode_bcs(layout, data), Access.BORROWED)
@@ -329,7 +364,7 @@ class Session:
             if is_assigned or self._encode(layout, kind, value) != data:
                 self.write_item(key, key_kind, kind, value)
 
-        return self._lending(key, value, store)
+        return Lent(self._borrowed, key, value, store)
 
     def _item_bytes(self, key: StateKey) -> bytes:
         data = self.load_item(key)
@@ -352,18 +387,6 @@ class Session:
         self._write(key, None)
 
     # -- borrowing -----------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _lending(self, what: Any, value: Any, store: Callable[[], None]) -> Iterator[Any]:
-        """Yield a value, then store it; inside the ``with`` block, nothing else can access it."""
-        self._borrowed.add(what)
-        try:
-            yield value
-        finally:
-            self._borrowed.discard(what)
-        store()
-        if isinstance(value, Struct):
-            value.freeze()
 
     def _check_not_borrowed(self, what: Any, name: str) -> None:
         """Raise ContractError if a resource or table item is currently borrowed with `borrow_mut`."""

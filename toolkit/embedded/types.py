@@ -402,6 +402,8 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
     """
     if isinstance(annotation, TypeVar):
         return _parameter(annotation, arguments)
+    if annotation is vector or annotation is Option:
+        raise InputError("vector and Option need a type in brackets, such as vector[u64]")
     marker = alias_kind(annotation)
     if marker is not None and marker.text in {"vector", "option"}:
         element = move_type(typing.get_args(annotation.__origin__)[0], arguments, checked=checked)
