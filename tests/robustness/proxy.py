@@ -16,7 +16,9 @@ from urllib.parse import parse_qs, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    Change = Callable[["ProxiedRequest", "ProxiedAnswer"], "ProxiedAnswer | bytes | Awaitable[bytes | None] | None"]
+    Change = Callable[
+        ["ProxiedRequest", "ProxiedAnswer"], "ProxiedAnswer | bytes | Awaitable[ProxiedAnswer | bytes | None] | None"
+    ]
 
 _NOT_FORWARDED = {"host", "connection", "accept-encoding", "content-length", "authorization"}
 _NOT_REPEATED = {"content-length", "transfer-encoding", "connection", "content-encoding"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 
 import pytest
 
@@ -165,18 +166,14 @@ def _item_twice(_, box):
 
 def _swallow(self, box):
     box.n = 777
-    try:
+    with suppress(Exception):
         self.abort(self.E_NO)
-    except Exception:  # noqa: BLE001, S110 - what must not work
-        pass
 
 
 def _swallow_all(self, box):
     box.n = 777
-    try:
+    with suppress(BaseException):
         self.abort(self.E_NO)
-    except:  # noqa: E722, S110 - what must not work
-        pass
 
 
 def _swallow_arithmetic(_, box):
@@ -293,7 +290,10 @@ ACTIONS = {
     "a forged signer for the framework": (_pay_from, "must be a signer"),
     "a forged signer by name": (_pay_from_by_name, "must be a signer"),
     "a signer of one's own making": (lambda _, account: type(account)("0xa11ce"), "cannot create a signer"),
-    "a mutable borrow without a block": (lambda self, _: setattr(self.borrow_mut(Lab.Box, AT), "n", 1), "AttributeError"),
+    "a mutable borrow without a block": (
+        lambda self, _: setattr(self.borrow_mut(Lab.Box, AT), "n", 1),
+        "AttributeError",
+    ),
     "a struct without a field": (lambda _, __: Lab.Point(), "Point: missing fields: x"),
     "an undeclared module": (lambda self, _: self.use(Caller), "without declaring it"),
 }

@@ -26,7 +26,10 @@ def define(body: str, name: str = "<cell>") -> dict:
 
 MEMBERS = {
     "def pay(self, account: signer, amount: u46) -> None: ...": ("Shop.pay, amount", "did you mean `u64`"),
-    "def pay(self, account: signer, amount: int) -> None: ...": ("Shop.pay, parameter amount", "int is not a Move type"),
+    "def pay(self, account: signer, amount: int) -> None: ...": (
+        "Shop.pay, parameter amount",
+        "int is not a Move type",
+    ),
     "def pay(self, account: signer, names: list[u64]) -> None: ...": ("Shop.pay, parameter names", "vector[T]"),
     "def pay(self, account: signer, name: String | None) -> None: ...": ("Shop.pay, parameter name", "Option[T]"),
     "def pay(self, account: signer, names: vector) -> None: ...": ("Shop.pay, parameter names", "vector[u64]"),
