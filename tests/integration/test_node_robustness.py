@@ -113,12 +113,15 @@ def test_huge_numbers_and_deep_nesting_are_refused_shortly(url, body):
     assert _serves(url)
 
 
+RELEASED = threading.Event()
+
+
 class Long(Module, address="0xe4d"):
     """Functions that use much gas, or none."""
 
     @view
     def waiting(self) -> u64:
-        for _ in self.each(iter(lambda: RELEASED.is_set(), True)):
+        for _ in self.each(iter(RELEASED.is_set, True)):
             pass
         return 7
 
@@ -131,9 +134,6 @@ class Long(Module, address="0xe4d"):
     @entry
     def run(self, account: signer) -> None:
         self.looping()
-
-
-RELEASED = threading.Event()
 
 
 def test_views_that_take_long_do_not_keep_others_waiting():

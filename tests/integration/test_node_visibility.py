@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import requests
-from tests.unit.embedded.test_abilities import VAULTS, Desk, Till, Vaults
 
 import toolkit
+from tests.unit.embedded.test_visibility import VAULTS, Desk, Till, Vaults
 from toolkit import embedded
 from toolkit.errors import ToolkitError
 
