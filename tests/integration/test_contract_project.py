@@ -19,14 +19,16 @@ def _tests(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_project_passes_and_its_gate_fails_a_costlier_upgrade(tmp_path):
-    """As it is; then with an upgrade that adds up all sales and is no cheaper."""
+    """As it is; then with an upgrade that adds up all sales twice."""
     folder = shutil.copytree(_PROJECT, tmp_path / "shop", ignore=shutil.ignore_patterns("__pycache__"))
     passed = _tests(folder)
     assert passed.returncode == 0, passed.stdout
     assert "4 passed" in passed.stdout
     source = folder / "shop.py"
     text = source.read_text(encoding="utf-8")
-    dearer = text.replace("return len(till.sales) * till.price", "return sum(self.each(till.sales))")
+    dearer = text.replace(
+        "return len(till.sales) * till.price", "return sum(self.each([*till.sales, *till.sales])) // 2"
+    )
     assert dearer != text
     source.write_text(dearer, encoding="utf-8")
     failed = _tests(folder)
