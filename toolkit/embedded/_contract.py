@@ -183,7 +183,7 @@ def private(function: _F) -> _F:
     return _marked(function, visibility="private")
 
 
-class Code:
+class ContractCode:
     """Base class of modules and scripts, with the methods that abort and charge."""
 
     _location: typing.ClassVar[str] = ""
@@ -232,7 +232,7 @@ class Code:
         return wire_type(argument)
 
 
-class Module(Code):
+class Module(ContractCode):
     """Base class of contracts.
 
     ``class Registry(Module, address="0xcafe")`` is published as ``0xcafe::registry``. A method named ``init_module``
@@ -484,7 +484,7 @@ def _struct(value: Struct) -> Struct:
     return value
 
 
-class ScriptContext(Code):
+class ScriptContext(ContractCode):
     """The first parameter of a script: `use` returns modules; the other methods work as in `Module`."""
 
     def use(self, module: type[_M]) -> _M:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._definitions import Definition
 
-    _Find = Callable[[list["_Code"]], list[Definition]]
+    _Find = Callable[[list["_SavedModule"]], list[Definition]]
 
 
 _MARK = b"ledger-toolkit ledger 1\n"  # a change of the content changes the number
@@ -54,7 +54,7 @@ _OWN: tuple[type[Module], ...] = (*FRAMEWORK, UnflaggedCoin, *CONTRACTS)
 _log = logging.getLogger("toolkit.embedded")
 
 
-class _Code(NamedTuple):
+class _SavedModule(NamedTuple):
     """A published module: canonical address, name, revision, bytecode, and the digest of its Python code."""
 
     address: str
@@ -86,7 +86,7 @@ class _Content(Settings, frozen=True):
     next_time_us: Nonnegative
     block_us: Nonnegative
     milestones: list[tuple[int, MilestoneKind, str]]
-    modules: list[_Code]
+    modules: list[_SavedModule]
     published: Annotated[list[tuple[int, list[int]]], msgspec.Meta(min_length=1)]
     keys: list[tuple[Literal["module", "resource", "group", "table"], str, bytes]]
     older: list[tuple[int, int, StateValue | None]]
@@ -141,7 +141,7 @@ def write_ledger(chain: Chain, path: str | os.PathLike[str]) -> Path:
 
 def _content(chain: Chain) -> _Content:
     keys: dict[StateKey, int] = {}
-    modules: dict[_Code, int] = {}
+    modules: dict[_SavedModule, int] = {}
     written = chain.state.written_before(chain.oldest_version)
     older = [
         (version, keys.setdefault(key, len(keys)), value)
@@ -155,7 +155,7 @@ def _content(chain: Chain) -> _Content:
         start = done.kind, done.hash, done.timestamp_us, success, vm_status
         rows.append(_Row(*start, charges, writes, events, status, dict(tables), request))
     published = [
-        (version, [modules.setdefault(_code(one), len(modules)) for one in code.modules.values()])
+        (version, [modules.setdefault(_saved_module(one), len(modules)) for one in code.modules.values()])
         for version, code in zip(chain.code_versions, chain.codes, strict=True)
     ]
     return _Content(
@@ -173,9 +173,9 @@ def _content(chain: Chain) -> _Content:
     )
 
 
-def _code(definition: Definition) -> _Code:
+def _saved_module(definition: Definition) -> _SavedModule:
     digest = code_digest(definition.contract)  # type: ignore[arg-type]  # classes are hashable
-    return _Code(definition.address, definition.name, definition.revision, definition.bytecode, digest)
+    return _SavedModule(definition.address, definition.name, definition.revision, definition.bytecode, digest)
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -265,14 +265,14 @@ def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) 
         raise ValueError("the versions of its published modules are not in order, or not within its blocks")
 
 
-def _own_classes(modules: list[_Code]) -> list[Definition]:
+def _own_classes(modules: list[_SavedModule]) -> list[Definition]:
     """Return the definitions of a history's modules; their code belongs to this release and is not compared."""
     own = (one.definition for one in _OWN)
     known = {(one.address, one.name, one.revision, one.bytecode): one for one in own}
     return [known[code[:4]] for code in modules]
 
 
-def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name: str) -> list[Definition]:
+def _given_classes(modules: list[_SavedModule], contracts: Iterable[type[Module]], name: str) -> list[Definition]:
     """Return the definitions of modules from the framework, the contracts of `with_history`, and `contracts`.
 
     A class includes the classes that it extends and the classes that it replaced on a ledger in this process.
@@ -292,7 +292,7 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
         if one not in classes:
             classes[one] = None
             given += [base for base in one.__mro__[1:] if _is_contract(base)] + [*one.replaced]
-    known = {_code(one.definition): one.definition for one in classes}
+    known = {_saved_module(one.definition): one.definition for one in classes}
     revisions = {code[:3] for code in known}
     missing: dict[str, list[str]] = {}
     for code in modules:

@@ -84,7 +84,7 @@ T0 = TypeVar("T0")
 T1 = TypeVar("T1")
 
 
-class Kind(typing.NamedTuple):
+class NamedType(typing.NamedTuple):
     """The Move type of one of the ``Annotated`` aliases below.
 
     Parameters
@@ -105,11 +105,11 @@ class Kind(typing.NamedTuple):
         return self.text
 
 
-def _integer(text: str) -> Kind:
+def _integer(text: str) -> NamedType:
     bits = int(text[1:])
     if text.startswith("u"):
-        return Kind(text, f"Unsigned {bits}-bit integer, from 0 to 2^{bits} - 1; an int in contracts.")
-    return Kind(text, f"Signed {bits}-bit integer, from -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts.")
+        return NamedType(text, f"Unsigned {bits}-bit integer, from 0 to 2^{bits} - 1; an int in contracts.")
+    return NamedType(text, f"Signed {bits}-bit integer, from -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts.")
 
 
 u8 = Annotated[int, _integer("u8")]
@@ -124,16 +124,16 @@ i32 = Annotated[int, _integer("i32")]
 i64 = Annotated[int, _integer("i64")]
 i128 = Annotated[int, _integer("i128")]
 i256 = Annotated[int, _integer("i256")]
-address = Annotated[str, Kind("address", "Address of an account or object; a str in contracts, such as '0xcafe'.")]
+address = Annotated[str, NamedType("address", "Address of an account or object; a str in contracts, such as '0xcafe'.")]
 _SIGNER = """An account that signs the transaction; in contracts, its address as a str.
 
 Signers are the first parameters of an entry function. Callers do not pass them, because they are the sender and the
 secondary signers of the transaction."""
-signer = Annotated[str, Kind("signer", _SIGNER)]
-String = Annotated[str, Kind("0x1::string::String", "Text (``0x1::string::String``); a str in contracts.", "String")]
-vector = Annotated[list[T0], Kind("vector", "``vector[T]``: a vector; a list in contracts. ``bytes`` is vector<u8>.")]
+signer = Annotated[str, NamedType("signer", _SIGNER)]
+String = Annotated[str, NamedType("0x1::string::String", "Text (``0x1::string::String``); a str in contracts.", "String")]
+vector = Annotated[list[T0], NamedType("vector", "``vector[T]``: a vector; a list in contracts. ``bytes`` is vector<u8>.")]
 _OPTION = "``Option[T]``: a value or nothing (``0x1::option::Option``); the value or None in contracts."
-Option = Annotated[T0 | None, Kind("option", _OPTION, "Option")]
+Option = Annotated[T0 | None, NamedType("option", _OPTION, "Option")]
 
 if not TYPE_CHECKING:  # called, a type of integers casts: u8(300) aborts; type checkers see an int
     for _name, _class in INTEGERS.items():
@@ -143,9 +143,9 @@ for _alias in (u8, u16, u32, u64, u128, u256, i8, i16, i32, i64, i128, i256, add
     _alias.__doc__ = typing.cast("Any", _alias).__metadata__[0].about  # what help(u64) and u64? show
 
 
-def alias_kind(annotation: Any) -> Kind | None:
+def alias_kind(annotation: Any) -> NamedType | None:
     """Return the Move type that an ``Annotated`` alias names, or None for any other annotation."""
-    return next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, Kind)), None)
+    return next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, NamedType)), None)
 
 
 def is_signer(annotation: Any) -> bool:
