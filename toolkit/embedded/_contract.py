@@ -21,13 +21,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from toolkit.embedded._addresses import check_signer, signer_of
 from toolkit.embedded._definitions import MAGIC, Definition, Function, FunctionMark, modelled_bytecode
 from toolkit.embedded._digest import code_digest
 from toolkit.embedded._linked import LinkedModule
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
 from toolkit.embedded._signatures import check_method, function_of, struct_abi
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
-from toolkit.embedded.types import Event, Struct, Table, TypeArgument, check_signer, is_struct, signer_of
+from toolkit.embedded.types import Event, Struct, Table, TypeArgument, is_struct
 from toolkit.errors import ContractError, InputError
 from toolkit.move import decode_module_abi, parse_address
 from toolkit.move._ids import check_identifier, wire_address
@@ -224,6 +225,8 @@ class ContractCode:
 
     def charge(self, parameter: str, times: int = 1) -> None:
         """Charge a gas schedule parameter `times` times, for VM work that the Python code does not show."""
+        if times < 0:
+            raise ContractError(f"times must not be negative, got {times}")
         self.session.meter.charge(parameter, int(times))
 
     def type_name(self, argument: TypeArgument) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import raised_at
 from toolkit._present.text import plural
+from toolkit.embedded._addresses import signer_of
 from toolkit.embedded._contract import ScriptContext, find_script
 from toolkit.embedded._meter import FREE, Charges, Meter, free_meter
 from toolkit.embedded._session import EmittedEvent, LedgerSnapshot, Session, load_value, store_value
@@ -18,7 +19,6 @@ from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import TransactionFee
 from toolkit.embedded.framework._multisig_account import MultisigAccount
 from toolkit.embedded.framework._object import ObjectModule
-from toolkit.embedded.types import signer_of
 from toolkit.errors import ContractError, InputError, SchemaError
 from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._bcs import Reader

@@ -15,6 +15,7 @@ from toolkit._present.tables import Listing
 from toolkit._present.text import plural
 from toolkit.embedded import _execution as execution
 from toolkit.embedded import _history as history
+from toolkit.embedded._addresses import signer_of
 from toolkit.embedded._chain import Chain, Milestone
 from toolkit.embedded._code import BoundFunction, CodeSet, check_upgrade, read_resource
 from toolkit.embedded._contract import Module, StandInScript, find_script
@@ -29,7 +30,6 @@ from toolkit.embedded._vm_status import EXECUTED, VmError
 from toolkit.embedded.framework import ACCOUNT_NAMES, DEFAULT_ACCOUNTS, FRAMEWORK_PACKAGE
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
 from toolkit.embedded.framework._configuration import CURRENT_FEATURES, Code, Features, GasSchedule, package_metadata
-from toolkit.embedded.types import signer_of
 from toolkit.errors import Aborted, InputError
 from toolkit.move import Bytes, FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address

@@ -6,17 +6,10 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit.embedded._addresses import Address, check_signer, signer_of
 from toolkit.embedded._definitions import PRIVATE, FunctionMark
 from toolkit.embedded._integers import Integer
-from toolkit.embedded.types import (
-    Address,
-    TypeArgument,
-    check_signer,
-    is_signer,
-    move_type,
-    resolve_annotations,
-    signer_of,
-)
+from toolkit.embedded.types import TypeArgument, is_signer, move_type, resolve_annotations
 from toolkit.errors import ContractError, InputError
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from enum import Enum as _PythonEnum
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, dataclass_transform
 
 from toolkit._present.messages import did_you_mean
+from toolkit.embedded._addresses import Address, check_signer
 from toolkit.embedded._integers import INTEGERS, Integer, mismatch
 from toolkit.errors import ContractError, InputError
 from toolkit.move import TypeTag, parse_address
@@ -84,7 +85,7 @@ T0 = TypeVar("T0")
 T1 = TypeVar("T1")
 
 
-class NamedType(typing.NamedTuple):
+class AliasOf(typing.NamedTuple):
     """The Move type of one of the ``Annotated`` aliases below.
 
     Parameters
@@ -105,11 +106,11 @@ class NamedType(typing.NamedTuple):
         return self.text
 
 
-def _integer(text: str) -> NamedType:
+def _integer(text: str) -> AliasOf:
     bits = int(text[1:])
     if text.startswith("u"):
-        return NamedType(text, f"Unsigned {bits}-bit integer, from 0 to 2^{bits} - 1; an int in contracts.")
-    return NamedType(text, f"Signed {bits}-bit integer, from -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts.")
+        return AliasOf(text, f"Unsigned {bits}-bit integer, from 0 to 2^{bits} - 1; an int in contracts.")
+    return AliasOf(text, f"Signed {bits}-bit integer, from -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts.")
 
 
 u8 = Annotated[int, _integer("u8")]
@@ -124,16 +125,20 @@ i32 = Annotated[int, _integer("i32")]
 i64 = Annotated[int, _integer("i64")]
 i128 = Annotated[int, _integer("i128")]
 i256 = Annotated[int, _integer("i256")]
-address = Annotated[str, NamedType("address", "Address of an account or object; a str in contracts, such as '0xcafe'.")]
+address = Annotated[str, AliasOf("address", "Address of an account or object; a str in contracts, such as '0xcafe'.")]
 _SIGNER = """An account that signs the transaction; in contracts, its address as a str.
 
 Signers are the first parameters of an entry function. Callers do not pass them, because they are the sender and the
 secondary signers of the transaction."""
-signer = Annotated[str, NamedType("signer", _SIGNER)]
-String = Annotated[str, NamedType("0x1::string::String", "Text (``0x1::string::String``); a str in contracts.", "String")]
-vector = Annotated[list[T0], NamedType("vector", "``vector[T]``: a vector; a list in contracts. ``bytes`` is vector<u8>.")]
+signer = Annotated[str, AliasOf("signer", _SIGNER)]
+String = Annotated[
+    str, AliasOf("0x1::string::String", "Text (``0x1::string::String``); a str in contracts.", "String")
+]
+vector = Annotated[
+    list[T0], AliasOf("vector", "``vector[T]``: a vector; a list in contracts. ``bytes`` is vector<u8>.")
+]
 _OPTION = "``Option[T]``: a value or nothing (``0x1::option::Option``); the value or None in contracts."
-Option = Annotated[T0 | None, NamedType("option", _OPTION, "Option")]
+Option = Annotated[T0 | None, AliasOf("option", _OPTION, "Option")]
 
 if not TYPE_CHECKING:  # called, a type of integers casts: u8(300) aborts; type checkers see an int
     for _name, _class in INTEGERS.items():
@@ -143,9 +148,9 @@ for _alias in (u8, u16, u32, u64, u128, u256, i8, i16, i32, i64, i128, i256, add
     _alias.__doc__ = typing.cast("Any", _alias).__metadata__[0].about  # what help(u64) and u64? show
 
 
-def alias_kind(annotation: Any) -> NamedType | None:
+def alias_kind(annotation: Any) -> AliasOf | None:
     """Return the Move type that an ``Annotated`` alias names, or None for any other annotation."""
-    return next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, NamedType)), None)
+    return next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, AliasOf)), None)
 
 
 def is_signer(annotation: Any) -> bool:
@@ -174,63 +179,6 @@ def parse_abilities(text: str) -> tuple[str, ...]:
     if unknown:
         raise InputError(f"abilities must be among {', '.join(ABILITIES)}; got {unknown[0]!r}")
     return found
-
-
-class Address(str):
-    """An address as contracts see it; it equals every string that spells the same address, such as ``"0xcafe"``."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        if str.__eq__(self, other) is True or not isinstance(other, str):
-            return str.__eq__(self, other)
-        try:
-            return not isinstance(other, Address) and other.startswith("0x") and parse_address(other) == str(self)
-        except InputError:
-            return False
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    __hash__ = str.__hash__
-
-
-class Signer(Address):
-    """A signer of the running transaction, which only the ledger can create.
-
-    A signer can be used as an address, and is stored as an address.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, address: str, right: object = None) -> Self:
-        """Return a signer; only the ledger has the `right` that is required."""
-        if right is not _RIGHT:
-            raise ContractError("a contract cannot create a signer: only the signers of the transaction can sign")
-        return str.__new__(cls, address)
-
-
-_RIGHT = object()
-
-
-def signer_of(address: str) -> Signer:
-    """Return the signer of an account."""
-    return Signer(address, _RIGHT)
-
-
-def check_signer(value: Any, name: str = "account") -> Signer:
-    """Return a value after checking that it is a signer.
-
-    Raises
-    ------
-    ContractError
-        If the value is not a signer, for example an address.
-    """
-    if not isinstance(value, Signer):
-        raise ContractError(
-            f"{name} must be a signer, got {value!r:.80}: only the signers of the transaction can sign, not an address"
-        )
-    return value
 
 
 class Object(str, Generic[T0]):
