@@ -177,26 +177,22 @@ class ContractPackage(NamedTuple):
             addresses = ", ".join(sorted({wire_address(definition.address) for definition in definitions}))
             raise InputError(f"expected contracts at one address, got {addresses}: publish each address separately")
         for definition in definitions:
-            before = code.modules.get((definition.address, definition.name))
-            if before is not None:
-                check_upgrade(before, definition)
-                if definition.contract is not before.contract and definition.bytecode == before.bytecode:
+            published = code.modules.get((definition.address, definition.name))
+            if published is not None:
+                check_upgrade(published, definition)
+                if definition.contract is not published.contract and definition.bytecode == published.bytecode:
                     raise InputError(
-                        f"{before.wire_id} is already published with this ABI and revision {before.revision}, and the "
-                        f"upgrade would have the same bytecode: pass revision={before.revision + 1} in the class "
-                        "statement"
+                        f"{published.wire_id} is already published with this ABI and revision {published.revision}: the "
+                        f"upgrade needs revision={published.revision + 1} in the class statement"
                     )
         owner = definitions[0].address
         registered = _packages(ledger, owner)
         name = name or _package_with(definitions[0].name, registered) or definitions[0].name
         written = {definition.name for definition in definitions}
-        unchanged = tuple(
-            code.modules[owner, module["name"]]
-            for package in registered
-            if package["name"] == name
-            for module in package["modules"]
-            if module["name"] not in written
+        before: list[dict[str, Any]] = next(
+            (package["modules"] for package in registered if package["name"] == name), []
         )
+        unchanged = [code.modules[owner, module["name"]] for module in before if module["name"] not in written]
         modules = (*unchanged, *definitions)
         deps = {} if owner == "0x1" else {_FRAMEWORK: None}  # an ordered set
         for address, module in sorted(set().union(*(definition.uses for definition in modules))):

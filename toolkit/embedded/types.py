@@ -131,9 +131,7 @@ _SIGNER = """An account that signs the transaction; in contracts, its address as
 Signers are the first parameters of an entry function. Callers do not pass them, because they are the sender and the
 secondary signers of the transaction."""
 signer = Annotated[str, AliasOf("signer", _SIGNER)]
-String = Annotated[
-    str, AliasOf("0x1::string::String", "Text (``0x1::string::String``); a str in contracts.", "String")
-]
+String = Annotated[str, AliasOf("0x1::string::String", "Text (``0x1::string::String``); a str in contracts.", "String")]
 vector = Annotated[
     list[T0], AliasOf("vector", "``vector[T]``: a vector; a list in contracts. ``bytes`` is vector<u8>.")
 ]
@@ -479,13 +477,24 @@ def _plain_type(key: Any, *, checked: bool) -> MoveType:
 
 def option_of(kind: MoveType) -> MoveType:
     """Return the option type for a type."""
-    lift, lower, take = kind.lift, kind.lower, kind.take
+    lift = kind.lift
+
+    def lifted(session: Any, value: Any) -> Any:
+        return value if value is None or lift is None else lift(session, value)
+
     return MoveType(
         f"0x1::option::Option<{kind.text}>",
-        None if lift is None else (lambda session, value: None if value is None else lift(session, value)),
-        None if lower is None else (lambda value: None if value is None else lower(value)),
-        None if take is None else (lambda value: None if value is None else take(value)),
+        None if lift is None else lifted,
+        _unless_none(kind.lower),
+        _unless_none(kind.take),
     )
+
+
+def _unless_none(convert: Lower | None) -> Lower | None:
+    """Return a conversion that leaves None as it is."""
+    if convert is None:
+        return None
+    return lambda value: None if value is None else convert(value)
 
 
 def _table(key: MoveType, value: MoveType, *, checked: bool) -> MoveType:

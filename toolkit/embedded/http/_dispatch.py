@@ -17,21 +17,25 @@ from toolkit.embedded.http._reads import GETS
 from toolkit.errors import ContractError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from toolkit.embedded.http._node import EmbeddedNode, Limits
 
     Handler = Callable[[EmbeddedNode, HttpCall], HttpAnswer]
+    _Route = tuple[tuple[str, ...], re.Pattern[str], Handler]
     Headers = Sequence[tuple[bytes, bytes]]
 
 
 _LENGTH_DIGITS = 20  # of a u64; int() raises for thousands of digits
 _PARAMETER = re.compile(r"\{(\w+)\}")
-_ROUTES: list[tuple[tuple[str, ...], re.Pattern[str], Handler]] = [
-    (methods, re.compile("/v1" + _PARAMETER.sub(r"(?P<\1>[^/]+)", path)), handler)
-    for methods, handlers in ((("POST",), POSTS), (("GET", "HEAD"), GETS))
-    for path, handler in handlers.items()
-]
+
+
+def _routes(methods: tuple[str, ...], handlers: Mapping[str, Handler]) -> Iterator[_Route]:
+    for path, handler in handlers.items():
+        yield methods, re.compile("/v1" + _PARAMETER.sub(r"(?P<\1>[^/]+)", path)), handler
+
+
+_ROUTES = [*_routes(("POST",), POSTS), *_routes(("GET", "HEAD"), GETS)]
 
 
 class HttpResponse(NamedTuple):

@@ -142,7 +142,10 @@ def has_valid_signature(signed: SignedTransaction) -> bool:
         reason = not_installed("checking a signature that is not zeros", "cryptography", "signatures")
         raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
     message = signed.signing_message()
-    return all(_is_valid(*one, message) for part in _account_signatures(signed.signature) for one in _to_verify(part))
+    for account in _account_signatures(signed.signature):
+        if not all(_is_valid(*part, message) for part in _to_verify(account)):
+            return False
+    return True
 
 
 def _account_signatures(signature: TransactionSignature) -> list[SignatureModel]:
