@@ -182,8 +182,8 @@ class ContractPackage(NamedTuple):
                 check_upgrade(published, definition)
                 if definition.contract is not published.contract and definition.bytecode == published.bytecode:
                     raise InputError(
-                        f"{published.wire_id} is already published with this ABI and revision {published.revision}: the "
-                        f"upgrade needs revision={published.revision + 1} in the class statement"
+                        f"{published.wire_id} is already published with this ABI and revision {published.revision}: "
+                        f"the upgrade needs revision={published.revision + 1} in the class statement"
                     )
         owner = definitions[0].address
         registered = _packages(ledger, owner)
