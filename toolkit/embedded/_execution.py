@@ -180,7 +180,8 @@ def call_contract(session: Session, location: str, body: Callable[..., Any], arg
     except RecursionError:
         raise VmError("EXECUTION_STACK_OVERFLOW", location=location) from None
     except InputError as error:
-        raise ContractError(f"{location}: {error}{raised_at(error)}") from None
+        # With the traceback, in which a notebook shows the contract's own lines.
+        raise ContractError(f"{location}: {error}{raised_at(error)}").with_traceback(error.__traceback__) from None
     except Exception as error:
         raise ContractError(f"{location}: {type(error).__name__}: {error}{raised_at(error)}") from error
     if session.failure is not None:  # an abort that the contract has caught with a bare except
