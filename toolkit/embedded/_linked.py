@@ -41,7 +41,9 @@ class LinkedModule:
         if not inspect.isfunction(getattr(contract, name, None)):
             return value
         definition: Definition = contract.definition
-        if not definition.is_system:
+        # Undecorated functions of the framework can be called, but not what all contracts inherit, such as borrow_mut.
+        own = [vars(cls) for cls in contract.__mro__ if "definition" in vars(cls)]
+        if not definition.is_system or not any(name in members for members in own):
             self._check_visible(definition, name, getattr(value, "move_mark", PRIVATE))
         signature = _signature(contract, name)
         # The framework computes with plain values; other contracts receive values of the declared types.

@@ -295,6 +295,10 @@ ACTIONS = {
         "AttributeError",
     ),
     "a struct without a field": (lambda _, __: Lab.Point(), "Point: missing fields: x"),
+    "a resource of the framework": (
+        lambda self, account: self.use(Account).borrow_mut(Account.Account, account),
+        "which is private",
+    ),
     "an undeclared module": (lambda self, _: self.use(Caller), "without declaring it"),
 }
 
