@@ -125,7 +125,7 @@ class InputError(ToolkitError, ValueError):
 
 
 class ContractError(InputError):
-    """A contract violates a rule of Move, or its Python code fails. The message names the line.
+    """A contract breaks a rule of the model of contracts, or its Python code fails. The message names the line.
 
     Examples
     --------
@@ -135,11 +135,13 @@ class ContractError(InputError):
     ...     @view
     ...     def total(self, price: u64, count: u8) -> u64:
     ...         return price * count
+    >>> ledger = Ledger()
+    >>> published = ledger.publish(Shop)
     >>> try:
-    ...     Ledger().publish(Shop)
+    ...     ledger.view("0x5407::shop::total", [3, 4])
     ... except ContractError as error:
-    ...     print(error)  # doctest: +ELLIPSIS
-    Shop.total: u64 * u8: both operands must have the same type; cast with u64(...) (line ...)
+    ...     print(str(error).partition(" (")[0])
+    0x5407::shop::total: expected u64, got u8 4
     """
 
 
@@ -149,7 +151,7 @@ class Aborted(InputError):
     Parameters
     ----------
     reason : str
-        The message from the contract or the node.
+        The message: the VM status, and for a view the function and the version.
     vm_status : str
         The VM status, as reported by the node.
     transaction : CommittedTransaction, optional
@@ -163,7 +165,7 @@ class Aborted(InputError):
     ...                     type_arguments=["0x1::aptos_coin::AptosCoin"], check=True)
     ... except Aborted as error:
     ...     print(error)
-    Insufficient balance to withdraw or transfer: EINSUFFICIENT_BALANCE (0x10004) in 0x1::fungible_asset
+    Move abort in 0x1::fungible_asset: EINSUFFICIENT_BALANCE(0x10004): Insufficient balance to withdraw or transfer.
     """
 
     def __init__(self, reason: str, vm_status: str = "", transaction: Any = None) -> None:

@@ -215,7 +215,7 @@ def _reading(extra: int) -> str:
     """Return an upgrade of the counter whose view function runs extra loop iterations."""
     return _COUNTER.replace(
         "        return counts",
-        f"        for turn in range({extra}):\n            turn += 1\n        return counts",
+        f"        for turn in self.each(range({extra})):\n            turn += 1\n        return counts",
     )
 
 
@@ -521,8 +521,8 @@ def raffle(draw: Any) -> Exercise:
         "Raffle",
         4,
         (
-            "buy appends the signer once for each ticket: for _ in range(count).",
-            "tickets_of counts: sum([u64(1) for one in owners if one == owner]).",
+            "buy appends the signer once for each ticket: for _ in self.each(range(count)).",
+            "tickets_of counts: sum([u64(1) for one in self.each(owners) if one == owner]).",
         ),
         [
             Publish(),
@@ -590,11 +590,11 @@ def watched_raffle(draw: Any) -> Exercise:
     """17.3: the answer is the calls that a gate watches, and their limit."""
     each = draw(6, range(5, 9))
     slower = contracts.SOLD_RAFFLE.replace(
-        "        return sum([u64(1) for one in owners if one == owner])\n",
+        "        return sum([u64(1) for one in self.each(owners) if one == owner])\n",
         "        found = u64(0)\n"
-        "        for one in owners:\n"
+        "        for one in self.each(owners):\n"
         "            if one == owner:\n"
-        "                for again in range(20):\n"
+        "                for again in self.each(range(20)):\n"
         "                    again += 1\n"
         "                found += 1\n"
         "        return found\n",

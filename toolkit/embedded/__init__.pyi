@@ -35,11 +35,6 @@ from .framework._fungible_asset import PrimaryFungibleStore as PrimaryFungibleSt
 from .framework._object import OBJECT_GROUP as OBJECT_GROUP
 from .framework._object import ObjectModule as ObjectModule
 from .framework._values import EventHandle as EventHandle
-from .http._faults import Fault as Fault
-from .http._faults import Faults as Faults
-from .http._faults import parse_fault as parse_fault
-from .http._faults import parse_latency as parse_latency
-from .http._faults import parse_schedule as parse_schedule
 from .http._node import Limits as Limits
 from .http._server import Server as Server
 from .http._server import serve as serve

@@ -94,7 +94,7 @@ class Shop(Module, address="0x5407", uses=[Prices]):
 
     @entry
     def leave(self, account: signer) -> None:
-        self.move_from(Shop.Visit, account).unpack()
+        self.move_from(Shop.Visit, account)
 
     def _told(self, number: int) -> None:
         self.emit(Shop.Sold(number=number))
