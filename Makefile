@@ -77,9 +77,10 @@ lock: .venv/.for-tests .venv/.for-docs
 wheelhouse: .venv/.made
 	$(VENV_PYTHON) -m pip wheel --quiet --disable-pip-version-check --wheel-dir wheelhouse $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) '.[notebook]'
 
-# What a class gets, build/class/students: without solutions. SEED draws its exercises.
+# What a class gets, build/class/students: without solutions. SEED draws its exercises; EXAM=1 leaves out hints and hashes
+# the answers that `check` knows.
 class: .venv/.for-use
-	@$(VENV_PYTHON) notebooks/make_course.py --class build/class $(if $(SEED),--seed $(SEED))
+	@$(VENV_PYTHON) notebooks/make_course.py --class build/class $(if $(SEED),--seed $(SEED)) $(if $(EXAM),--exam)
 
 clean:
 	rm -rf .venv demo build wheelhouse *.egg-info .mypy_cache .ruff_cache .pytest_cache

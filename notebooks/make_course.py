@@ -8,7 +8,8 @@ package. After a change, run this script from the root of the repository:
 
     python notebooks/make_course.py               # writes all files
     python notebooks/make_course.py --run 08      # first runs lesson 08 (without a number, all) and stores its outputs
-    python notebooks/make_course.py --class DIR   # writes a folder for a class; --seed varies its exercises
+    python notebooks/make_course.py --class DIR   # writes a folder for a class; --seed varies its exercises, and --exam
+                                                  # leaves out solutions and hints
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import json
 import re
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from diagrams import diagrams
 
 import toolkit
 from toolkit.teaching._check import not_answered
-from toolkit.teaching._exercises import CLASS_FILE, Exercise, read_exercises
+from toolkit.teaching._exercises import CLASS_FILE, Exercise, for_exam, read_exercises
 
 NOTEBOOKS = Path(__file__).parent
 SOLUTIONS, COURSE, GUIDE = NOTEBOOKS / "solutions", NOTEBOOKS / "course", NOTEBOOKS / "README.md"
@@ -70,6 +71,19 @@ def blank(cell: dict[str, Any], known: dict[str, Exercise]) -> dict[str, Any]:
     return cell | {"outputs": [output]}
 
 
+def points_of(number: str, after: str) -> dict[str, Any]:
+    """Return the cell after an exercise: its value is what nbgrader's autograder gives for the answer."""
+    output = {"data": {"text/plain": ["0"]}, "execution_count": None, "metadata": {}, "output_type": "execute_result"}
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": f"{after}-points",
+        "metadata": {"tags": ["points", "remove-cell"]},
+        "outputs": [output],
+        "source": [f'toolkit.teaching.points("{number}")  # points for your last answer; nbgrader reads them'],
+    }
+
+
 def predicted(notebook: dict[str, Any]) -> set[int]:
     """Return the indices of code cells whose outputs students predict, up to the text that explains the outputs."""
     found, hidden = set(), False
@@ -77,7 +91,7 @@ def predicted(notebook: dict[str, Any]) -> set[int]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             hidden = "**Predict" in text or "## Predict" in text or (hidden and "**What it shows:**" not in text)
-        elif hidden and not tagged(cell, "exercise"):
+        elif hidden and not tagged(cell, "exercise") and not tagged(cell, "points"):
             found.add(place)
     return found
 
@@ -115,6 +129,8 @@ def for_students(notebook: dict[str, Any], course: Course, *, outputs: bool = Fa
         drawn = course.draws[number].text(text) if number in course.draws else text
         shown["source"] = drawn.splitlines(keepends=True)
         cells.append(shown)
+        if tagged(cell, "exercise"):
+            cells.append(points_of(number_of(cell), shown["id"]))
     return notebook | {"cells": cells}
 
 
@@ -126,33 +142,35 @@ def written(notebook: dict[str, Any], made: Course) -> str:
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
-    number = 0
+    number, executed = "", 0
     for cell in notebook["cells"]:
         cell["metadata"] = {"tags": cell["metadata"]["tags"]} if cell["metadata"].get("tags") else {}
         if tagged(cell, "exercise"):
-            cell["metadata"]["nbgrader"] = nbgrader(number_of(cell), made)
+            number = number_of(cell)
+            cell["metadata"]["nbgrader"] = nbgrader(f"exercise-{number.replace('.', '-')}")
+        elif tagged(cell, "points"):
+            cell["metadata"]["nbgrader"] = nbgrader(f"points-{number.replace('.', '-')}", made.exercises[number].points)
         if cell["cell_type"] == "code":
-            number += 1
-            cell["execution_count"] = number
+            executed += 1
+            cell["execution_count"] = executed
             for output in cell["outputs"]:
                 if "execution_count" in output:
-                    output["execution_count"] = number
+                    output["execution_count"] = executed
                 output.get("data", {}).pop(WIDGET, None)  # pages show the image of a form instead
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def nbgrader(number: str, made: Course) -> dict[str, Any]:
-    """Return the metadata that identifies an exercise to nbgrader; `toolkit.teaching.grade` also reads the id."""
+def nbgrader(name: str, points: int | None = None) -> dict[str, Any]:
+    """Return nbgrader's metadata of a cell for an answer or, with points, of an autograder test."""
+    tests = points is not None
     return {
-        "cell_type": "code",
-        "grade": True,
-        "grade_id": f"exercise-{number.replace('.', '-')}",
-        "locked": False,
-        "points": made.exercises[number].points,
+        "grade": tests,
+        "grade_id": name,
+        "locked": tests,
         "schema_version": 3,
-        "solution": True,
+        "solution": not tests,
         "task": False,
-    }
+    } | ({"points": points} if tests else {})
 
 
 def title(notebook: dict[str, Any]) -> str:
@@ -299,17 +317,19 @@ def pages() -> dict[str, str]:
     return {name: written(for_students(lesson, made, outputs=True), made) for name, lesson in read_lessons().items()}
 
 
-def class_files(folder: Path, seed: int | None) -> dict[Path, str]:
+def class_files(folder: Path, seed: int | None, *, exam: bool = False) -> dict[Path, str]:
     """Return the files for a class: student copies in the folder ``students``, and exercises for grading next to it.
 
+    The students' exercises for an exam contain neither worked solutions nor hints, and only hashes of right answers.
     `main` also copies the stored run that lesson 09 opens.
     """
     made = course(seed)
     students = folder / "students" / "notebooks" / "course"
     found = {students / name: written(for_students(lesson, made), made) for name, lesson in read_lessons().items()}
     found |= {students / "figures" / path.name: text for path, text in diagrams().items()}
-    if seed is not None:
-        found |= {students / CLASS_FILE: made.stored, folder / CLASS_FILE: made.stored}
+    if seed is not None or exam:
+        own = {name: for_exam(one) if exam else one for name, one in made.exercises.items()}
+        found |= {students / CLASS_FILE: replace(made, exercises=own).stored, folder / CLASS_FILE: made.stored}
     return found
 
 
@@ -322,9 +342,10 @@ def main() -> None:
     parser.add_argument(
         "--seed", type=int, help="seed for the class's exercise values; by default, those of the lessons"
     )
+    parser.add_argument("--exam", action="store_true", help="for a class: leave out solutions and hints")
     asked = parser.parse_args()
     if asked.folder is not None:
-        write(class_files(asked.folder, asked.seed))
+        write(class_files(asked.folder, asked.seed, exam=asked.exam))
         demo = Path("data", "samples", "demo")
         shutil.copytree(NOTEBOOKS.parent / demo, asked.folder / "students" / demo, dirs_exist_ok=True)
         print(f"Folder for the students: {asked.folder / 'students'}")  # noqa: T201

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -24,25 +20,6 @@ settings.load_profile("suite")
 # A shell starts background jobs with interrupts ignored, and tests of interrupts would then wait forever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-# Files survive a killed process without it; what only a power failure shows is not tested, and waiting for the disk costs
-# more than writing. Processes that tests start do wait for it.
-os.fsync = lambda _: None
-
-# A full collection visits every object: with thousands of tests and a ledger in memory it takes a tenth of the suite's time.
-gc.set_threshold(20_000, 20, 50)
-
-
-def pytest_collection_finish() -> None:
-    """Leave what collecting the tests has made, which lives as long as the session, out of later collections."""
-    gc.freeze()
-
-
-# Plain pandas 2 reads a text column of a file with the storage of this option; pandas 3 takes pyarrow by itself.
-pd.set_option("mode.string_storage", "pyarrow")
-
-# jsonschema uses this package if it finds it, which then compiles its grammars of web addresses for seconds.
-sys.modules.setdefault("rfc3987_syntax", None)
 
 SHARED_DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 

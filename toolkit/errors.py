@@ -11,7 +11,7 @@
     │       └── RunStopped         a run or an archive sync was interrupted; repeat the call to continue it
     ├── SchemaError                a value does not fit its declared type (also a ValueError)
     ├── Unsupported                the Move machine does not implement a native, format, feature or gas version
-    ├── InexactError               pandas would convert wide integers to floats (also an ArithmeticError)
+    ├── InexactError               labels of wide integers were rounded to floats (also an ArithmeticError)
     ├── NodeUnreachable            no usable HTTP response, such as after a timeout (also a ConnectionError)
     │   ├── HopelessError          a retry cannot help, such as when the node's certificate is not trusted
     │   └── OfflineMiss            the client is offline and the response is not in the cache
@@ -31,9 +31,6 @@
 
 Messages say what was requested, where it failed, what was expected, what was received and what to do next. Control and
 bidirectional characters in quoted text are escaped; newlines are the only control characters in a message.
-
-In a notebook, a traceback shows only your own code and the message. If the environment variable
-``LEDGER_TOOLKIT_DEBUG`` is set to 1, it also shows the frames inside the toolkit and the underlying exceptions.
 """
 
 from __future__ import annotations
@@ -97,15 +94,6 @@ class ToolkitError(Exception):
         """Add a note to the traceback, with control characters escaped."""
         super().add_note(cleaned(note))
 
-    def _render_traceback_(self) -> list[str]:
-        """Return the lines that IPython shows for the error: the user's code and the message.
-
-        With ``LEDGER_TOOLKIT_DEBUG=1``, or for ``%tb`` after ``%xmode Verbose``, all other frames are shown too.
-        """
-        from toolkit._present.notebook import short_traceback
-
-        return short_traceback(self)
-
 
 def _bounded(text: str) -> str:
     """Truncate a message to about two screens; a message that is already truncated is returned unchanged."""
@@ -139,7 +127,7 @@ class InputError(ToolkitError, ValueError):
 
 
 class ContractError(InputError):
-    """A contract violates a rule of Move, or its Python code fails. The message names the line.
+    """A contract breaks a rule of the model of contracts, or its Python code fails. The message names the line.
 
     Examples
     --------
@@ -149,11 +137,13 @@ class ContractError(InputError):
     ...     @view
     ...     def total(self, price: u64, count: u8) -> u64:
     ...         return price * count
+    >>> ledger = Ledger()
+    >>> published = ledger.publish(Shop)
     >>> try:
-    ...     Ledger().publish(Shop)
+    ...     ledger.view("0x5407::shop::total", [3, 4])
     ... except ContractError as error:
-    ...     print(error)  # doctest: +ELLIPSIS
-    Shop.total: u64 * u8: both operands must have the same type; cast with u64(...) (line ...)
+    ...     print(str(error).partition(" (")[0])
+    0x5407::shop::total: expected u64, got u8 4
     """
 
 
@@ -163,7 +153,7 @@ class Aborted(InputError):
     Parameters
     ----------
     reason : str
-        The message from the contract or the node.
+        The message: the VM status, and for a view the function and the version.
     vm_status : str
         The VM status, as reported by the node.
     transaction : CommittedTransaction, optional
@@ -177,7 +167,7 @@ class Aborted(InputError):
     ...                     type_arguments=["0x1::aptos_coin::AptosCoin"], check=True)
     ... except Aborted as error:
     ...     print(error)
-    Insufficient balance to withdraw or transfer: EINSUFFICIENT_BALANCE (0x10004) in 0x1::fungible_asset
+    Move abort in 0x1::fungible_asset: EINSUFFICIENT_BALANCE(0x10004): Insufficient balance to withdraw or transfer.
     """
 
     def __init__(self, reason: str, vm_status: str = "", transaction: Any = None) -> None:
@@ -272,17 +262,18 @@ class Unsupported(ToolkitError):
 
 
 class InexactError(ToolkitError, ArithmeticError):
-    """pandas would convert wide integers to floats in this operation. The message names an exact alternative.
+    """Labels of an index of wide integers are floats of at least 2^53, which may be the rounded forms of other labels.
 
     This is deliberately not a TypeError or ValueError: pandas catches those and discards the message.
 
     Examples
     --------
+    >>> import numpy as np
     >>> import pandas as pd
     >>> from toolkit import errors
-    >>> supply = pd.Series([2**100, 1], dtype="u128")
+    >>> index = pd.Index([2**64, -1], dtype="i128")
     >>> try:
-    ...     supply.ewm(alpha=0.5).mean()
+    ...     index.get_indexer(np.array([2**64 - 1, -1]))
     ... except errors.InexactError as error:
     ...     print(type(error).__name__)
     InexactError

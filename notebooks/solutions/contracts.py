@@ -194,7 +194,7 @@ DIVIDENDS = '''class Dividends(Module, address="0xd171"):
     @entry
     def pay(self, account: signer, each: u64) -> None:
         with self.borrow_mut(Dividends.Members, "0xd171") as members:
-            for member in members.all:
+            for member in self.each(members.all):
                 members.earned.upsert(member, members.earned.borrow(member) + each)
 
     @view
@@ -237,7 +237,7 @@ SOLD_RAFFLE = (
 """,
         """        self.require(count > 0, self.E_NONE)
         with self.borrow_mut(Raffle.Tickets, "0x4aff1e") as tickets:
-            for _ in range(count):
+            for _ in self.each(range(count)):
                 tickets.owners.append(account)
         self.emit(Raffle.Bought(by=account, count=count))
 """,
@@ -246,7 +246,7 @@ SOLD_RAFFLE = (
         """        return 0
 """,
         """        owners = self.borrow(Raffle.Tickets, "0x4aff1e").owners
-        return sum([u64(1) for one in owners if one == owner])
+        return sum([u64(1) for one in self.each(owners) if one == owner])
 """,
     )
     .replace(

@@ -280,11 +280,10 @@ def _function_added_by_an_upgrade(node: Node) -> Exercise:
     names = [{one.name for one in each.abi.exposed_functions if one.is_view} for each in (before, now)]
     (added,) = names[1] - names[0]
     return _value(
-        added,
+        f"0xfa17::vault::{added}",
         mistakes=(
-            *((old, "This function existed at version 2,000.") for old in sorted(names[0])),
-            *((one, "This is an entry function.") for one in ("deposit", "harvest", "withdraw")),
-            *((f"0xfa17::vault::{one}", "Answer with the last part of the name only.") for one in sorted(names[1])),
+            *((f"0xfa17::vault::{old}", "This function existed at version 2,000.") for old in sorted(names[0])),
+            *((f"0xfa17::vault::{one}", "This is an entry function.") for one in ("deposit", "harvest", "withdraw")),
         ),
         hints=(
             'Compare node.contract("0xfa17::vault") with node.at(2_000).contract("0xfa17::vault").',
@@ -498,7 +497,7 @@ def _name_of_an_abort(node: Node) -> Exercise:
     status = _payment_of_too_much(node).vm_status
     name = status.split(": ", 1)[1].split("(", 1)[0]
     return _value(
-        name,
+        f"{status.removeprefix('Move abort in ').split(': ')[0]}::{name}",
         mistakes=(
             (status, "This is the whole status. The name of the error is one word of it, in capital letters."),
             ("E_TAKEN", "This is the error of the registry. What does the transfer abort with?"),
@@ -841,8 +840,6 @@ def _function_behind_a_step(_: Node) -> Exercise:
     return _value(
         f"{module}close_day",
         mistakes=(
-            *((one, "A function is named by address, module and name.") for one in ("cancel", "close_day", "place")),
-            *((f"order_book::{one}", "The address is missing.") for one in ("cancel", "close_day", "place")),
             *((f"{module}{one}", "This function does not make the gas fall that far.") for one in ("cancel", "place")),
             (f"{module}best_bid", "This is the view. Which function did the transaction call?"),
         ),

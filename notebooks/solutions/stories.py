@@ -14,6 +14,7 @@ from toolkit.teaching._exercises import (
     AnswerKind,
     Call,
     Exercise,
+    Fresh,
     Gas,
     Gate,
     Mark,
@@ -27,6 +28,7 @@ from toolkit.wire import EntryFunction
 
 ALICE, BOB, CAROL, THIEF = "0xa11ce", "0xb0b", "0xca401", "0xbad"
 APT = 100_000_000
+_FEES = APT // 50  # more than the fees of the calls in a story
 _COIN = ("0x1::aptos_coin::AptosCoin",)
 _REGISTRY = "0xcafe::registry::"
 _SAVINGS, _JAR, _VAULT, _POOL = "0x5a7e::savings::", "0x7a5::jar::", "0x5afe::vault::", "0x9001::pool::"
@@ -55,6 +57,11 @@ def _contract(unit: str, points: int, hints: tuple[str, str], steps: list[Step])
 
 def _owns(owner: str, octas: int, says: str, relation: Relation = Relation.AT_LEAST) -> Value:
     return Value("0x1::coin::balance", octas, (owner,), _COIN, relation=relation, says=says)
+
+
+def _holds(contract: str, octas: int, says: str) -> list[Step]:
+    """Return the steps that compare a contract's balance, from which it has paid for being published again."""
+    return [_owns(contract, octas - _FEES, says), _owns(contract, octas, says, Relation.AT_MOST)]
 
 
 def swapped_names(draw: Any) -> Exercise:
@@ -151,6 +158,12 @@ def savings(draw: Any) -> Exercise:
             ),
             Call(f"{_SAVINGS}withdraw", (1,), CAROL, aborts="E_TOO_MUCH", says="Carol has saved nothing."),
             Value(f"{_SAVINGS}saved_by", both - out, (BOB,), says="A call that aborts changes nothing."),
+            Call(f"{_SAVINGS}deposit", (second,), ALICE, says="Alice saves too."),
+            Value(f"{_SAVINGS}saved_by", second, (ALICE,), says="Alice's deposit is hers."),
+            Value(f"{_SAVINGS}saved_by", both - out, (BOB,), says="Alice's deposit does not change what Bob has."),
+            Call(f"{_SAVINGS}withdraw", (both - out,), BOB, says="Bob must be able to withdraw all that he has."),
+            Value(f"{_SAVINGS}saved_by", 0, (BOB,), says="Bob has withdrawn everything."),
+            Value(f"{_SAVINGS}saved_by", second, (ALICE,), says="Bob's withdrawals do not change what Alice has."),
         ],
     )
 
@@ -202,7 +215,7 @@ def _reading(extra: int) -> str:
     """Return an upgrade of the counter whose view function runs extra loop iterations."""
     return _COUNTER.replace(
         "        return counts",
-        f"        for turn in range({extra}):\n            turn += 1\n        return counts",
+        f"        for turn in self.each(range({extra})):\n            turn += 1\n        return counts",
     )
 
 
@@ -284,6 +297,11 @@ def closed_vault(draw: Any) -> Exercise:
             Call(f"{_VAULT}withdraw", (ALICE, 1), THIEF, aborts=True, says="Anyone can still withdraw for Alice."),
             Call(f"{_VAULT}withdraw", (ALICE, taken), ALICE, says="Alice must be able to withdraw her own coins."),
             Value(f"{_VAULT}stored_by", stored - taken, (ALICE,), says="What she withdrew is subtracted."),
+            _owns(
+                ALICE,
+                octas_after([*_FULL_VAULT, Call(f"{_VAULT}deposit", (stored - taken,), ALICE)], ALICE) - _FEES,
+                "withdraw must pay out what it subtracts.",
+            ),
             Call(
                 f"{_VAULT}withdraw",
                 (ALICE, stored),
@@ -292,8 +310,17 @@ def closed_vault(draw: Any) -> Exercise:
                 says="Nobody may get more than they have stored.",
             ),
             Call(f"{_VAULT}deposit", (APT,), BOB, says="Others must still be able to use the vault."),
-            Call(f"{_VAULT}withdraw", (BOB, APT), BOB),
+            Call(f"{_VAULT}deposit", (APT,), BOB, says="Others must still be able to use the vault."),
+            Value(f"{_VAULT}stored_by", 2 * APT, (BOB,), says="A second deposit is added to the first."),
+            *_holds(
+                "0x5afe",
+                octas_after([*_FULL_VAULT, Call(f"{_VAULT}deposit", (stored - taken + 2 * APT,), ALICE)], "0x5afe"),
+                "The vault must hold exactly what it owes: deposit takes coins in, withdraw pays them out.",
+            ),
+            Call(f"{_VAULT}withdraw", (BOB, 2 * APT), BOB, says="Everyone can withdraw all that they have stored."),
             Value(f"{_VAULT}stored_by", 0, (BOB,), says="Bob has withdrawn everything."),
+            Value(f"{_VAULT}stored_by", stored - taken, (ALICE,), says="Bob's calls do not change what Alice has."),
+            Value(f"{_VAULT}stored_by", 0, (CAROL,), says="Carol has stored nothing, which is not an error."),
         ],
     )
 
@@ -327,36 +354,65 @@ def inflated_pool(draw: Any) -> Exercise:
 
 
 def fair_pool(draw: Any) -> Exercise:
-    """16.4: the answer is an upgrade that rejects deposits too small for a share."""
+    """16.4: the answer is an upgrade under which no inflation attack pays off."""
     deposit = draw(10, range(5, 40)) * APT
-    start: list[Step] = [Publish(contracts.POOL)]
-    funded = octas_after([Publish(contracts.POOL), Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF)], THIEF)
+    start: list[Step] = [
+        Publish(contracts.POOL),
+        Publish(says="An upgrade must keep every struct and the signature of every entry function."),
+        Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF),
+    ]
+    funded = octas_after([start[0], start[2]], THIEF)
+    # The first reward exceeds the deposit; after the second, the deposit buys almost two shares, and gets one.
+    rewards = {
+        100 * APT: "The attack of 16.3 still pays off: who pays for it?",
+        deposit * 53 // 100: "With a smaller reward, Alice gets one share instead of almost two: the attack pays off.",
+    }
+    steps: list[Step] = []
+    for first, spared in ((1, 0), (10_000, 0), (APT, 1)):
+        for reward, says in rewards.items():
+            steps += [*start, Call(f"{_POOL}deposit", (first,), THIEF, aborts=None)]
+            if spared:  # the deposit was large, but one share of it is left
+                steps.append(
+                    Call(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of", spared=spared)
+                )
+            steps += [
+                Call(f"{_POOL}reward", (reward,), THIEF, aborts=None),
+                Call(f"{_POOL}deposit", (deposit,), ALICE, aborts=None),
+                Call(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of"),
+                _owns(THIEF, funded, says, Relation.AT_MOST),
+                Fresh(),
+            ]
+    honest = [start[0], Call("0x1::aptos_account::transfer", (ALICE, 1), BOB)]
     return _contract(
         "Pool",
         3,
         (
-            "A deposit that gets no share is a gift: it must abort.",
-            "Use self.require(new > 0, ...), with a new code, once new is known.",
+            "Rounding can cost a deposit up to the price of one share. Who decides how much one share costs?",
+            "Let the first 1,000 shares belong to nobody: whoever adds a reward then gives most of it away.",
         ),
         [
+            *steps,
             *start,
-            Publish(says="An upgrade must keep every struct and the signature of every entry function."),
-            Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF),
-            Call(f"{_POOL}deposit", (1,), THIEF, aborts=None),
-            Call(f"{_POOL}reward", (100 * APT,), THIEF, aborts=None),
-            Call(f"{_POOL}deposit", (deposit,), ALICE, aborts=None),
-            Call(f"{_POOL}withdraw", (1,), THIEF, aborts=None),
-            _owns(THIEF, funded, "The attack of 16.3 still pays off: who pays for it?", Relation.AT_MOST),
-            Call(f"{_POOL}deposit", (2 * APT,), BOB, says="An honest deposit, large enough for a share, must work."),
-            Call(f"{_POOL}deposit", (4 * APT,), BOB, says="An honest deposit, large enough for a share, must work."),
-            Value(
-                f"{_POOL}shares_of",
-                1,
-                (BOB,),
-                relation=Relation.AT_LEAST,
-                says="An honest deposit must get its shares.",
+            Call(f"{_POOL}deposit", (10 * APT,), ALICE, says="An honest deposit must work."),
+            Call(f"{_POOL}deposit", (4 * APT,), BOB, says="An honest deposit must work, also the second one."),
+            Value(f"{_POOL}coins", 14 * APT, says="The pool must count every deposit."),
+            *_holds(
+                "0x9001",
+                octas_after([start[0], Call(f"{_POOL}deposit", (14 * APT,), ALICE)], "0x9001"),
+                "deposit must take the coins in.",
             ),
-            Call(f"{_POOL}withdraw", (1,), BOB, says="Shares must still be worth coins."),
+            Value(f"{_POOL}shares_of", 0, (CAROL,), says="Carol has no shares, which is not an error."),
+            Call(f"{_POOL}withdraw", (1,), CAROL, aborts=True, says="Nobody may withdraw more shares than they have."),
+            Call(f"{_POOL}withdraw", (), BOB, amount=f"{_POOL}shares_of", says="Shares must still be worth coins."),
+            _owns(BOB, octas_after(honest, BOB) - _FEES, "With his shares, Bob must get his deposit back."),
+            Value(f"{_POOL}shares_of", 0, (BOB,), says="Shares that were withdrawn are gone."),
+            Call(f"{_POOL}reward", (5 * APT,), CAROL, says="Rewards must still work."),
+            Call(f"{_POOL}withdraw", (), ALICE, amount=f"{_POOL}shares_of", says="Shares must still be worth coins."),
+            _owns(
+                ALICE,
+                octas_after(honest, BOB) + 5 * APT - _FEES,
+                "A reward belongs to those who have shares: Alice is the only one.",
+            ),
         ],
     )
 
@@ -390,6 +446,15 @@ def solvent_bank(draw: Any) -> Exercise:
                 owed, 2 * first + min(bonus, gift), says="The bank owes the sum of what it owes to Alice and to Bob."
             ),
             Value(held, 2 * first + gift, says="The bank holds two deposits and the gift."),
+            Value(f"{_BANK}owed_to", 0, (THIEF,), says="The bank owes nothing to others, which is not an error."),
+            Call(f"{_BANK}withdraw", (1,), THIEF, aborts=True, says="Nobody may get more than the bank owes them."),
+            Call(
+                f"{_BANK}withdraw",
+                (first + 1,),
+                ALICE,
+                aborts=True,
+                says="Nobody may get more than the bank owes them.",
+            ),
             Call(f"{_BANK}sponsor", (first,), CAROL),
             Call(f"{_BANK}deposit", (first,), CAROL),
             Value(
@@ -405,6 +470,11 @@ def solvent_bank(draw: Any) -> Exercise:
                 for owner, amount in ((BOB, first + min(bonus, gift)), (CAROL, first + bonus), (ALICE, first))
             ),
             Value(owed, 0, says="Once everyone has been paid, the bank must owe nothing."),
+            Value(
+                held,
+                gift + first - min(bonus, gift) - bonus,
+                says="What is left is what sponsors have given beyond the bonuses.",
+            ),
         ],
     )
 
@@ -451,8 +521,8 @@ def raffle(draw: Any) -> Exercise:
         "Raffle",
         4,
         (
-            "buy appends the signer once for each ticket: for _ in range(count).",
-            "tickets_of counts: sum([u64(1) for one in owners if one == owner]).",
+            "buy appends the signer once for each ticket: for _ in self.each(range(count)).",
+            "tickets_of counts: sum([u64(1) for one in self.each(owners) if one == owner]).",
         ),
         [
             Publish(),
@@ -520,11 +590,11 @@ def watched_raffle(draw: Any) -> Exercise:
     """17.3: the answer is the calls that a gate watches, and their limit."""
     each = draw(6, range(5, 9))
     slower = contracts.SOLD_RAFFLE.replace(
-        "        return sum([u64(1) for one in owners if one == owner])\n",
+        "        return sum([u64(1) for one in self.each(owners) if one == owner])\n",
         "        found = u64(0)\n"
-        "        for one in owners:\n"
+        "        for one in self.each(owners):\n"
         "            if one == owner:\n"
-        "                for again in range(20):\n"
+        "                for again in self.each(range(20)):\n"
         "                    again += 1\n"
         "                found += 1\n"
         "        return found\n",

@@ -7,6 +7,7 @@ import re
 import pytest
 
 import toolkit
+from tests.faults import faulty
 from toolkit import embedded
 
 pytestmark = pytest.mark.browser
@@ -108,10 +109,11 @@ def test_a_study_is_made_run_and_read_from_the_keyboard(form, node, shots):
 def falling_silent():
     """Return a client of a node that answers 900 requests and then none: a run cannot end before it is cancelled."""
     with (
-        embedded.start(embedded.Ledger.with_history(cache=True)) as server,
-        toolkit.connect(server.url, cache=None) as made,
+        embedded.serve(embedded.Ledger.with_history(cache=True)) as url,
+        faulty(url) as node,
+        toolkit.connect(node.node_url, cache=None) as made,
     ):
-        server.faults.schedule([None] * 900 + ["hang"] * 5_000)
+        node.schedule([None] * 900 + ["hang"] * 5_000)
         yield made
 
 

@@ -78,7 +78,7 @@ class Box(embedded.Module, address="0xb0c5"):
 
     @embedded.entry
     def drop(self, account: embedded.signer) -> None:
-        self.move_from(Box.Content, account).unpack()
+        self.move_from(Box.Content, account)
 
 
 KEY_BYTES = 32 + 1 + 32 + len("box") + 1 + len("Content") + 1 + 1

@@ -1,4 +1,4 @@
-"""The embedded node answers recorded requests as the real node did: kind of answer, and text where it is stable."""
+"""The embedded node answers recorded requests as the real node did: kind of answer, status, error code and ledger headers."""
 
 from __future__ import annotations
 
@@ -26,17 +26,10 @@ HEADERS = (
 )
 OF_THE_RECORDED_LEDGER = re.compile(r"0x(34bf7e2d|5312c765)")
 NOT_SERVED = re.compile(r"/v1/(transactions($|\?$|/encode_submission|/wait)|spec)|/events/|^/$")
-RUST_DEBUG = re.compile(r"Reference \{|ModuleId \{")
 OF_A_REAL_VM = "EXECUTION_LIMIT_REACHED"
 """The gas of loops is that of a VM; the embedded model is calibrated elsewhere."""
 STRUCTURAL = re.compile("Simulated transaction invalid: |^parse request payload error: ")
 """Texts about a request alone, whose function and sender do not matter."""
-
-OF_A_PARSER = re.compile(
-    r"^(failed to parse (?:path|parameter) `\w+`|parse request payload error|Simulated transaction invalid).*"
-)
-"""Where and what is wrong with the shape of a request. What follows names models of the node's web framework, words of
-its JSON reader and variants of its Rust types. These change by release, so only the beginning is compared."""
 
 HANDLES = ("4e1b9a69", "c46e7189", "84cf7cdd")
 """Starts of the recorded handles of the tables `items`, `by_key` and `names`."""
@@ -116,14 +109,8 @@ def kind_of(status, names, body):
     return status, error, tuple(name for name in HEADERS if any(one.endswith(f"-{name}") for one in names))
 
 
-def plain(text):
-    """Return a text without its numbers and addresses, and without the reasons of the node's parser of JSON."""
-    text = OF_A_PARSER.sub(r"\1", text)
-    return re.sub(r"\d+(\.\d+)?", "N", re.sub(r"0x[0-9a-fA-F]+|[0-9a-f]{64}", "H", text))
-
-
-def test_every_recorded_request_is_answered_with_the_same_kind_and_text(recordings, host):
-    """Requests that do not depend on the recorded ledger differ in no status, code, ledger header or stable text."""
+def test_every_recorded_request_is_answered_with_the_same_kind(recordings, host):
+    """Requests that do not depend on the recorded ledger differ in no status, error code or ledger header."""
     compared, differing = 0, []
     for exchange in recordings.of("raw", "limits", "simulations", "views", "items"):
         local = OF_THE_RECORDED_LEDGER.search(exchange.path + exchange.body.decode("latin-1"))
@@ -139,14 +126,12 @@ def test_every_recorded_request_is_answered_with_the_same_kind_and_text(recordin
         compared += 1
         if real != kind_of(*answer):
             differing.append((str(exchange), real, kind_of(*answer)))
-        elif text and not RUST_DEBUG.search(text) and plain(text) != plain(message_of(answer[2])):
-            differing.append((str(exchange), text, message_of(answer[2])))
     assert not differing, differing[:5]
     assert compared > 130, compared
 
 
-def test_every_recorded_refusal_has_the_same_kind_and_text(recordings, served):
-    """Of 936 refusals 652 are of the same kind; 219 of them have the same text, 38 its beginning, others Rust debug prints.
+def test_every_recorded_refusal_has_the_same_kind(recordings, served):
+    """Of 936 refusals 652 are of the same kind.
 
     Not compared: 279 limits of a real VM, and five submitted transactions, which the embedded node does not accept.
     """
@@ -165,8 +150,5 @@ def test_every_recorded_refusal_has_the_same_kind_and_text(recordings, served):
         answer = ask(served.host, exchange, served.path(exchange))
         assert kind_of(*answer) == real, (str(exchange), answer[2])
         compared["kinds"] += 1
-        if not RUST_DEBUG.search(text):
-            assert plain(message_of(answer[2])) == plain(text), str(exchange)
-            compared["beginnings" if OF_A_PARSER.match(text) else "texts"] += 1
     print(dict(compared))  # counts in the output
-    assert compared == {"texts": 219, "beginnings": 38, "kinds": 652, "limits": 279, "submissions": 5}
+    assert compared == {"kinds": 652, "limits": 279, "submissions": 5}

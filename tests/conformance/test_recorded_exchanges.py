@@ -297,7 +297,7 @@ def test_transactions(by_kind):
     assert (transactions, count) == TRANSACTION_CELLS
 
 
-TRANSACTION_CELLS = (1_368, 223_270)
+TRANSACTION_CELLS = (1_368, 236_950)
 
 
 def test_payloads_of_events_and_resources(recordings, abis):

@@ -26,7 +26,9 @@ def test_the_project_passes_and_its_gate_fails_a_costlier_upgrade(tmp_path):
     assert "4 passed" in passed.stdout
     source = folder / "shop.py"
     text = source.read_text(encoding="utf-8")
-    dearer = text.replace("return len(till.sales) * till.price", "return (sum(till.sales) + sum(till.sales)) // 2")
+    dearer = text.replace(
+        "return len(till.sales) * till.price", "return sum(self.each([*till.sales, *till.sales])) // 2"
+    )
     assert dearer != text
     source.write_text(dearer, encoding="utf-8")
     failed = _tests(folder)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
 
+from toolkit.teaching import Verdict, check
 from toolkit.teaching._exercises import exercises, read_exercises
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -156,16 +159,60 @@ def test_needs_name_earlier_lessons():
 
 
 def test_exercises_have_the_metadata_of_nbgrader():
-    """An id that nbgrader accepts, once in the course, and the points of the exercise."""
-    found = [
-        cell["metadata"]["nbgrader"]
-        for path in sorted((NOTEBOOKS / "course").glob("*.ipynb"))
-        for cell in json.loads(path.read_text("utf-8"))["cells"]
-        if "exercise" in cell["metadata"].get("tags", [])
-    ]
-    assert [one["grade_id"] for one in found] == [f"exercise-{name.replace('.', '-')}" for name in exercises()]
-    assert [one["points"] for one in found] == [one.points for one in exercises().values()]
-    assert all(re.fullmatch(r"[\w-]+", one["grade_id"]) and one["schema_version"] == 3 for one in found)
+    """A cell for the answer, and after it a locked cell, the autograder test, with the points of the exercise."""
+    for path in sorted((NOTEBOOKS / "course").glob("*.ipynb")):
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        marked = [(cell["metadata"]["nbgrader"], source(cell)) for cell in cells if "nbgrader" in cell["metadata"]]
+        assert all(re.fullmatch(r"[\w-]+", one["grade_id"]) and one["schema_version"] == 3 for one, _ in marked)
+        for (answer, blank), (test, code) in zip(marked[::2], marked[1::2], strict=True):
+            (name,) = re.findall(r'check\("(\d\d\.\d)"', blank)
+            number = name.replace(".", "-")
+            assert (answer["grade_id"], test["grade_id"]) == (f"exercise-{number}", f"points-{number}")
+            assert (answer["solution"], answer["grade"], answer["locked"]) == (True, False, False)
+            assert (test["solution"], test["grade"], test["locked"]) == (False, True, True)
+            assert test["points"] == exercises()[name].points
+            assert f'points("{name}")' in code
+
+
+def test_nbgrader_grades_two_copies(tmp_path):
+    """`nbgrader autograde` gives the points of right answers, and none for a wrong or missing one, without marking by hand."""
+    from nbgrader.api import Gradebook
+
+    (lesson,) = (NOTEBOOKS / "course").glob("01_*.ipynb")
+    (tmp_path / "source" / "lesson").mkdir(parents=True)
+    (tmp_path / "source" / "lesson" / lesson.name).write_text(lesson.read_text("utf-8"), "utf-8")
+    (tmp_path / "nbgrader_config.py").write_text((NOTEBOOKS / "nbgrader_config.py").read_text("utf-8"))
+    scripts = Path(sys.executable).parent  # nbgrader runs alembic
+    path = os.pathsep.join([str(scripts), os.environ["PATH"]])
+    environment = os.environ | {"PYTHONPATH": str(NOTEBOOKS.parent), "PATH": path, "JUPYTER_PREFER_ENV_PATH": "1"}
+
+    def nbgrader(*arguments):
+        command = [scripts / "nbgrader", *arguments]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=400)
+
+    nbgrader("generate_assignment", "lesson")
+    released = (tmp_path / "release" / "lesson" / lesson.name).read_text("utf-8")
+    answers = {
+        "ana": {
+            "exercise-01-1": 'check("01.1", answer=node.view("0xcafe::registry::size").value)',
+            "exercise-01-2": "answer = node.at(1_000).view(supply.call).value - supply.value\n"
+            'check("01.2", answer)\nanswer = 0',
+        },
+        "ben": {"exercise-01-1": 'answer = 652\ncheck("01.1", answer)\ncheck("01.1", 7)'},
+    }
+    for student, sources in answers.items():
+        notebook = json.loads(released)
+        for cell in notebook["cells"]:
+            name = cell["metadata"].get("nbgrader", {}).get("grade_id")
+            cell["source"] = sources.get(name, cell["source"])
+        copy = tmp_path / "submitted" / student / "lesson" / lesson.name
+        copy.parent.mkdir(parents=True)
+        copy.write_text(json.dumps(notebook), "utf-8")
+    nbgrader("autograde", "lesson")
+    with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as book:
+        found = {one.student.id: (one.score, one.max_score) for one in book.assignment_submissions("lesson")}
+        assert not any(one.needs_manual_grade for one in book.assignment_submissions("lesson"))
+    assert found == {"ana": (2, 2), "ben": (0, 2)}
 
 
 def test_a_class_has_exercises_of_its_own(script, tmp_path):
@@ -186,6 +233,25 @@ def test_a_class_has_exercises_of_its_own(script, tmp_path):
     assert f"version {version}" in own["01.2"].mistakes[2][1]
     assert version != "1,000"
     assert f"({version.replace(',', '_')})" in own["01.2"].worked
+
+
+def test_a_class_has_an_exam(script, tmp_path, monkeypatch):
+    """Its exercises contain no solutions, mistakes or hints, and judge as those for grading do."""
+    script.write(script.class_files(tmp_path, 2027, exam=True))
+    students = tmp_path / "students" / "notebooks" / "course"
+    own, whole = read_exercises(students / "exercises.json"), read_exercises(tmp_path / "exercises.json")
+    assert {name: bool(one.steps) for name, one in own.items()} == {
+        name: bool(one.steps) for name, one in whole.items()
+    }
+    assert [one for one in own.values() if one.worked or one.hints or one.mistakes or one.solution is not None] == []
+    assert len({one.salt for one in own.values() if not one.steps}) == sum(not one.steps for one in own.values())
+    monkeypatch.chdir(students)
+    names = ["01.1", "03.1", "04.2", "06.1", "10.2", "12.1"]
+    assert {check(name, whole[name].solution).verdict for name in names} == {Verdict.RIGHT}
+    assert check("06.1", whole["06.1"].solution.rpartition("::")[2]).verdict is Verdict.RIGHT
+    wrong = check("01.1", whole["01.1"].solution + 1)
+    assert (wrong.verdict, wrong.worked) == (Verdict.NOT_YET, "")
+    assert str(whole["01.1"].solution) not in (students / "exercises.json").read_text("utf-8")
 
 
 def test_the_script_refuses_an_exercise_without_a_check(script):

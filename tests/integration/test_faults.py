@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 import toolkit
+from tests.faults import STATUSES, faulty
 from toolkit import embedded
+from toolkit.client._http import RetryPolicy
 from toolkit.client._reads import send_all
+from toolkit.errors import (
+    Forbidden,
+    InsufficientStorage,
+    InvalidRequest,
+    NodeError,
+    NotFound,
+    RateLimited,
+    Unavailable,
+    VersionPruned,
+)
+from toolkit.wire._responses import ErrorCode
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")
 VERSIONS = list(range(200, 300))
@@ -22,22 +33,21 @@ def history():
 
 @pytest.fixture(scope="module")
 def server(history):
-    with embedded.start(history, faults=embedded.Faults(retry_after_s=0)) as running:
-        yield running
+    with embedded.serve(history) as url, faulty(url) as node:
+        yield node
 
 
 @pytest.fixture
 def faults(server):
-    server.faults.clear()
-    yield server.faults
-    server.faults.clear()
-    server.faults.retry_after_s = 0
+    server.clear()
+    yield server
+    server.clear()
 
 
 @pytest.fixture
-def client(server, faults):
+def client(faults):
     """Return a client that keeps nothing, with the ABIs it needs already read."""
-    with toolkit.connect(server.url, cache=None, timeout_s=3) as node:
+    with toolkit.connect(faults.node_url, cache=None, timeout_s=3) as node:
         node.view(SIZE, ledger_version=VERSIONS[0])
         node.abis.prepare("0xcafe", "registry", VERSIONS)
         yield node
@@ -65,7 +75,7 @@ def test_a_sweep_recovers_from_a_burst(client, faults, sizes, kind):
 
 def test_a_sweep_under_a_rain_of_faults_loses_nothing(client, faults, sizes):
     """A tenth of requests each limited, refused and cut: rows in order, values exact, failures with their code."""
-    faults.rates = [embedded.Fault(kind, rate=0.05) for kind in ("429", "503", "cut", "html", "500")]
+    faults.rates = dict.fromkeys(("429", "503", "cut", "html", "500"), 0.05)
     frame = fetched(client)
     assert frame["ledger_version"].tolist() == VERSIONS
     answered = frame["error_code"].isna()
@@ -78,7 +88,7 @@ def test_a_sweep_under_a_rain_of_faults_loses_nothing(client, faults, sizes):
 def test_rows_of_a_node_that_goes_down_in_the_middle(client, faults, sizes):
     """What came before the outage is there, what came after is told; the order of the plan holds."""
     faults.schedule([None] * 42)  # the head, the anchor of the ledger, and 40 views
-    faults.rates = [embedded.Fault("500")]
+    faults.rates = {"500": 1.0}
     with pytest.warns(UserWarning, match="could not check that .* still serves the ledger"):
         frame = fetched(client)
     assert frame["ledger_version"].tolist() == VERSIONS
@@ -91,18 +101,11 @@ def test_rows_of_a_node_that_goes_down_in_the_middle(client, faults, sizes):
     assert set(frame["status"].dropna()) == {500}
 
 
-def test_requests_in_flight_share_their_latency(client, faults, monkeypatch):
+def test_requests_in_flight_share_their_latency(client, faults):
     """A hundred views do not wait one after the other: both sides hold many requests at once."""
-    waiting = []
-
-    async def wait():
-        waiting.append(waiting[-1] + 1 if waiting else 1)
-        await asyncio.sleep(0.05)
-        waiting.append(waiting[-1] - 1)
-
-    monkeypatch.setattr(faults, "wait", wait)
+    faults.latency_s = 0.05
     assert fetched(client)["error_code"].isna().all()
-    assert max(waiting) > 10
+    assert faults.max_in_flight > 10
 
 
 def test_table_items_recover_too(client, faults):
@@ -135,13 +138,13 @@ def test_transactions_recover_too(client, faults):
     assert frames.transactions["ledger_version"].tolist() == list(range(400))
 
 
-def test_an_interrupted_sweep_goes_on_where_it_was(server, faults, sizes, tmp_path):
+def test_an_interrupted_sweep_goes_on_where_it_was(faults, sizes, tmp_path):
     """Ctrl-C in the middle: it comes through, and the next try asks only for what is missing."""
     place = tmp_path / "answers.sqlite3"
     faults.latency_s = 0.02
 
     def interrupted():
-        with toolkit.connect(server.url, cache=place, max_in_flight=4) as node:
+        with toolkit.connect(faults.node_url, cache=place, max_in_flight=4) as node:
             node.abis.prepare("0xcafe", "registry", VERSIONS)
             outcomes = send_all(node, VERSIONS, lambda version: node.prepare_view(SIZE, version))
             for seen, _ in enumerate(outcomes, 1):
@@ -151,9 +154,44 @@ def test_an_interrupted_sweep_goes_on_where_it_was(server, faults, sizes, tmp_pa
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     faults.clear()
-    faults.schedule([None] * 10_000)
-    with toolkit.connect(server.url, cache=place) as node:
+    before = len(faults.requests)
+    with toolkit.connect(faults.node_url, cache=place) as node:
         frame = fetched(node)
-    asked = 10_000 - len(faults._queue)
+    asked = len(faults.requests) - before
     assert frame["value"].tolist() == sizes
     assert asked <= 90
+
+
+ERRORS = {
+    400: InvalidRequest,
+    403: Forbidden,
+    404: NotFound,
+    410: VersionPruned,
+    429: RateLimited,
+    500: NodeError,
+    503: Unavailable,
+    507: InsufficientStorage,
+}
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+@pytest.mark.parametrize("operation", ["view", "table item", "simulation"])
+def test_each_documented_error_code_raises_its_class(faults, code, operation):
+    """Each of the 23 codes comes with the status of a node, and the client raises the class of the status."""
+    with toolkit.Node(faults.node_url, cache=None, retry=RetryPolicy(attempts=1)) as node:
+        node.ledger()
+        transfer = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xa11ce", 1])
+        node.simulate(transfer, sender="0xb0b")
+        request = toolkit.SimulationRequest(transfer, sender="0xb0b", sequence_number=0, max_gas_amount=9, gas_unit_price=100, expiration_timestamp_secs=9)  # fmt: skip
+        calls = {
+            "view": lambda: node.view(toolkit.ViewFunction("0x1::chain_id::get")),
+            "table item": lambda: node.table_item("0x1", key="1", key_type="u64", value_type="u64"),
+            "simulation": lambda: node.simulate(request),
+        }
+        faults.schedule([code.value] * 20)
+        with pytest.raises(ERRORS[STATUSES[code]]) as caught:
+            calls[operation]()
+        faults.clear()
+    assert type(caught.value) is ERRORS[STATUSES[code]]
+    assert (caught.value.status, caught.value.error_code) == (STATUSES[code], code.value)
+    assert caught.value.vm_error_code == (5 if code == ErrorCode.VM_ERROR else None)

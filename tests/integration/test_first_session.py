@@ -73,7 +73,7 @@ def test_fetch_views_gives_one_typed_row_per_version(node, ledger):
     frame = toolkit.fetch_views(node, SUPPLY, versions="0:-1/50", progress=False)
     assert len(frame) == 50
     assert frame["ledger_version"].tolist()[::49] == [0, ledger.head]
-    assert str(frame["ledger_version"].dtype) == "uint64[pyarrow]"
+    assert str(frame["ledger_version"].dtype) == "int64[pyarrow]"
     for row in (0, 17, 49):
         version = int(frame["ledger_version"].iloc[row])
         assert frame["value"].iloc[row] == ledger.view("0x1::coin::supply", [], [APT], version=version)[0][0]

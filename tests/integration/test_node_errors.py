@@ -52,8 +52,8 @@ def test_types_nest_eight_deep_and_no_deeper(url):
     view = {"function": "0xcafe::registry::handle", "type_arguments": [], "arguments": []}
     path = f"{url}/tables/{requests.post(f'{url}/view', json=view, timeout=10).json()[0]}/item"
     item = {"key_type": "0x1::string::String", "value_type": nested(8), "key": "alice"}
-    in_item = f"'table_item_request' invalid: Unable to parse move type {nested(9)}"
-    in_view = f'Invalid move type for converting into `TypeTag`: Unparsable("{nested(9)}")'
+    in_item = f"'table_item_request' invalid: invalid Move type {nested(9)}"
+    in_view = f"invalid Move type {nested(9)}"
     _check(requests.post(path, json=item, timeout=10), 500, "internal_error", "Failed to deserialize table item")
     for field in ("key_type", "value_type"):
         refused = requests.post(path, json=item | {field: nested(9)}, timeout=10)
@@ -123,7 +123,7 @@ def test_versions_that_cannot_be_read_are_404_410_and_400(url, head, path):
 @pytest.mark.parametrize(
     ("path", "status", "code", "message"),
     [
-        ("/accounts/0xzz", 400, "web_framework_error", 'failed to parse path `address`: failed to parse "string(Addr'),
+        ("/accounts/0xzz", 400, "web_framework_error", "failed to parse path `address`"),
         ("/accounts/0x1/module/nothing", 404, "module_not_found", "Module not found by Address(0x1), Module name(no"),
         ("/accounts/0x1/resource/0x1::a::B", 404, "resource_not_found", "Resource not found by Address(0x1), Struct"),
         ("/accounts/0x1/resource/u8", 400, "web_framework_error", "failed to parse path `resource_type`"),
@@ -131,11 +131,11 @@ def test_versions_that_cannot_be_read_are_404_410_and_400(url, head, path):
         ("/transactions/by_version/1", 410, "version_pruned", "Ledger version(1) has been pruned"),
         ("/transactions/by_version/x", 400, "web_framework_error", "failed to parse path `txn_version`"),
         (f"/transactions/by_hash/0x{'0' * 64}", 404, "transaction_not_found", "Transaction not found by Transaction h"),
-        ("/transactions/by_hash/0x1", 400, "web_framework_error", "failed to parse path `txn_hash`: failed to parse"),
+        ("/transactions/by_hash/0x1", 400, "web_framework_error", "failed to parse path `txn_hash`"),
         ("/transactions?limit=0", 400, "invalid_input", "Given limit value (0) must not be zero"),
-        ("/transactions?limit=x", 400, "web_framework_error", "failed to parse parameter `limit`: failed to parse"),
+        ("/transactions?limit=x", 400, "web_framework_error", "failed to parse parameter `limit`"),
         ("/transactions?start=99999", 400, "invalid_input", "Given start value (99999) is higher than the current"),
-        ("/transactions?start=hello", 400, "web_framework_error", "failed to parse parameter `start`: failed to pa"),
+        ("/transactions?start=hello", 400, "web_framework_error", "failed to parse parameter `start`"),
         ("/blocks/by_version/99999", 404, "block_not_found", "Block not found by Ledger version(99999)"),
         ("/blocks/by_height/99999", 404, "block_not_found", "Block not found by Block height(99999)"),
         ("/blocks/by_height/1", 410, "block_pruned", "Block(1) has been pruned"),

@@ -111,8 +111,8 @@ GETS = [
     get("/accounts/0x1/transactions?limit=0", 400, INVALID, "Given limit value (0) must not be zero"),
     get("/transactions/by_hash/" + "00" * 32, 404, "transaction_not_found", "Transaction not found by Transaction hash(0x" + "00" * 32),
     get("/transactions/wait_by_hash/0x" + "00" * 32, 404, "transaction_not_found", "Transaction not found by Transaction hash(0x"),
-    get("/transactions/wait_by_hash/zz", 400, FRAMEWORK, "unable to parse HashValue", ledger=False),
-    get("/blocks/by_height/1?with_transactions=1", 400, FRAMEWORK, "provided string was not `true` or `false`", ledger=False),
+    get("/transactions/wait_by_hash/zz", 400, FRAMEWORK, "`txn_hash`", ledger=False),
+    get("/blocks/by_height/1?with_transactions=1", 400, FRAMEWORK, "`with_transactions`", ledger=False),
 ]  # fmt: skip
 BODIES = [
     Row("/view", "nope", 400, FRAMEWORK, JSON_ERROR + "JSON is malformed: invalid character (byte 4)", None, False),
@@ -127,8 +127,8 @@ BODIES = [
 VIEWS = [
     view("coin::supply", ["0x1::no::No"], [], 400, INVALID, f"Linker Error: Module {ONE.hex()}::no doesn't exist", 1081),
     view("coin::supply", ["0x1::coin::No"], [], 400, INVALID, "Struct 0x1::coin::No does not exist", 2021),
-    view("coin::supply", ["0x1::no::No"], ["1"], 400, INVALID, 'expected 0 arguments [], but got 1 ([String("1")])'),
-    view("coin::supply", ["&mut u8"], [], 400, INVALID, 'Unparsable("&mut u8")'),
+    view("coin::supply", ["0x1::no::No"], ["1"], 400, INVALID, "expected 0 arguments [], but got 1"),
+    view("coin::supply", ["&mut u8"], [], 400, INVALID, "&mut u8"),
     view("coin::name", ["0x1::string::String"], [], 400, INVALID, "Failed to borrow global resource from ", 4008),
     *(view(f"coin::{name}", ["u8"], ["0x1"], 400, INVALID, "Move abort in 0x1::type_info: E_NATIVE_FUN_NOT_AVAILABLE(0x1): ", 4016) for name in ("balance", "is_account_registered")),
     view("fungible_asset::decimals", ["0x1::fungible_asset::Metadata"], ["0x77"], 400, INVALID, "Move abort in 0x1::object: EOBJECT_DOES_NOT_EXIST(0x60002): ", 4016),
@@ -145,21 +145,21 @@ ITEMS = [
     Row("/tables/0x1/item", ITEM, 404, "table_item_not_found", headers={"Content-Type": "application/json; charset=utf-8"}),
     Row("/tables/0x1/item", ITEM, 404, "table_item_not_found", headers={"Content-Type": "APPLICATION/JSON"}),
     Row("/tables/0x1/item", ITEM, 415, FRAMEWORK, "is not supported: text/json", None, False, {"Content-Type": "text/json"}),
-    Row("/tables/0x1/item", ITEM | {"key_type": "&u64"}, 400, INVALID, "Unable to parse move type &u64", None, False),
-    Row("/tables/0x1/item", ITEM | {"key_type": "signer", "key": "0x1"}, 400, INVALID, "unexpected move type Signer"),
+    Row("/tables/0x1/item", ITEM | {"key_type": "&u64"}, 400, INVALID, "&u64", None, False),
+    Row("/tables/0x1/item", ITEM | {"key_type": "signer", "key": "0x1"}, 400, INVALID, "signer"),
     Row("/tables/0x1/item", ITEM | {"key_type": "u8", "key": 256}, 400, INVALID, "invalid number"),
     Row("/tables/0x1/raw_item", {"key": "0x00"}, 403, "api_disabled", "Only BCS is supported", None, False, {"Accept": "application/x-bcs;q=0.5"}),
 ]  # fmt: skip
 SENT = [
     Row(SIMULATE, call(sequence_number="+0"), 200, None),
-    Row(SIMULATE, pay(type_arguments=["nope"]), 400, INVALID, "Simulated transaction invalid: Unable to parse move type nope", None, False),
+    Row(SIMULATE, pay(type_arguments=["nope"]), 400, INVALID, "nope", None, False),
     Row(SIMULATE, pay(function="0x1::coin::transfer", type_arguments=["0x1::no::No"]), 200, None, "LINKER_ERROR"),
     Row(SIMULATE, pay(function="0x1::coin::transfer", type_arguments=["0x1::coin::No"]), 200, None, "TYPE_RESOLUTION_FAILURE"),
     Row("/transactions", call(), 403, "api_disabled", "Submit transaction is disabled on this endpoint", None, False),
     Row("/transactions/batch", [call()], 403, "api_disabled", "Submit transaction is disabled on this endpoint", None, False),
 ]  # fmt: skip
 SIGNATURES = [
-    signed(ED | {"public_key": "zz"}, 400, FRAMEWORK, 'failed to parse "string(HexEncodedBytes)"', ledger=False),
+    signed(ED | {"public_key": "zz"}, 400, FRAMEWORK, "public_key", ledger=False),
     signed({"type": "ed25519_signature"}, 400, FRAMEWORK, "Object missing required field `public_key`", ledger=False),
     signed(payer(sender={"type": "nope"}), 400, FRAMEWORK, "Invalid value 'nope' - at `$.sender.type`", ledger=False),
     signed(payer(signers=[{"type": "nope"}]), 400, FRAMEWORK, "Invalid value 'nope' - at `$.secondary_signers[0].type`", ledger=False),

@@ -116,21 +116,20 @@ def test_huge_numbers_and_deep_nesting_are_refused_shortly(url, body):
 RELEASED = threading.Event()
 
 
-class Endless(Module, address="0xe4d"):
-    """Functions that end when the test says so, or never, and use no gas."""
-
-    move_compiled = True  # so that they are neither checked nor charged
+class Long(Module, address="0xe4d"):
+    """Functions that use much gas, or none."""
 
     @view
     def waiting(self) -> u64:
-        while not RELEASED.is_set():
+        for _ in self.each(iter(RELEASED.is_set, True)):
             pass
         return 7
 
     @view
     def looping(self) -> u64:
-        while True:
+        for _ in self.each(iter(int, 1)):
             pass
+        return 0
 
     @entry
     def run(self, account: signer) -> None:
@@ -139,12 +138,13 @@ class Endless(Module, address="0xe4d"):
 
 def test_views_that_take_long_do_not_keep_others_waiting():
     """More views than there are workers run, and wait for something that happens after other requests are answered."""
-    ledger = embedded.Ledger(execution_timeout_s=None)
-    ledger.publish(Endless)
+    ledger = embedded.Ledger()
+    ledger.publish(Long)
     RELEASED.clear()
-    with embedded.serve(ledger) as url, ThreadPoolExecutor(6) as pool:
-        node = toolkit.connect(url, cache=None)
-        slow = [pool.submit(node.view, "0xe4d::endless::waiting") for _ in range(6)]
+    limits = embedded.Limits(view_gas=2**62)
+    with embedded.serve(ledger, limits=limits) as url, ThreadPoolExecutor(6) as pool:
+        node = toolkit.connect(url, cache=None, timeout_s=60)
+        slow = [pool.submit(node.view, "0xe4d::long::waiting") for _ in range(6)]
         try:
             assert _serves(url)
             ledger.advance()  # the ledger grows meanwhile, too
@@ -155,16 +155,15 @@ def test_views_that_take_long_do_not_keep_others_waiting():
 
 
 @pytest.mark.parametrize("encoding", ["json", "bcs"])
-def test_calls_that_loop_are_ended_by_the_time_limit(encoding):
-    """A view is a 400 and a simulation a failed transaction that used all gas, as in the process; the node goes on."""
-    ledger = embedded.Ledger(execution_timeout_s=0.2)
-    ledger.publish(Endless)
-    with embedded.serve(ledger) as url:
+def test_loops_that_are_charged_are_ended_by_gas(encoding):
+    """A view is a 400 and a simulation a failed transaction that used all gas; the node goes on."""
+    ledger = embedded.Ledger()
+    ledger.publish(Long)
+    with embedded.serve(ledger, limits=embedded.Limits(view_gas=20_000)) as url:
         node = toolkit.connect(url, cache=None, encoding=encoding)
-        with pytest.raises(InvalidRequest, match=r"its time limit of 0\.2 s") as refused:
-            node.view("0xe4d::endless::looping")
-        assert refused.value.vm_error_code == 4030
-        done = node.simulate(toolkit.EntryFunction("0xe4d::endless::run"), sender="0xa11ce", max_gas_amount=3_000)
-        assert (done.success, done.gas_used) == (False, 3_000)
-        assert "EXECUTION_LIMIT_REACHED" in done.vm_status
+        with pytest.raises(InvalidRequest) as refused:
+            node.view("0xe4d::long::looping")
+        assert refused.value.vm_error_code == 4002
+        done = node.simulate(toolkit.EntryFunction("0xe4d::long::run"), sender="0xa11ce", max_gas_amount=3_000)
+        assert (done.success, done.gas_used, done.vm_status) == (False, 3_000, "Out of gas")
         assert _serves(url)

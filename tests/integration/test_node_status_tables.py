@@ -118,7 +118,6 @@ def _simulate(status, code, message="", *, path=SIMULATE, headers=None, **change
 
 NO_LENGTH: dict[str, str | None] = {"Content-Length": None, "Transfer-Encoding": "chunked"}
 PARSING = "parse request payload error: "
-FAILED = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
 FRAMEWORK = "web_framework_error"
 
 STRUCTURAL = (
@@ -142,14 +141,14 @@ ROWS = [
     _item(404, "table_item_not_found", "Table Item not found by Table handle(", key_type="u8", key=1),
     _item(404, "version_not_found", "Ledger version not found", path=f"{ITEM_PATH}?ledger_version=999999"),
     _item(410, "version_pruned", "Ledger version(1) has been pruned", path=f"{ITEM_PATH}?ledger_version=1"),
-    _item(500, "internal_error", "Failed to deserialize table item retrieved from DB", value_type="vector<u64>"),
+    _item(500, "internal_error", "Failed to deserialize table item", value_type="vector<u64>"),
     Row(RAW_PATH, {"key": "0x05616c696365"}, 200, None, headers=BCS),
     Row(RAW_PATH, {"key": "0x05616c696365"}, 403, "api_disabled", "Get raw table item is not allowed."),
     Row(RAW_PATH, {"key": "0x00"}, 404, "table_item_not_found", "Table Item not found by", headers=BCS),
     # 3 View
     _view(200, None),
     _view(200, None, headers=BCS),
-    _view(400, "invalid_input", "Module ModuleId { address: ", function="0x9::no::f"),
+    _view(400, "invalid_input", "module 0x9::no", function="0x9::no::f"),
     _view(400, "invalid_input", "could not find view function by 0x1::coin::no", function="0x1::coin::no"),
     _view(400, "invalid_input", "expected 1 arguments [string<address>], but got 0", arguments=[]),
     _view(400, "invalid_input", "parse arguments[0] failed", arguments=[7]),
@@ -171,14 +170,14 @@ ROWS = [
     _view(410, "version_pruned", "Ledger version(1) has been pruned", path="/view?ledger_version=1"),
     # 4.7 Simulate
     _simulate(200, None),
-    _simulate(400, "invalid_input", f"{FAILED}Module ModuleId", payload=CALL | {"function": "0x9::no::f"}),
-    _simulate(400, "invalid_input", f"{FAILED}could not find entry function by",
+    _simulate(400, "invalid_input", "module 0x9::no", payload=CALL | {"function": "0x9::no::f"}),
+    _simulate(400, "invalid_input", "could not find entry function by",
               payload=CALL | {"function": "0x1::coin::no"}),
-    _simulate(400, "invalid_input", f"{FAILED}parse arguments[1] failed", payload=CALL | {"arguments": ["0x1", 1]}),
+    _simulate(400, "invalid_input", "parse arguments[1] failed", payload=CALL | {"arguments": ["0x1", 1]}),
     _simulate(400, "invalid_input", "Simulated transaction invalid",
               signature={"type": "ed25519_signature", "public_key": "0x00", "signature": "0x00"}),
-    _simulate(400, "invalid_input", f"{FAILED}Script payload bytecode must not be empty", payload=SCRIPT),
-    _simulate(400, "invalid_input", f"{FAILED}invalid transaction script bytecode",
+    _simulate(400, "invalid_input", "Script payload bytecode must not be empty", payload=SCRIPT),
+    _simulate(400, "invalid_input", "invalid transaction script bytecode",
               payload=SCRIPT | {"code": {"bytecode": "0x01"}}),
     _simulate(400, "invalid_input", "Simulated transaction invalid: Module bundle payload has been removed",
               payload={"type": "module_bundle_payload"}),
@@ -186,7 +185,7 @@ ROWS = [
     Row(SIMULATE, _signed(EncodedPayloadV2(None)), 400, "invalid_input",
         "Empty transaction payload must be a multisig transaction", headers=SIGNED),
     _simulate(200, None, sequence_number="99"),
-    Row(SIMULATE, b"\0", 400, "invalid_input", "Failed to deserialize input into SignedTransaction",
+    Row(SIMULATE, b"\0", 400, "invalid_input", "Failed to deserialize",
         headers={"Content-Type": SIGNED_TRANSACTION_BCS}),
     _simulate(400, FRAMEWORK, PARSING, sender=7),
     _simulate(400, FRAMEWORK, PARSING, sequence_number=0),

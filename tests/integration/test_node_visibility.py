@@ -6,7 +6,7 @@ import pytest
 import requests
 
 import toolkit
-from tests.unit.embedded.test_abilities import VAULTS, Desk, Till, Vaults
+from tests.unit.embedded.test_visibility import VAULTS, Desk, Till, Vaults
 from toolkit import embedded
 from toolkit.errors import ToolkitError
 

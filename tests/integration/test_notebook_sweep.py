@@ -12,18 +12,19 @@ VERSIONS, PLANNED = 1_000, 800
 ANSWERED = 700
 SETUP = f"""
 import toolkit
+from tests.faults import FaultyNode
 from toolkit import embedded
-server = embedded.start(embedded.Ledger.with_history(seed=7, versions={VERSIONS}, cache=True))
-node = toolkit.connect(server.url)
+server = FaultyNode(embedded.start(embedded.Ledger.with_history(seed=7, versions={VERSIONS}, cache=True)).url)
+node = toolkit.connect(server.node_url)
 depth = toolkit.ViewFunction("0xb00c::order_book::depth")
-server.faults.schedule([None] * {ANSWERED} + ["hang"] * {10 * PLANNED})
+server.schedule([None] * {ANSWERED} + ["hang"] * {10 * PLANNED})
 """
 SWEEP = f"""
 views = toolkit.fetch_views(node, depth, versions="0:-1/{PLANNED}")
 """
 CHECK = """
 kept = node.cache.stats().kept
-server.faults.clear()
+server.clear()
 """
 TOLD = """
 print(len(views), views["value"].dtype, kept, node.cache.stats().kept, node.cache.stats().hits)

@@ -12,6 +12,7 @@ import pytest
 from ipywidgets import Widget
 
 import toolkit
+from tests.faults import faulty
 from toolkit import embedded
 from toolkit.widgets import SimulationBuilder, TableItemBuilder, ViewBuilder
 
@@ -77,8 +78,7 @@ def test_a_read_is_cancelled(kind):
         return [thread for thread in threading.enumerate() if thread.name == "toolkit-form"]
 
     ledger = embedded.Ledger.with_history(seed=7, versions=300, cache=True)
-    faults = embedded.Faults()
-    with embedded.serve(ledger, faults=faults) as url, toolkit.connect(url) as node:
+    with embedded.serve(ledger) as url, faulty(url) as faults, toolkit.connect(faults.node_url) as node:
         if kind == "view":
             builder = ViewBuilder(node, function=SIZE)
         else:

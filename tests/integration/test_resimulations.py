@@ -254,5 +254,5 @@ def test_it_is_data_and_shown_safely(again):
     assert copy.explain() == found.explain()
     assert repr(copy) == repr(found)
     assert "<pre" in found._repr_html_()
-    found.committed.vm_status, found.committed.success = "<script>alert(1)</script>", False
+    found.committed.chain_vm_status, found.committed.chain_success = "<script>alert(1)</script>", False
     assert "<script>" not in found._repr_html_()

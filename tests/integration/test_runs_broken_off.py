@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import toolkit
+from tests.faults import faulty
 from toolkit import embedded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +42,7 @@ versions = "0:499"
 @pytest.fixture(scope="module")
 def server(ledger):
     """Return a node whose faults concern these tests alone."""
-    with embedded.start(ledger) as one:
+    with embedded.serve(ledger) as url, faulty(url) as one:
         yield one
 
 
@@ -49,7 +50,7 @@ def server(ledger):
 def study_file(server, tmp_path_factory):
     """Return a study of 1,500 readings and more."""
     place = tmp_path_factory.mktemp("study") / "study.toml"
-    place.write_text(STUDY.format(url=server.url, pace=1_500, last=1_499))
+    place.write_text(STUDY.format(url=server.node_url, pace=1_500, last=1_499))
     return place
 
 
@@ -58,11 +59,11 @@ def silent_after(server):
     """Return a function that lets the node answer so many requests and then none: a run cannot end before it is hit."""
 
     def silent(requests):
-        server.faults.clear()
-        server.faults.schedule([None] * requests + ["hang"] * 20_000)
+        server.clear()
+        server.schedule([None] * requests + ["hang"] * 20_000)
 
     yield silent
-    server.faults.clear()
+    server.clear()
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +118,7 @@ def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file,
         assert not toolkit.Run.open(out).complete
         assert rows_in(out) >= wanted > kept
         kept = rows_in(out)
-    server.faults.clear()
+    server.clear()
     run = toolkit.Study.load(study_file).run(out, progress=False)
     assert run.manifest["resumed_rows"] == kept
     assert run.digest == whole.digest
@@ -141,7 +142,7 @@ def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, s
         process.send_signal(signal.SIGINT)
         _, words = process.communicate(timeout=60)
         assert process.returncode == 130
-    server.faults.clear()
+    server.clear()
     kept = rows_in(out)
     assert f"stopped; {kept:,} observations are stored in {out}; the same call or command continues" in words
     assert "Traceback" not in words

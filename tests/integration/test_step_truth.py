@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import toolkit
-from tests.integration.truth import Counting, Outcome, dense_steps, true_kind
+from tests.faults import faulty
+from tests.integration.truth import Outcome, dense_steps, true_kind
 from toolkit import embedded
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._observations import Source
@@ -30,10 +31,9 @@ def searched(ledger, out, *, calls=None):
     """Run the demo study's views over HTTP; return the run and the requests that the server counted."""
     demo = toolkit.Study.load("demo")
     views = [call for call in calls or demo.calls if call.source == Source.VIEW]
-    counting = Counting()
-    with embedded.serve(ledger, port=0, faults=counting) as url, toolkit.connect(url) as node:
+    with embedded.serve(ledger) as url, faulty(url) as counting, toolkit.connect(counting.node_url) as node:
         study = toolkit.Study(title=demo.title, node=node, calls=views, versions=demo.versions)
-        return study.run(out, progress=False), counting.requests
+        return study.run(out, progress=False), len(counting.requests)
 
 
 def found_steps(run):
@@ -79,18 +79,21 @@ def test_the_same_steps_and_causes_whichever_versions_are_planned(run, ledger, v
     if versions == "around":
         ends = {0, ledger.head, *run.steps["version_after"]}
         versions = sorted({min(max(0, at + by), ledger.head) for at in ends for by in (-7, 5)})
-    counting = Counting()
-    with embedded.serve(ledger, port=0, faults=counting) as url, toolkit.connect(url, cache=None) as node:
+    with (
+        embedded.serve(ledger) as url,
+        faulty(url) as counting,
+        toolkit.connect(counting.node_url, cache=None) as node,
+    ):
         study = toolkit.Study(node=node, calls=list(run.study.calls), versions=versions)
         plan = study.plan()
-        before = counting.requests
+        before = len(counting.requests)
         found = study.run(tmp_path / "run", progress=False)
     columns = [name for name in run.steps.columns if name != "node"]
     assert plain_columns(found.steps, columns) == plain_columns(run.steps, columns)
     assert len(found.observations) == plan.requests[1]
     further = found.manifest["nodes"][0]["further_requests"]
     assert 0 < further <= plan.further_requests
-    assert counting.requests - before >= plan.requests[1] + further
+    assert len(counting.requests) - before >= plan.requests[1] + further
     assert "locate" not in found.explain()
 
 

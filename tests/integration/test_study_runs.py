@@ -73,7 +73,7 @@ def two_nodes(url, tmp_path_factory):
         return study.run(tmp_path_factory.mktemp("two") / "run", progress=False)
 
 
-@pytest.mark.parametrize("version", [0, 2, 299, 300, 301, 899, 900, 999, 4_998, 4_999, 10**6, 2**64 - 1])
+@pytest.mark.parametrize("version", [0, 2, 299, 300, 301, 899, 900, 999, 4_998, 4_999, 10**6, 2**63 - 1])
 def test_a_run_at_a_version_is_the_last_observation_of_each_call_and_node(two_nodes, version):
     """Versions that were read, between readings, before the first and above the head; every source."""
     columns = ["node", "label", "ledger_version", "observed_at"]

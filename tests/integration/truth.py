@@ -11,16 +11,6 @@ if TYPE_CHECKING:
     from toolkit.gas._study import Call
 
 
-class Counting(embedded.Faults):
-    """Faults that never happen, asked at every request a server gets: it counts them."""
-
-    requests = 0
-
-    def draw(self, path=""):
-        self.requests += 1
-        return super().draw(path)
-
-
 class Outcome(NamedTuple):
     """What a reading of a view tells: gas, or how it failed."""
 

@@ -16,7 +16,9 @@ from urllib.parse import parse_qs, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    Change = Callable[["ProxiedRequest", "ProxiedAnswer"], "ProxiedAnswer | bytes | Awaitable[bytes | None] | None"]
+    Change = Callable[
+        ["ProxiedRequest", "ProxiedAnswer"], "ProxiedAnswer | bytes | Awaitable[ProxiedAnswer | bytes | None] | None"
+    ]
 
 _NOT_FORWARDED = {"host", "connection", "accept-encoding", "content-length", "authorization"}
 _NOT_REPEATED = {"content-length", "transfer-encoding", "connection", "content-encoding"}
@@ -112,12 +114,12 @@ class Proxy:
         self._ready.set()
         self._loop.run_forever()
         server.close()
-        # A connection that was being accepted makes a task more, and transports close one round after their task.
+        # A connection that was being accepted makes a task more, and transports close some rounds after their task.
         while tasks := asyncio.all_tasks(self._loop):
             for task in tasks:
                 task.cancel()
             self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        for _ in range(2):
+        for _ in range(5):
             self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.close()
 

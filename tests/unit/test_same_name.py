@@ -17,9 +17,8 @@ def test_connect_warns_of_a_distribution_that_shares_the_package(tmp_path, monke
     """The warning names the distribution, the folder, and the commands that repair the environment."""
     (tmp_path / "toolkit-0.0.3.dist-info").mkdir()
     monkeypatch.setattr(same_name, "_PACKAGE", tmp_path / "toolkit")
-    with pytest.warns(UserWarning, match=r"toolkit 0\.0\.3 is installed too.*pip uninstall toolkit") as caught:
+    with pytest.warns(UserWarning, match=r"toolkit 0\.0\.3 is installed too.*pip uninstall toolkit"):
         toolkit.connect("local").close()
-    assert caught[0].filename == __file__
 
 
 def test_the_command_says_so_where_the_package_was_replaced(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from toolkit._present.tables import cell_text, json_value
+from toolkit._present.tables import cell_text, json_column, json_value
 from toolkit._present.text import visible
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def write_workbook(table: pa.Table, file: BinaryIO) -> None:
 
     columns = []
     for name in table.column_names:
-        values = table[name].to_pylist()
+        values = json_column(table[name]) if table[name].type.num_fields else table[name].to_pylist()
         # Excel holds numbers as floats and shows 15 digits.
         long = any(isinstance(value, int) and abs(value) >= 10**15 for value in values)
         columns.append([None if value is None else str(value) if long else _value(value) for value in values])

@@ -6,17 +6,19 @@ never ends. Every file that the package reads or writes by name is opened here. 
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import re
 import secrets
 import stat
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from platformdirs import user_cache_path
 
 # Not on every platform: without O_NONBLOCK the check before opening is what prevents waiting for a pipe.
 _ALWAYS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -29,26 +31,19 @@ def cache_folder() -> Path:
     Returns
     -------
     Path
-        The folder in the environment variable ``LEDGER_TOOLKIT_CACHE``, or else the folder ``ledger-toolkit`` in
-        ``XDG_CACHE_HOME`` or in the platform's cache folder.
+        The folder in the environment variable ``LEDGER_TOOLKIT_CACHE``, or else the folder ``ledger-toolkit`` where the
+        platform has caches (`platformdirs.user_cache_path`).
 
     Raises
     ------
     RuntimeError
         If the user does not have a home folder.
     """
-    if own := os.environ.get("LEDGER_TOOLKIT_CACHE"):
-        return Path(own).expanduser()
-    xdg = os.environ.get("XDG_CACHE_HOME")
-    if xdg and Path(xdg).is_absolute():  # the XDG specification ignores relative paths
-        caches = Path(xdg)
-    elif sys.platform == "win32":
-        caches = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        caches = Path.home() / "Library" / "Caches"
-    else:
-        caches = Path.home() / ".cache"
-    return caches / "ledger-toolkit"
+    own = os.environ.get("LEDGER_TOOLKIT_CACHE")
+    folder = Path(own).expanduser() if own else user_cache_path("ledger-toolkit", appauthor=False)
+    if not own and not folder.is_absolute():
+        raise RuntimeError("the home folder is not known")
+    return folder
 
 
 def check_regular(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_result | None:
@@ -160,6 +155,11 @@ def read_file(path: str | os.PathLike[str], *, limit: int = -1) -> bytes:
     """
     with open_to_read(path) as file:
         return file.read(limit)
+
+
+def read_text_file(path: str | os.PathLike[str], *, limit: int = -1) -> bytes:
+    """Return the bytes of a text file as `read_file` does, without the byte order mark that Windows editors write."""
+    return read_file(path, limit=limit).removeprefix(codecs.BOM_UTF8)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Iterable
     from types import FrameType
 
@@ -171,50 +170,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 # -- lines of the user's code ------------------------------------------------------------------------------------------
 
 
-def declared_at(*path: str, uses: str = "") -> str:
-    """Return where the class statement that is being run declares something, such as ``" (shop.py, line 7)"``.
-
-    Parameters
-    ----------
-    *path : str
-        Names from the outside in: class, method or struct, parameter or field. Names that do not occur in the class
-        statement, such as those of a base class, are ignored.
-    uses : str, optional
-        A name in the annotations. The line returned is that of its first use in the object that `path` names.
-
-    Returns
-    -------
-    str
-        The place, or an empty string if the source is not known. For a notebook cell, there is a line but no file.
-    """
-    import ast
-    import linecache
-
-    if (frame := _users_frame()) is None:
-        return ""
-    file = frame.f_code.co_filename
-    try:
-        node: ast.AST = ast.parse("".join(linecache.getlines(file, frame.f_globals)))
-    except SyntaxError:
-        return ""
-    inside = True  # the class statement that runs contains the line that runs; its parts do not
-    for name in path:
-        named = (one for one in ast.walk(node) if name == _declared(one))
-        if found := [one for one in named if not inside or frame.f_lineno in _lines(one)]:
-            node, inside = found[-1], False
-    lines = [one.lineno for one in ast.walk(node) if uses and isinstance(one, ast.Name) and one.id == uses]
-    line = min(lines, default=getattr(node, "lineno", None))
-    return "" if line is None else place(file, line)
-
-
-def running_at() -> str:
-    """Return the line of the contract that is being run, in the form of `declared_at`."""
-    frame = _users_frame()
-    return "" if frame is None else place(frame.f_code.co_filename, frame.f_lineno)
-
-
 def raised_at(error: BaseException) -> str:
-    """Return the line of the contract in which an error was raised, in the form of `declared_at`."""
+    """Return the line of the contract in which an error was raised, such as ``" (shop.py, line 7)"``.
+
+    For a notebook cell, there is a line but no file.
+    """
     import traceback
 
     walked = traceback.walk_tb(error.__traceback__)
@@ -222,40 +182,13 @@ def raised_at(error: BaseException) -> str:
     return place(*frames[-1]) if frames else ""
 
 
-def _users_frame() -> FrameType | None:
-    """Return the innermost frame that runs code outside this package."""
-    import inspect
-
-    frame = inspect.currentframe()
-    while frame is not None and not _is_users(frame):
-        frame = frame.f_back
-    return frame
-
-
 def _is_users(frame: FrameType) -> bool:
     return not str(frame.f_globals.get("__name__")).startswith("toolkit.")
 
 
 def place(file: str, line: int) -> str:
-    """Describe a line of a file or of a notebook cell, in the form of `declared_at`."""
+    """Describe a line of a file or of a notebook cell, in the form of `raised_at`."""
     from pathlib import Path
 
     source = Path(file)
     return f" ({source.name}, line {line})" if source.is_file() else f" (line {line})"
-
-
-def _lines(node: Any) -> range:
-    """Return the lines of a declaration with its decorators."""
-    decorators = getattr(node, "decorator_list", ())
-    return range(min([node.lineno, *(one.lineno for one in decorators)]), node.end_lineno + 1)
-
-
-def _declared(node: ast.AST) -> str | None:
-    """Return the name that a class, function, parameter or annotated field declares, or None."""
-    import ast
-
-    if isinstance(node, ast.ClassDef | ast.FunctionDef):
-        return node.name
-    if isinstance(node, ast.arg):
-        return node.arg
-    return node.target.id if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else None

@@ -1,4 +1,4 @@
-r"""Display in notebooks: frames and facts as HTML, and errors with a short traceback.
+r"""Display in notebooks: frames and facts as HTML.
 
 Text from the chain may contain dollar signs, but must not be typeset as mathematics. JupyterLab passes HTML outputs to
 MathJax, which typesets ``$...$``, ``\(...\)`` and ``\begin{...}``, even if they are written as character references.
@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
@@ -21,9 +20,6 @@ _as_tables = True  # set by `set_display`
 # Characters of a value and of a title in a table of facts.
 _MAX_VALUE = 300
 _MAX_TITLE = 120
-
-# Packages whose frames are not shown in the traceback of an error of the toolkit.
-_INTERNAL = frozenset({"toolkit", "pandas", "IPython", "ipykernel"})
 
 
 def literal(html: str) -> str:
@@ -116,53 +112,3 @@ def _frame_html(frame: Any, table: Callable[[Any, int], str]) -> str | None:
     if not max_rows or len(frame) <= max_rows:
         return table(frame, len(frame))
     return table(frame, pd.get_option("display.min_rows") or max_rows)
-
-
-def short_traceback(error: BaseException) -> list[str]:
-    """Return the traceback of an error as shown by IPython, with only the frames of the user's code.
-
-    Parameters
-    ----------
-    error : BaseException
-        An error that was raised.
-
-    Returns
-    -------
-    list of str
-        Lines of the traceback, the last of which is the message. In IPython's mode ``%xmode Verbose``, or if
-        ``LEDGER_TOOLKIT_DEBUG`` is set, all frames and underlying errors are shown.
-    """
-    from IPython.core.getipython import get_ipython
-
-    from toolkit._present.messages import debugging, whole_traceback
-
-    shell = get_ipython()
-    if shell is None or debugging():
-        return whole_traceback(error)
-    formatter = shell.InteractiveTB
-    trace = error.__traceback__
-    if formatter.mode != "Verbose":
-        trace = _own_frames(trace) or trace
-    lines: list[str] = formatter.structured_traceback(type(error), error, trace, tb_offset=0)
-    return lines
-
-
-def _own_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without entries from the toolkit and the libraries that it calls, or None if it is empty."""
-    import sysconfig
-
-    libraries = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-    inside_toolkit = False
-    kept = []
-    while trace is not None:
-        package = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
-        inside_toolkit = inside_toolkit or package == "toolkit"
-        # A library that the user calls is theirs to see; one that the toolkit calls is not.
-        of_library = inside_toolkit and trace.tb_frame.f_code.co_filename.startswith(libraries)
-        if not (of_library or package in _INTERNAL):
-            kept.append(trace)
-        trace = trace.tb_next
-    own = None
-    for entry in reversed(kept):
-        own = TracebackType(own, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return own

@@ -191,8 +191,9 @@ def json_value(value: Any) -> Any:
     Parameters
     ----------
     value : object
-        Integers beyond 2^53, decimals and keys become text, bytes become hex, dates and times become ISO 8601 text, and
-        tuples become lists. NaN and infinity, which JSON does not have, become None, as in JavaScript and pandas.
+        Decimals and keys become text, bytes become hex, dates and times become ISO 8601 text, and tuples become lists.
+        NaN and infinity, which JSON does not have, become None, as in JavaScript and pandas. Integers become text if
+        one of them is beyond 2^53: all those of a list, and those of a key in all objects of a list.
 
     Returns
     -------
@@ -202,11 +203,30 @@ def json_value(value: Any) -> Any:
     --------
     >>> json_value({"gas": 7, "supply": 2**64, "key": b"x01"})
     {'gas': 7, 'supply': '18446744073709551616', 'key': '0x783031'}
+    >>> json_value([3, 2**64])
+    ['3', '18446744073709551616']
     """
+    return _json(value, (), _large(value))
+
+
+_Place = tuple[str | None, ...]  # keys from the outside in; None for the items of a list
+
+
+def _large(value: Any, place: _Place = ()) -> set[_Place]:
+    """Return the places in a value that have integers beyond 2^53."""
     if isinstance(value, dict):
-        return {str(key): json_value(item) for key, item in value.items()}
+        return {one for key, item in value.items() for one in _large(item, (*place, str(key)))}
     if isinstance(value, list | tuple):
-        return [json_value(item) for item in value]
+        return {one for item in value for one in _large(item, (*place, None))}
+    return {place} if _is_integer(value) and abs(value) > MAX_EXACT_INTEGER else set()
+
+
+def _json(value: Any, place: _Place, texts: Collection[_Place]) -> Any:
+    """Convert a value as `json_value` does, with integers at some places as text."""
+    if isinstance(value, dict):
+        return {str(key): _json(item, (*place, str(key)), texts) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(item, (*place, None), texts) for item in value]
     if isinstance(value, bytes):
         return "0x" + value.hex()
     if isinstance(value, float | Decimal):
@@ -215,7 +235,7 @@ def json_value(value: Any) -> Any:
         return shown if finite else None
     if isinstance(value, date | clock_time):  # a datetime is a date
         return value.isoformat() if value == value else None  # noqa: PLR0124 - pandas' NaT
-    return str(value) if _is_integer(value) and abs(value) > MAX_EXACT_INTEGER else value
+    return str(value) if _is_integer(value) and place in texts else value
 
 
 def json_rows(table: pa.Table) -> list[dict[str, Any]]:
@@ -228,10 +248,10 @@ def json_rows(table: pa.Table) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        A column has the same type in all rows. It is text if it contains an integer beyond 2^53, or if its type is
-        wider than 64 bits.
+        A column has the same type in all rows, and so has each part of a nested one. Integers are text if one of them
+        is beyond 2^53, or if their type is wider than 64 bits.
     """
-    columns = [_json_column(table[name]) for name in table.column_names]
+    columns = [json_column(table[name]) for name in table.column_names]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
@@ -262,18 +282,19 @@ def cell_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
 
 
-def _json_column(column: pa.ChunkedArray) -> list[Any]:
+def json_column(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column as JSON values; see `json_rows`."""
     values = column.to_pylist()
     # The extension types of the toolkit are the integers of 128 and 256 bits; their text is a stable type.
-    wide = hasattr(column.type, "storage_type") and any(map(_is_integer, values))
-    if wide or any(_is_integer(value) and abs(value) > MAX_EXACT_INTEGER for value in values):
-        return [None if value is None else str(value) for value in values]
-    return [json_value(value) for value in values]
+    texts: set[_Place] = {()} if hasattr(column.type, "storage_type") else set().union(*map(_large, values))
+    return [_json(value, (), texts) for value in values]
 
 
 def _csv_column(column: pa.ChunkedArray) -> list[str]:
     if column.null_count == len(column):
         return [""] * len(column)
+    if column.type.num_fields:  # a list or a struct
+        return ["" if value is None else csv_text(cell_text(value)) for value in json_column(column)]
     if str(column.type) in _REPEATING:
         codes = column.combine_chunks().dictionary_encode()
         cells = [*map(_csv_cell, codes.dictionary.to_pylist()), ""]

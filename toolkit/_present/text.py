@@ -144,13 +144,15 @@ def _short(digits: str, extra: int = 0) -> str:
     return f"0x{digits[:head]}{ELLIPSIS}{digits[-tail:]}"
 
 
-def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
+def distinct_addresses(texts: Iterable[str], *, mark: bool = False) -> Callable[[str], str]:
     """Return a function that shortens the addresses in texts but keeps different addresses distinct.
 
     Parameters
     ----------
     texts : iterable of str
         All texts that are shown together.
+    mark : bool, default False
+        Whether an ellipsis stands for the zeros that are removed, because the short form is not what a column contains.
 
     Returns
     -------
@@ -174,10 +176,13 @@ def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
             forms[digits] = _short(digits, extra)
         counts = Counter(forms.values())
 
-    def shorten(text: str) -> str:
-        return _ADDRESS.sub(lambda match: forms.get(match[1].lstrip("0")) or _short(match[1].lstrip("0")), text)
+    def form(match: re.Match[str]) -> str:
+        digits = match[1].lstrip("0")
+        short = forms.get(digits) or _short(digits)
+        without_zeros = ELLIPSIS not in short and 1 < len(digits) < len(match[1])
+        return f"0x{ELLIPSIS}{digits}" if mark and without_zeros else short
 
-    return shorten
+    return lambda text: _ADDRESS.sub(form, text)
 
 
 def number(value: float | None) -> str:

@@ -355,7 +355,7 @@ class Archive(TransactionStore):
         """Return a table's rows at the given versions that satisfy a condition."""
         first, last = min(versions), max(versions)
         if len(versions) < last + 1 - first:
-            among = pc.field("ledger_version").isin(pa.array(versions, pa.uint64()))
+            among = pc.field("ledger_version").isin(pa.array(versions, pa.int64()))
             condition = among if condition is None else condition & among
         return self._folder.rows(manifest, name, first, last, filter=condition, **options)
 

@@ -241,7 +241,7 @@ class Folder:
         """
         manifest.table(name)
         if manifest.last < manifest.first:
-            return ds.dataset(pa.table({"ledger_version": pa.array([], pa.uint64())}))
+            return ds.dataset(pa.table({"ledger_version": pa.array([], pa.int64())}))
         options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
         form = ds.ParquetFileFormat(default_fragment_scan_options=options)
         # Each file by its path: values in the names of folders and patterns in paths mean nothing.

@@ -86,7 +86,7 @@ class Collected:
         # A transaction of an unknown kind may not include its version.
         versions = range(self._first, self._first + len(found))
         place = heads.schema.get_field_index("ledger_version")
-        heads = heads.set_column(place, heads.schema.field(place), pa.array(versions, pa.uint64()))
+        heads = heads.set_column(place, heads.schema.field(place), pa.array(versions, pa.int64()))
         signatures = [str(one.signature_raw, "utf-8") if isinstance(one, UserTransaction) else None for one in found]
         heads = heads.append_column(_SIGNATURE, pa.array(signatures, pa.string()))
         for name, table in (("transactions", heads), ("events", events), ("changes", changes)):
@@ -200,7 +200,7 @@ def view_rows(node: Reads, table: Table, versions: Sequence[int]) -> pa.Table:
         about the ledger.
     """
     if not versions:
-        return pa.table({"ledger_version": pa.array([], pa.uint64())})  # the other columns follow with the first rows
+        return pa.table({"ledger_version": pa.array([], pa.int64())})  # the other columns follow with the first rows
     before: dict[int, Any] = {}
     for attempt in range(_ATTEMPTS):
         with node.fresh() if attempt else nullcontext():

@@ -46,11 +46,11 @@ class _Partition(NamedTuple):
     """The rows of a partition by table, and the ledger version of each row."""
 
     rows: dict[str, pa.Table]
-    versions: dict[str, NDArray[np.uint64]]
+    versions: dict[str, NDArray[np.int64]]
 
     def between(self, name: str, first: int, last: int) -> list[dict[str, Any]]:
         """Return a table's rows in a range of versions, both ends included."""
-        low, high = np.searchsorted(self.versions[name], np.array([first, last + 1], np.uint64))
+        low, high = np.searchsorted(self.versions[name], np.array([first, last + 1], np.int64))
         found: list[dict[str, Any]] = self.rows[name].slice(low, high - low).to_pylist()
         return found
 
@@ -58,9 +58,9 @@ class _Partition(NamedTuple):
 class _Written(NamedTuple):
     """The versions and JSON texts of all writes of a resource or module, and the versions at which it was deleted."""
 
-    versions: NDArray[np.uint64]
+    versions: NDArray[np.int64]
     data: pa.ChunkedArray
-    gone: NDArray[np.uint64]
+    gone: NDArray[np.int64]
 
 
 class ArchiveTransport:

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 import tempfile
-import threading
 import webbrowser
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,21 +23,6 @@ _PAGE = Path(__file__).parent / "app"
 # The JupyterLab extensions that the page loads, of those that are installed.
 _FRONT_ENDS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8")
 _IDLE_S = 600  # the kernel of a page that was closed ends after this time
-_NEXT_S = 10  # the kernel of the next page is prepared this long after one was used: the page in front comes first
-# A kernel that is prepared waits here for its connection file; at the end of the command it reads nothing, and ends.
-_PREPARED = """
-import contextlib, gc, sys
-gc.disable()  # saves a tenth of the time; imported objects are never freed
-import ipykernel.kernelapp, toolkit
-toolkit.widgets.Workbench, toolkit.widgets.SimulationBuilder
-with contextlib.suppress(Exception):  # the page reports the error
-    toolkit.connect(sys.argv[1])  # sends nothing; the embedded ledger is built
-gc.freeze()
-gc.enable()
-file = sys.stdin.readline().strip()
-if file:
-    ipykernel.kernelapp.launch_new_instance(argv=["-f", file, "--log-level=ERROR"])
-"""
 
 
 def app(
@@ -69,50 +49,13 @@ def app(
     if find_spec("voila") is None:
         raise InputError(not_installed("app", "Voila", "app"))
     chosen = _free_port(port)
-    with _prepared_kernels(where), tempfile.TemporaryDirectory(prefix="ledger-toolkit-") as folder:
-        # It takes as long to import as all of Voila, for a format of JSON schemas that nothing here uses.
-        sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-        # The other validator of notebooks compiles their schema first, which takes longer than validating one.
-        os.environ["NBFORMAT_VALIDATOR"] = "jsonschema"
-        from voila.app import Voila
+    from voila.app import Voila
 
+    with tempfile.TemporaryDirectory(prefix="ledger-toolkit-") as folder:
         server = _server(Voila, chosen)
         server.launch_browser = lambda: _opened(server, Path(folder), browser=not no_browser)
         server.start()  # returns after Ctrl-C, with the kernels shut down
     raise typer.Exit(130)
-
-
-@contextmanager
-def _prepared_kernels(where: str) -> Iterator[None]:
-    """Start the first page's kernel while the server is loading, and each later kernel before its page is opened."""
-    kernels: Any = import_module("jupyter_client.provisioning.local_provisioner")
-    launch, ready, waiting = kernels.launch_kernel, list[subprocess.Popen[str]](), list[threading.Timer]()
-
-    def prepare() -> None:
-        command = [sys.executable, "-P", "-c", _PREPARED, where]
-        about = os.environ | {"JPY_PARENT_PID": str(os.getpid())}  # so that it ends with this process
-        ready.append(subprocess.Popen(command, stdin=subprocess.PIPE, text=True, env=about, start_new_session=True))  # noqa: S603 - this interpreter, with fixed words
-
-    def launched(command: list[str], *given: Any, **options: Any) -> Any:
-        kernel = ready.pop() if ready else None
-        if kernel is None or kernel.poll() is not None or kernel.stdin is None:
-            return launch([*command, "--log-level=ERROR"], *given, **options)
-        with kernel.stdin as file:
-            file.write(f"{command[command.index('-f') + 1]}\n")
-        waiting.append(threading.Timer(_NEXT_S, prepare))
-        waiting[-1].start()
-        return kernel
-
-    prepare()
-    kernels.launch_kernel = launched
-    try:
-        yield
-    finally:
-        for timer in waiting:
-            timer.cancel()
-        for kernel in ready:
-            kernel.kill()
-            kernel.communicate()
 
 
 def _free_port(port: int) -> int:
@@ -142,6 +85,11 @@ def _server(voila: Any, port: int) -> Any:
 
         def _kernel_dirs_default(self) -> list[str]:
             return []
+
+        def get_kernel_spec(self, kernel_name: str) -> Any:
+            spec = super().get_kernel_spec(kernel_name)
+            spec.argv.append("--log-level=ERROR")  # its warnings would appear in the terminal of the command
+            return spec
 
     own = f"{_HOST}:{port}"
     content = f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' ws://{own}"

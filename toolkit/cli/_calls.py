@@ -287,7 +287,7 @@ def _fields(file: Path | None) -> dict[str, Any]:
         return {}
     from toolkit.wire import SimulationRequest
 
-    found = console.argument(file.read_text("utf-8", errors="replace"))
+    found = console.argument(file.read_text("utf-8-sig", errors="replace"))
     names = [name for name in SimulationRequest.model_fields if name != "payload"]
     if not isinstance(found, dict) or not found.keys() <= set(names):
         raise InputError(f"--request {file}: must be a JSON object whose fields are among {', '.join(names)}")

@@ -79,7 +79,8 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         gate = comparison.gate(fail_over or None, study=rules, waivers=excused)
     elif junit is not None:
         raise InputError("--junit requires limits: give --fail-over, or --study with a study that has thresholds")
-    lines = label_lines(study) if study is not None and form is Format.GITHUB else {}
+    of_labels = label_lines(study) if study is not None and form is Format.GITHUB else {}
+    lines = {("", label): number for label, number in of_labels.items()}
     written = "" if rows else _written(form, comparison, gate, study, lines)
     if out is None:
         print(written, end="")
@@ -94,9 +95,9 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def _written(
-    form: Format, comparison: Comparison, gate: Gate | None, file: Path | None, lines: Mapping[str, int]
+    form: Format, comparison: Comparison, gate: Gate | None, file: Path | None, lines: Mapping[tuple[str, str], int]
 ) -> str:
-    """Return a comparison as text in a format. Annotations refer to `file`, and to the `lines` of its labels."""
+    """Return a comparison as text in a format. Annotations refer to `file`, and to its `lines` by node and label."""
     from toolkit.reports._to_html import COMPARISON_FORMATS
     from toolkit.reports._to_programs import comparison_annotations
 

@@ -51,27 +51,21 @@ def node(
     port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 picks a free one.")] = 8080,
     seed: Annotated[int, Option(help="Seed of the history.")] = 7,
     versions: Annotated[int, Option(min=200, max=1_000_000, help="Number of ledger versions in the history.")] = 5_000,
-    latency: Annotated[str, Option(help="Delay of each response, such as 20ms or 1s.")] = "0ms",
-    fault: Annotated[console.Texts, Option(help="Fault and its rate, such as 429:0.05; may be repeated.")] = None,
-    first: Annotated[str, Option(help="Faults for the first requests, in order, such as 503*3,ok,cut.")] = "",
 ) -> None:
     """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas comes from a model, not from a Move VM.
 
     Examples
     --------
     ledger-toolkit node --port 8080
-    ledger-toolkit node --port 0 --latency 20ms --fault 429:0.05
+    ledger-toolkit node --port 0 --versions 500
     """
     import threading
 
     from toolkit import embedded
 
-    rates = [embedded.parse_fault(text) for text in fault or ()]
-    faults = embedded.Faults(latency_s=embedded.parse_latency(latency), rates=rates)
-    faults.schedule(embedded.parse_schedule(first) if first else ())
     ledger = embedded.Ledger.with_history(seed=seed, versions=versions, cache=versions <= _MAX_CACHED_VERSIONS)
     try:
-        with embedded.serve(ledger, port=port, faults=faults) as url:
+        with embedded.serve(ledger, port=port) as url:
             print(f"Embedded ledger node (model gas): {url}", flush=True)
             print(f"Ledger versions {ledger.oldest_version} to {ledger.head}. Stop with Ctrl-C.", flush=True)
             threading.Event().wait()
@@ -229,13 +223,12 @@ def grade(  # noqa: PLR0917 - typer makes options of them
     exercises: Annotated[Path | None, Option(help="File of exercises, as written by 'make class SEED=...'.")] = None,
     jobs: Annotated[int | None, Option(min=1, help="Notebooks to run at once; by default, one per processor.")] = None,
     seconds: Annotated[float, Option(min=1, help="Time limit per notebook, in seconds.")] = 120.0,
-    memory: Annotated[int, Option(min=64, help="Memory limit per notebook, in MB.")] = 1_024,
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Grade the notebooks of a class. Each runs in its own process, and its answers are judged outside that process.
+    """Grade the notebooks of a class. Each runs in its own process, with your rights: use a container for an exam.
 
-    If a student's notebook is broken or never ends, the student's row states the reason. Not available on Windows.
+    If a student's notebook is broken or never ends, the student's row states the reason.
 
     Examples
     --------
@@ -244,9 +237,7 @@ def grade(  # noqa: PLR0917 - typer makes options of them
     """
     from toolkit.teaching import grade as graded
 
-    frame = graded(
-        folder, out=out, exercises=exercises, jobs=jobs, seconds=seconds, memory_mb=memory, progress=not quiet
-    )
+    frame = graded(folder, out=out, exercises=exercises, jobs=jobs, seconds=seconds, progress=not quiet)
     if out is None or as_json:
         console.print_frame(frame, as_json=as_json, whole=True)
     else:

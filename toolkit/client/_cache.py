@@ -1,8 +1,12 @@
 """The cache of responses to pinned reads: reads at a given ledger version, whose result never changes.
 
 Responses are stored in one SQLite table, which is written in batches and limited in size. A file error does not end the
-session: reads miss, writes are dropped, and a warning is issued once. A damaged file is renamed and replaced. This
-module sends no requests.
+session: reads miss, writes are dropped, and a warning is issued once. A damaged file is renamed and replaced.
+
+A ledger can be reset and keep its chain id. Keys therefore contain the number of the ledger in the file, and a second
+table stores for each ledger one version with its fingerprint, such as the hash of the transaction. A session compares
+the fingerprint with the node's before it uses the first response; if they differ, the node has a new ledger, with a new
+number.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import secrets
 import sqlite3
 import threading
 import time
@@ -44,13 +49,13 @@ BATCH_BYTES = 8 * 1024 * 1024  # bounds the memory of large answers that wait
 FLUSH_AFTER_S = 1.0  # what a process that is killed may lose
 BUSY_S = 10.0  # another process may write a batch or evict meanwhile
 APPLICATION_ID = 0x4C544143  # "LTAC", which identifies the cache among SQLite files
-FORMAT = 1  # of the table; the number in `_FILE_NAME` is the format of the keys
+FORMAT = 1  # of the tables and of the keys; stored in the file, and part of the name of the default file
 
 _STORED_TYPES = frozenset({"application/json", "application/x-bcs", "application/octet-stream", "text/plain"})
 _STORED_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found", "state_value_not_found"})
 _MIN_COMPRESSED = 256  # bytes; compressing shorter bodies costs more than it saves
 _MAX_SHARE = 8  # answers above this part of the cache are not stored: they would evict too many others
-_FILE_NAME = "answers-2.sqlite3"  # a change of the keys changes the number, so that no release reads entries of another
+_FILE_NAME = f"answers-{FORMAT}.sqlite3"
 _DIGEST_BYTES = 20  # two keys never collide by chance
 _CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
 # SQLITE_ERROR: the statements below are correct, so the table does not belong to a cache.
@@ -62,20 +67,21 @@ _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _SCHEMA = """
 create table if not exists answers (
     id integer primary key, key blob not null unique, status integer not null, headers blob not null,
-    body blob not null, packed integer not null, checksum integer not null,
-    created integer not null, used integer not null)
+    body blob not null, packed integer not null, checksum integer not null, created integer not null);
+create table if not exists ledgers (
+    owner text not null, chain_id integer not null, number text not null, version integer not null,
+    fingerprint text, primary key (owner, chain_id));
 """
-_INSERT = (
-    "insert or replace into answers (key, status, headers, body, packed, checksum, created, used)"
-    " values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)"
-)
+# A row is: key, status, headers, body, packed (0 or 1), checksum, and the Unix time at which it was stored.
+_COLUMNS = "key, status, headers, body, packed, checksum, created"
+_INSERT = f"insert or replace into answers ({_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+_LEDGER = "select number, version, fingerprint from ledgers where owner = ? and chain_id = ?"
+_SET_LEDGER = "insert or replace into ledgers values (?, ?, ?, ?, ?)"
 # A 64th at a time, so that eviction is rarely necessary.
 _EVICT = (
     "delete from answers where id in (select id from answers order by id limit 1 + (select count(*) from answers) / 64)"
 )
 
-# A row as it is read: key, status, headers, body, packed (0 or 1), checksum, and the Unix time at which it was stored.
-_COLUMNS = "key, status, headers, body, packed, checksum, created"  # `used` is read by earlier releases only
 _Row: TypeAlias = tuple[bytes, int, bytes, bytes, int, int, int]
 _Result = TypeVar("_Result")
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
@@ -84,7 +90,26 @@ _write_headers = msgspec.json.Encoder().encode
 
 
 class _ForeignFileError(sqlite3.DatabaseError):
-    """The file is a SQLite database, but not a cache."""
+    """The file is a SQLite database, but not a cache of this format."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLedger:
+    """A ledger whose responses are in a file.
+
+    Attributes
+    ----------
+    number : str
+        Part of the keys of its responses.
+    version : int
+    fingerprint : str or None
+        What the node answered for `version`, such as the hash of the transaction. None if it did not say: only an
+        offline session can then read the responses.
+    """
+
+    number: str
+    version: int
+    fingerprint: str | None
 
 
 @dataclass(frozen=True)
@@ -136,6 +161,7 @@ def key(
     build: str | None = None,
     accept: str | None = None,
     owner: str | None = None,
+    ledger: str | None = None,
 ) -> bytes:
     """Return the key of a pinned read. The order of names in JSON bodies does not matter.
 
@@ -158,6 +184,8 @@ def key(
         Media type that the request accepts.
     owner : str, optional
         The host that sent the response, or the name under which several hosts share responses.
+    ledger : str, optional
+        Number of the ledger in the file.
 
     Returns
     -------
@@ -169,7 +197,7 @@ def key(
     >>> key(1, 100, "POST", "/view", {"a": 1, "b": 2}) == key(1, 100, "POST", "/view", {"b": 2, "a": 1})
     True
     """
-    request = method, path, build, accept, owner
+    request = method, path, build, accept, owner, ledger
     if isinstance(body, bytes):
         rest = _canonical_rest(request, content_type, body)
     else:
@@ -277,9 +305,12 @@ class AnswerCache:
         self._pending: dict[bytes, _Row] = {}
         self._pending_bytes, self._pending_since = 0, 0.0
         self._warned = False
+        self._read_only = path is not None and _is_read_only(path)
         self._hits = self._misses = self._stored = 0
         self._closed = True  # until the file is open
         self._db = self._opened()
+        if self._read_only and self._db is not None:
+            warn_caller(f"responses are read from {path}, and not stored: the file cannot be written")
         self._closed = False
         _open_caches.add(self)
 
@@ -317,7 +348,7 @@ class AnswerCache:
             Ledger version that was read.
         """
         read = answer.parsed
-        if not self._usable or read.ledger is None or read.ledger.version < version:
+        if not self._usable or self._read_only or read.ledger is None or read.ledger.version < version:
             return False
         absent = answer.status == HTTPStatus.NOT_FOUND and answer.error.error_code in _STORED_404
         if answer.status != HTTPStatus.OK and not absent:
@@ -353,7 +384,7 @@ class AnswerCache:
     def clear(self) -> None:
         """Delete every response, including those that other processes stored in the same file."""
         with self._lock:
-            if self._usable:
+            if self._usable and not self._read_only:
                 self._pending, self._pending_bytes = {}, 0
                 self._guarded(lambda db: db.execute("delete from answers").rowcount)
                 self._guarded(lambda db: db.executescript("vacuum; pragma wal_checkpoint(truncate)"))
@@ -361,7 +392,24 @@ class AnswerCache:
     def forget_since(self, time_s: float) -> None:
         """Delete the responses stored at or after a Unix time, because they may come from another ledger."""
         self.flush()
-        self._guarded(lambda db: db.execute("delete from answers where created >= ?", (int(time_s),)).rowcount)
+        if not self._read_only:
+            self._guarded(lambda db: db.execute("delete from answers where created >= ?", (int(time_s),)).rowcount)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether nothing is left of the cache when it is closed."""
+        return self._path is None
+
+    def ledger(self, owner: str, chain_id: int) -> StoredLedger | None:
+        """Return the ledger that was last read from an owner's nodes, or None."""
+        row = self._guarded(lambda db: db.execute(_LEDGER, (owner, chain_id)).fetchone())
+        return None if row is None else StoredLedger(*row)
+
+    def set_ledger(self, owner: str, chain_id: int, ledger: StoredLedger) -> None:
+        """Store the ledger that is read from an owner's nodes."""
+        if not self._read_only:
+            row = owner, chain_id, ledger.number, ledger.version, ledger.fingerprint
+            self._guarded(lambda db: db.execute(_SET_LEDGER, row).rowcount)
 
     def close(self) -> None:
         """Flush and close the file. Later calls raise ClosedError, except `close`, which may be called again."""
@@ -402,7 +450,7 @@ class AnswerCache:
         """Open the file, replacing it if it is damaged; warn and return None if that is not possible."""
         for last in (False, True):
             try:
-                return _open(self._path)
+                return _open(self._path) if not self._read_only else _open_to_read(self._path)
             except (OSError, ValueError, sqlite3.Error) as error:
                 if last or not _is_damage(error) or not self._set_aside(error):
                     place = "the cache in memory" if self._path is None else f"the file {self._path}"
@@ -483,6 +531,15 @@ class Place:
     version: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """The chain of a node, its build, which determines gas, and the number of its ledger in the file."""
+
+    chain_id: int
+    build: str | None
+    ledger: str | None
+
+
 class NodeCache:
     """The cached responses of one node, and the node's description for offline sessions.
 
@@ -507,16 +564,16 @@ class NodeCache:
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.hostname}:{parts.port or {'http': 80, 'https': 443}[parts.scheme]}"
         self._owner = f"shared {shared}" if shared is not None else f"host {origin}"
-        # The chain and build of the node, which are part of the keys of its answers.
-        self._identity: tuple[int, str | None] | None = None
+        # What the keys of the node's responses contain; None until the first pinned read.
+        self._identity: _Identity | None = None
+        self._lock = threading.Lock()
         # An offline session reads the chain and the head from the node's description, which is stored by URL.
         self._description = key(0, 0, "GET", url, owner=self._owner)
 
-    def note_description(self, answer: Answer, info: NodeInfo) -> None:
-        """Store a node's description for offline sessions; later keys contain its chain id and, with gas, its build."""
+    def note_description(self, answer: Answer) -> None:
+        """Store a node's description for offline sessions."""
         if self.answers is not None:
             self.answers.put(self._description, answer)
-            self._identity = self._identity or (info.ledger.chain_id, info.git_hash)
 
     def description(self) -> Answer:
         """Return the node's last stored description; raise OfflineMiss if there is none."""
@@ -527,31 +584,63 @@ class NodeCache:
             )
         return found
 
-    def place(self, call: PreparedCall[Any], describe: Callable[[], NodeInfo]) -> Place | None:
+    def place(
+        self, call: PreparedCall[Any], describe: Callable[[], NodeInfo], fingerprint: Callable[[int], str | None]
+    ) -> Place | None:
         """Return the place of a pinned read, or None if its response must not be stored.
 
         The key contains the chain id from the node's description; `store` compares it with the chain id in the headers
         of the response.
+
+        Parameters
+        ----------
+        call : PreparedCall
+        describe : callable
+            Returns the description of the node.
+        fingerprint : callable (version) -> str or None
+            Returns a text that another ledger does not have at a version; None if the node does not have the version.
         """
         request, pinned = call.request, call.pinned
         if self.answers is None or pinned is None:
             return None
-        if self._identity is None:
-            info = describe()
-            self._identity = info.ledger.chain_id, info.git_hash
-        chain_id, build = self._identity
+        if (identity := self._identity) is None:
+            with self._lock:
+                identity = self._identity = self._identity or self._identified(self.answers, describe(), fingerprint)
         made = key(
-            chain_id,
+            identity.chain_id,
             pinned,
             request.method,
             request.url.removeprefix(self._url).removesuffix(f"?ledger_version={pinned}"),
             request.body,
             content_type=request.headers.get("Content-Type"),
-            build=build if call.gas else None,
+            build=identity.build if call.gas else None,
             accept=request.headers.get("Accept"),
             owner=self._owner,
+            ledger=identity.ledger,
         )
-        return Place(made, chain_id, pinned)
+        return Place(made, identity.chain_id, pinned)
+
+    def ledger_changed(self, since_s: float) -> None:
+        """Forget the responses stored at or after a Unix time, and compare fingerprints again before the next read."""
+        if self.answers is not None:
+            self.answers.forget_since(0 if self.answers.is_in_memory else since_s)
+            self._identity = None
+
+    def _identified(self, answers: AnswerCache, info: NodeInfo, fingerprint: Callable[[int], str | None]) -> _Identity:
+        chain_id, head = info.ledger.chain_id, info.ledger.version
+        if answers.is_in_memory:  # it has no responses of an earlier session
+            return _Identity(chain_id, info.git_hash, None)
+        known = answers.ledger(self._owner, chain_id)
+        if not self.offline:
+            is_same = known is not None and fingerprint(known.version) == known.fingerprint
+            # As late as possible: a node prunes old versions, and what begins alike may differ later.
+            latest = fingerprint(head)
+            if known is None or known.fingerprint is None or not is_same:
+                known = StoredLedger(secrets.token_hex(8), head, latest)
+            elif latest is not None:
+                known = StoredLedger(known.number, head, latest)
+            answers.set_ledger(self._owner, chain_id, known)
+        return _Identity(chain_id, info.git_hash, None if known is None else known.number)
 
     def find(self, places: Iterable[Place | None]) -> dict[bytes, Answer]:
         """Return the responses stored at these places, by key."""
@@ -609,9 +698,7 @@ def _open(path: Path | None) -> sqlite3.Connection:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     deadline = time.monotonic() + BUSY_S
     while True:
-        db = sqlite3.connect(
-            ":memory:" if path is None else path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
-        )
+        db = _connected(":memory:" if path is None else str(path))
         try:
             _prepare(db)
         except BaseException as error:
@@ -624,19 +711,53 @@ def _open(path: Path | None) -> sqlite3.Connection:
         return db
 
 
-def _prepare(db: sqlite3.Connection) -> None:
+def _is_read_only(path: Path) -> bool:
+    """Return whether a file is there and cannot be written, or nothing can be created next to it, as SQLite needs."""
+    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def _open_to_read(path: Path | None) -> sqlite3.Connection:
+    """Open a cache file that cannot be written, such as on a read-only disk."""
+    place = (path or Path()).absolute().as_uri()
+    db = _connected(f"{place}?mode=ro", uri=True)
+    try:
+        _check(db)
+    except sqlite3.OperationalError:  # without the files that a writer has open, SQLite wants to create them
+        db.close()
+        db = _connected(f"{place}?immutable=1", uri=True)
+        _check(db)
+    return db
+
+
+def _connected(place: str, *, uri: bool = False) -> sqlite3.Connection:
+    db = sqlite3.connect(place, timeout=BUSY_S, isolation_level=None, check_same_thread=False, uri=uri)
     db.execute("pragma trusted_schema = off")
+    return db
+
+
+def _check(db: sqlite3.Connection) -> None:
+    """Check that a file is a cache of this format."""
+    if _pragma(db, "application_id") != APPLICATION_ID:
+        raise _ForeignFileError("it belongs to another program")
+    if (found := _pragma(db, "user_version")) != FORMAT:
+        raise _ForeignFileError(f"its format is {found}, and this release reads format {FORMAT}")
+    _select(db, [b""])  # raises if the tables do not belong to a cache
+    db.execute(_LEDGER, ("", 0))
+
+
+def _prepare(db: sqlite3.Connection) -> None:
     if _pragma(db, "application_id") != APPLICATION_ID:
         # One transaction, so that another process never sees a file with content but without the label.
         db.execute("begin immediate")
         unlabelled = _pragma(db, "application_id") != APPLICATION_ID  # by another process meanwhile
         if unlabelled and db.execute("select 1 from sqlite_master").fetchone():
             raise _ForeignFileError("it belongs to another program")
-        db.execute(_SCHEMA)
+        for statement in _SCHEMA.split(";"):  # `executescript` would end the transaction
+            db.execute(statement)
         db.execute(f"pragma application_id = {APPLICATION_ID}")
         db.execute(f"pragma user_version = {FORMAT}")
         db.execute("commit")
-    _select(db, [b""])  # raises if the table does not belong to a cache
+    _check(db)
     db.execute("pragma journal_mode = wal")
     db.execute("pragma synchronous = normal")
     db.execute(f"pragma journal_size_limit = {4 * 1024 * 1024}")

@@ -13,8 +13,10 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlencode
+
+import msgspec
 
 from toolkit import __version__, errors
 from toolkit.client import _http as http
@@ -44,7 +46,14 @@ _HEADER_PROBES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/view", {"function": "0x1::chain_id::get", "type_arguments": [], "arguments": []}),
     ("/tables/0x1/item", {"key_type": "u8", "value_type": "u8", "key": 0}),
 )
+_CLOCK = http.json_body({"function": "0x1::timestamp::now_microseconds", "type_arguments": [], "arguments": []})
+# Requests whose answer at a version identifies a ledger: method, path and body.
+_FINGERPRINTS: tuple[tuple[str, str, bytes | None], ...] = (
+    ("GET", "/transactions/by_version/{}", None),
+    ("POST", "/view?ledger_version={}", _CLOCK),
+)
 _VERSION_ASKED = re.compile(r"[?&]ledger_version=([0-9]{1,20})(?:&|$)")
+_ONCE = http.RetryPolicy(attempts=1)
 # Number of calls that are looked up in the cache together; it bounds the memory of long fetches.
 _LOOKUP_SIZE = 256
 _NOT_DESCRIBED = (
@@ -56,7 +65,7 @@ _MISSED = "{}: this node is offline and the response is not in the cache; connec
 
 
 class _ThisThread(threading.local):
-    """The settings of a connection for each thread, and the number of single requests that the thread has sent."""
+    """The settings of a connection for each thread, and the number of its single requests, without repeats."""
 
     use_cache = True
     repeats = True
@@ -71,14 +80,13 @@ class Connection:
     url : str
         Base URL, which ends in ``/v1``.
     transport : Transport
-        Sends single requests.
-    engine : BulkEngine, optional
-        Sends many requests at once; without it, the transport sends them in threads.
+        Sends the requests. A `BulkEngine` repeats failed ones and sends many at once; with any other transport, the
+        connection does so itself, in threads.
     cache : NodeCache, optional
         Cache of responses to pinned reads.
     retry : RetryPolicy, optional
     pace : Pace, optional
-        Rate limit and pauses of all requests; the engine must share it. Cached responses do not count.
+        Rate limit and pauses of all requests; a `BulkEngine` must share it. Cached responses do not count.
     max_in_flight : int, default 64
         Maximum number of requests at once.
     archive : callable (url) -> Transport, optional
@@ -95,19 +103,20 @@ class Connection:
     def __init__(
         self,
         url: str,
-        transport: Transport,
+        transport: Transport | BulkEngine,
         *,
-        engine: BulkEngine | None = None,
         cache: NodeCache | None = None,
         retry: http.RetryPolicy | None = None,
         pace: http.Pace | None = None,
         max_in_flight: int = 64,
-        archive: Callable[[str], Transport] | None = None,
+        archive: Callable[[str], Transport | BulkEngine] | None = None,
         credentials: http.Credentials = http.NO_CREDENTIALS,
         sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.url, self._transport, self._engine = url, transport, engine
+        self.url, self._transport = url, transport
+        # The only transport with `run`; an import of its class would need pycurl.
+        self._engine = cast("BulkEngine", transport) if hasattr(transport, "run") else None
         self.credentials, self._archive, self._max_in_flight = credentials, archive, max_in_flight
         self.cache = cache or NodeCache(url, None)
         self._retry, self._pace = retry or http.RetryPolicy(), pace or http.Pace(None)
@@ -118,7 +127,7 @@ class Connection:
         self.newest: LedgerState | None = None
         self._chain_id: int | None = None
         self.here = _ThisThread()
-        self._archives: dict[str, Transport] = {}
+        self._archives: dict[str, Transport | BulkEngine] = {}
         self._archive_outages: http.Outages[str] = http.Outages(clock)
 
     def request(
@@ -180,8 +189,31 @@ class Connection:
         except errors.NodeError as error:
             raise (extended(error, _NOT_DESCRIBED) if answer.status in _NOT_OFFERED else error) from None
         self._note_ledger(info.ledger)
-        self.cache.note_description(answer, info)
+        self.cache.note_description(answer)
         return info
+
+    def fingerprint(self, version: int) -> str | None:
+        """Return a text that another ledger does not have at a version: the hash of the transaction.
+
+        If the node does not offer transactions, it is the time of the ledger, which a view reads.
+
+        Returns
+        -------
+        str or None
+            None if the node does not have the version, or offers neither.
+        """
+        asked = f"fingerprint of version {version}"
+        for method, where, body in _FINGERPRINTS:
+            request = self.request(method, where.format(version), body=body)
+            answer = self._send(request, asked)
+            self.expect_chain(answer.parsed.chain_id, asked)
+            if answer.is_good:
+                return _fingerprint(answer.body)
+            if answer.status not in _NOT_OFFERED:
+                error = refusal(asked, answer, self.credentials, self.url)
+                if http.is_outage(error):
+                    raise error
+        return None
 
     def perform_many(self, calls: Iterable[http.Sendable[T]]) -> http.Outcomes[T]:
         """Send many calls at once and yield (position, result or error) in the order of completion.
@@ -278,8 +310,6 @@ class Connection:
             return
         self.closing.set()
         self._transport.close()
-        if self._engine is not None:
-            self._engine.close()
         for transport in self._archives.values():
             transport.close()
         if self.cache.answers is not None:
@@ -314,7 +344,7 @@ class Connection:
             here.use_cache, here.repeats = before
 
     def _place(self, call: http.PreparedCall[Any]) -> Place | None:
-        return self.cache.place(call, self.describe) if self.here.use_cache else None
+        return self.cache.place(call, self.describe, self.fingerprint) if self.here.use_cache else None
 
     def _described_by_headers(self) -> http.Answer | None:
         """Rebuild the response to ``GET /v1`` from the headers of a POST operation; None if a header is missing."""
@@ -364,6 +394,15 @@ class Connection:
         NodeUnreachable
             If the node does not respond.
         """
+        self.here.sent += 1
+        if self._engine is None:
+            return self._repeated(request, asked)
+        answer = self._engine.send(request, retry=self._retry if self.here.repeats else _ONCE, also_repeat=self._lags)
+        self._note_ledger(answer.parsed.ledger)
+        return answer
+
+    def _repeated(self, request: http.Request, asked: str) -> http.Answer:
+        """Do what `_send` does over a transport that does not repeat requests itself."""
         pace, repeat, waited_s = self._pace, 0, 0.0
         while True:
             for turn_s in (pace.turn_s, pace.paused_s):  # the node may have asked for a pause meanwhile
@@ -371,7 +410,6 @@ class Connection:
                     self._sleep(wait_s)
             if refused_s := pace.refused_s():
                 raise http.not_sent(asked, refused_s)
-            self.here.sent += 1
             outcome: http.Answer | errors.NodeUnreachable
             try:
                 outcome = self._transport.send(request)
@@ -414,6 +452,19 @@ class Connection:
             return tag, self._send(request, tag[1].asked)
         except (errors.NodeUnreachable, errors.RateLimited) as error:
             return tag, _without_frames(error)
+
+
+class _Hashed(msgspec.Struct):
+    hash: str
+
+
+def _fingerprint(body: bytes) -> str | None:
+    """Return the hash of a transaction, or the text of a view's answer; None if the body is neither."""
+    try:
+        found = msgspec.json.decode(body, type=_Hashed | list[str])
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+    return found.hash if isinstance(found, _Hashed) else ",".join(found)
 
 
 def _without_frames(error: _Error) -> _Error:

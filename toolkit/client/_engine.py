@@ -1,4 +1,7 @@
-"""The bulk engine: sends many requests at once from one thread over libcurl, and limits their rate and memory."""
+"""The engine: sends requests, one or many at once, from one thread over libcurl, and limits their rate and memory.
+
+The environment (proxies, certificates) is read once for each engine. libcurl parses what it names.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +24,21 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from http import HTTPStatus
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from math import ceil
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import pycurl  # type: ignore[import-untyped] # it ships no types
 
 from toolkit.client import _http as http
 from toolkit.client._http import CLOSED, NO_CREDENTIALS, Answer, Credentials, Pace, Request, RetryPolicy, not_sent
-from toolkit.client._transport import Route, Routes
 from toolkit.errors import ClosedError, HopelessError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+
+    from toolkit.client._http import AlsoRepeat
 
 
 _Tag = TypeVar("_Tag")
@@ -42,6 +49,7 @@ _EVENTS = {pycurl.POLL_IN: _READ, pycurl.POLL_OUT: _WRITE, pycurl.POLL_INOUT: _B
 _ACTIONS = {_READ: pycurl.CSELECT_IN, _WRITE: pycurl.CSELECT_OUT, _BOTH: pycurl.CSELECT_IN | pycurl.CSELECT_OUT}
 
 _PROXY_FAILED = 97  # CURLE_PROXY, for which pycurl has no constant
+_PORTS = {"http": 80, "https": 443}
 _MIN_ERROR_STATUS = 400  # of a proxy's answer to CONNECT
 _PROXY_ERRORS = frozenset({pycurl.E_COULDNT_RESOLVE_PROXY, _PROXY_FAILED})
 _CONNECT_ERRORS = frozenset({pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT})
@@ -50,8 +58,6 @@ _MESSAGES = {
     http.CUT_OFF: {pycurl.E_PARTIAL_FILE, pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING},
     http.NOT_HTTP: {pycurl.E_UNSUPPORTED_PROTOCOL, pycurl.E_FTP_WEIRD_SERVER_REPLY},  # the latter for any server
     http.NOT_THERE: _CONNECT_ERRORS,
-    # Answers above the size limit, which are write errors too, are reported separately.
-    http.NOT_UNPACKED: {pycurl.E_BAD_CONTENT_ENCODING, pycurl.E_WRITE_ERROR},
     http.NO_TLS: {pycurl.E_SSL_CONNECT_ERROR},
 }
 # Sockets handled before finished requests are returned; with more, requests come and go in bursts.
@@ -60,14 +66,87 @@ _MAX_SOCKETS_PER_WAIT = 16
 _MAX_CACHED_LINE = 200
 # Options for a file and for a folder of CA certificates: for the node, and for an https proxy.
 _TRUSTED = ((pycurl.CAINFO, pycurl.CAPATH), (pycurl.PROXY_CAINFO, pycurl.PROXY_CAPATH))
-# How often requests are checked for progress, per `timeout_s`.
-_CHECKS_PER_TIMEOUT = 8
 
 
 class _Meter:
     """Counts the bytes of all response bodies that are being received."""
 
     bytes = 0
+
+
+class Surroundings:
+    """How libcurl reaches a site: proxies and certificate authorities of the environment, and addresses of localhost.
+
+    Parameters
+    ----------
+    timeout_s : float
+        Time limit in seconds for finding the address of ``localhost``.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._proxies = getproxies()
+        self._authorities: str | None = None
+        self._resolved: dict[str, list[str]] = {}
+
+    def apply(self, handle: pycurl.Curl, site: str) -> bool:
+        """Set the options of a handle for a site (scheme, host and port of a URL); return whether it has a proxy.
+
+        Raises
+        ------
+        HopelessError
+            If the site or the certificate authorities are not valid.
+        NodeUnreachable
+            If no address of ``localhost`` accepts connections. The next use looks again.
+        """
+        parts = urlsplit(site)
+        if parts.scheme not in _PORTS or not parts.hostname:
+            raise HopelessError("this is not an http(s) URL")
+        proxy = ""  # with an empty text, libcurl does not look at the environment itself
+        if not proxy_bypass(parts.hostname):
+            proxy = self._proxies.get(parts.scheme) or self._proxies.get("all") or ""
+        handle.setopt(pycurl.PROXY, os.fsencode(proxy))
+        handle.setopt(pycurl.NOPROXY, os.fsencode(self._proxies.get("no", "")))
+        if parts.scheme == "https" or proxy.lower().startswith("https:"):
+            path = self._authorities = self._authorities or http.authorities()
+            is_folder = os.path.isdir(path)  # noqa: PTH112 - str in, str out
+            for file, folder in _TRUSTED:  # None also removes a folder that libcurl was built with
+                handle.setopt(file, None if is_folder else os.fsencode(path))
+                handle.setopt(folder, os.fsencode(path) if is_folder else None)
+        if site not in self._resolved:
+            try:
+                opened = parts if not proxy else urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+                place = opened.hostname or "", opened.port or _PORTS[parts.scheme]
+            except ValueError:  # its message may quote a password
+                raise HopelessError(http.NO_PROXY) from None
+            self._resolved[site] = self._local_address(*place)
+        handle.setopt(pycurl.RESOLVE, self._resolved[site])
+        return bool(proxy)
+
+    def _local_address(self, host: str, port: int) -> list[str]:
+        """Return the first address of a ``localhost`` name that accepts a connection, for RESOLVE; [] for other names.
+
+        Another process may listen on the same port of another loopback address. libcurl tries ::1 first, whatever the
+        resolver says, and does so for each connection, so that the API key could go to that process.
+        """
+        name = host.removesuffix(".")
+        if name.rpartition(".")[2] != "localhost":
+            return []
+        failure: OSError = OSError("no address")
+        try:  # by RFC 6761 all of these names are the loopback, and resolvers differ
+            known = socket.getaddrinfo("localhost", port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            failure, known = error, []
+        for family, kind, protocol, _, place in known:
+            try:
+                with socket.socket(family, kind, protocol) as probe:
+                    probe.settimeout(self._timeout_s)
+                    probe.connect(place)
+            except OSError as error:
+                failure = error
+            else:
+                return [f"{host}:{port}:{place[0]}"]
+        raise NodeUnreachable(http.NOT_THERE.format(failure.strerror or failure))
 
 
 class _Slot:
@@ -77,87 +156,80 @@ class _Slot:
         self.handle = handle = pycurl.Curl()
         self.lines: list[bytes] = []
         self.body = io.BytesIO()
-        self.size = 0
+        self.headers: dict[str, str] | None = None  # until the body begins
+        self.unpacker: http.Unpacker | None = None
+        self.problem: NodeUnreachable | None = None
         self.meter = meter
-        self.began_at = 0.0
         self.tag: Any = None
         self.request: Request | None = None
-        self.progress: tuple[int, ...] = ()
-        self.progress_at = 0.0
-        self.route: Route | None = None
+        self.site = ""
+        self.is_proxied = False
         self._headers: Mapping[str, str] | None = None
         handle.setopt(pycurl.NOSIGNAL, 1)
         handle.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
         handle.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
         handle.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, round(timeout_s * 1000)))
-        handle.setopt(pycurl.ACCEPT_ENCODING, http.COMMON_HEADERS["Accept-Encoding"])
-        handle.setopt(pycurl.NOPROXY, "")  # the route decides about the proxy, not the environment
+        handle.setopt(pycurl.TIMEOUT_MS, max(1, round(http.TOTAL_TIMEOUTS * timeout_s * 1000)))
+        handle.setopt(pycurl.LOW_SPEED_LIMIT, 1)  # byte per second, for whole seconds
+        handle.setopt(pycurl.LOW_SPEED_TIME, ceil(timeout_s))
         handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         handle.setopt(pycurl.WRITEFUNCTION, self._write)
 
-    def load(self, tag: Any, request: Request, route: Route, authorization: str | None, *, began_at: float) -> None:
-        """Set up the handle for a request that started at `began_at`."""
-        self.tag, self.request, self.began_at = tag, request, began_at
-        self.progress, self.progress_at = (), 0.0
+    def load(self, tag: Any, request: Request, surroundings: Surroundings, authorization: str | None) -> None:
+        """Set up the handle for a request that starts now."""
+        self.tag, self.request = tag, request
         handle = self.handle
         if request.headers != self._headers:
             handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, authorization))
             self._headers = request.headers
-        handle.setopt(pycurl.URL, http.ascii_url(request.url))
-        if route is not self.route:
-            self._follow(route)
+        url = http.ascii_url(request.url)
+        handle.setopt(pycurl.URL, url)
+        if (site := url[: url.find("/", len("https://"))]) != self.site:
+            self.is_proxied = surroundings.apply(handle, site)
+            self.site = site
         if request.method == "POST":
             handle.setopt(pycurl.POST, 1)
             handle.setopt(pycurl.POSTFIELDS, request.body or b"")
         else:
             handle.setopt(pycurl.HTTPGET, 1)
 
-    def _follow(self, route: Route) -> None:
-        """Set every option that determines where the handle connects and which certificates it trusts."""
-        setopt, proxy = self.handle.setopt, route.proxy
-        setopt(pycurl.PROXY, "" if proxy is None else proxy.url)  # empty: libcurl does not look at the environment
-        login = (proxy and proxy.login) or (None, None)
-        for option, part in zip((pycurl.PROXYUSERNAME, pycurl.PROXYPASSWORD), login, strict=True):
-            setopt(option, None if part is None else part.encode("utf-8", "surrogateescape"))
-        host, port = route.opened
-        setopt(pycurl.RESOLVE, [] if route.address is None else [f"{host}:{port}:{route.address}"])
-        path = None if route.authorities is None else route.authorities.path
-        is_folder = path is not None and os.path.isdir(path)  # noqa: PTH112 - str in, str out
-        for file, folder in _TRUSTED:  # None also removes a folder that libcurl was built with
-            setopt(file, None if is_folder else path)
-            setopt(folder, path if is_folder else None)
-        self.route = route
+    @property
+    def size(self) -> int:
+        """Number of bytes of the body so far."""
+        return 0 if self.unpacker is None else self.unpacker.size
 
-    def unload(self) -> tuple[int, list[bytes], bytes]:
-        """Return status, header lines and body, and reset the slot for another request."""
-        received = self.handle.getinfo(pycurl.RESPONSE_CODE), self.lines.copy(), self.body.getvalue()
+    def answer(self) -> Answer:
+        """Return the complete response; raise NodeUnreachable if its compressed body has no end."""
+        if self.unpacker is not None:
+            self.unpacker.finish()
+        headers = _headers(self.lines) if self.headers is None else self.headers
+        return Answer(self.handle.getinfo(pycurl.RESPONSE_CODE), headers, self.body.getvalue())
+
+    def unload(self) -> None:
+        """Reset the slot for another request."""
         self.lines.clear()
         self.body = io.BytesIO()
         self.meter.bytes -= self.size
-        self.size = 0
+        self.headers = self.unpacker = self.problem = None
         self.tag = self.request = None  # a tag refers to the whole run and its caller
-        return received
 
     def failure(self, text: str, kind: type[NodeUnreachable] = NodeUnreachable) -> NodeUnreachable:
         """Return the error that ends the request."""
         return kind(f"{self.request.where if self.request else ''}: {text}")
 
-    def idle_s(self, now: float) -> float:
-        """Return the seconds since the last byte in either direction; connecting has its own time limit."""
-        connected = self.handle.getinfo(pycurl.PRETRANSFER_TIME_T) > 0
-        progress = (len(self.lines), self.size, self.handle.getinfo(pycurl.SIZE_UPLOAD_T))
-        if progress != self.progress or not connected:
-            self.progress, self.progress_at = progress, now
-        return now - self.progress_at
-
     def _write(self, data: bytes) -> int:
-        size = len(data)
-        self.size += size
-        self.meter.bytes += size
-        if self.size > http.MAX_ANSWER_BYTES:
-            return 0  # libcurl then ends the transfer
-        self.body.write(data)
-        return size
+        if self.unpacker is None:
+            self.headers = _headers(self.lines)
+            self.unpacker = http.Unpacker(self.headers)
+        before = self.unpacker.size
+        try:
+            self.body.write(self.unpacker.feed(data))
+        except NodeUnreachable as problem:
+            self.problem = problem
+            return -1  # libcurl then ends the transfer
+        finally:
+            self.meter.bytes += self.unpacker.size - before
+        return len(data)
 
 
 class Transfers(Generic[_Tag]):
@@ -171,8 +243,8 @@ class Transfers(Generic[_Tag]):
         Time limit in seconds for connecting, and for each wait for data. A whole request may take ten times as long.
     keep : int
         Maximum number of idle connections.
-    routes : Routes
-        Determines how each site is reached.
+    surroundings : Surroundings
+        How sites are reached.
 
     Attributes
     ----------
@@ -181,14 +253,13 @@ class Transfers(Generic[_Tag]):
         caller.
     """
 
-    def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int, routes: Routes) -> None:
-        self._credentials, self._timeout_s, self._routes = credentials, timeout_s, routes
+    def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int, surroundings: Surroundings) -> None:
+        self._credentials, self._timeout_s, self._surroundings = credentials, timeout_s, surroundings
         self.room = 2**63
         self._meter = _Meter()
         self._free: list[_Slot] = []
         self._busy: dict[pycurl.Curl, _Slot] = {}
         self._failed: list[tuple[_Tag, Answer | NodeUnreachable]] = []
-        self._next_check = 0.0
         self._timer_at: float | None = None
         self._selector = selectors.DefaultSelector()
         self._ready: deque[tuple[selectors.SelectorKey, int]] = deque()
@@ -220,8 +291,7 @@ class Transfers(Generic[_Tag]):
         """Start a request; `wait` returns its outcome with its tag."""
         slot = self._free.pop() if self._free else _Slot(self._timeout_s, self._meter)
         try:
-            route, authorization = self._routes.to(request.url), self._credentials.authorization
-            slot.load(tag, request, route, authorization, began_at=time.monotonic())
+            slot.load(tag, request, self._surroundings, self._credentials.authorization)
             self._multi.add_handle(slot.handle)
         except (NodeUnreachable, ValueError, TypeError, pycurl.error) as error:
             slot.handle.close()
@@ -266,8 +336,6 @@ class Transfers(Generic[_Tag]):
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         ended, self._failed = self._failed, []
         self._collect(ended)
-        if self._busy and now >= self._next_check:
-            self._end_overdue(now, ended)
         return ended
 
     def close(self) -> None:
@@ -285,11 +353,11 @@ class Transfers(Generic[_Tag]):
         """Keep this object alive in a forked child, where freeing it would affect the parent's sockets and polls."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
-    def _release(self, slot: _Slot) -> tuple[int, list[bytes], bytes]:
+    def _release(self, slot: _Slot) -> None:
         del self._busy[slot.handle]
         self._multi.remove_handle(slot.handle)
         self._free.append(slot)
-        return slot.unload()
+        slot.unload()
 
     def _collect(self, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
         """Add the outcomes of finished transfers to `ended`."""
@@ -302,34 +370,25 @@ class Transfers(Generic[_Tag]):
                 self._release(slot)
             for handle in succeeded:
                 slot = self._busy[handle]
-                tag = slot.tag
-                status, lines, body = self._release(slot)
-                ended.append((tag, Answer(status, _headers(lines), body)))
-
-    def _end_overdue(self, now: float, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
-        """End the requests that have exceeded their time limit, in total or without a byte."""
-        self._next_check = now + self._timeout_s / _CHECKS_PER_TIMEOUT
-        total_s = http.TOTAL_TIMEOUTS * self._timeout_s
-        for slot in list(self._busy.values()):
-            if slot.idle_s(now) >= self._timeout_s:
-                ended.append((slot.tag, slot.failure(http.NO_ANSWER.format(self._timeout_s))))
-            elif now - slot.began_at >= total_s:
-                ended.append((slot.tag, slot.failure(http.NOT_COMPLETE.format(total_s), HopelessError)))
-            else:
-                continue
-            self._release(slot)
+                try:
+                    ended.append((slot.tag, slot.answer()))
+                except NodeUnreachable as problem:
+                    ended.append((slot.tag, slot.failure(str(problem))))
+                self._release(slot)
 
     def _translated(self, slot: _Slot, code: int, message: str) -> NodeUnreachable:
-        reason = http.reason_text(message, self._credentials)
-        if slot.size > http.MAX_ANSWER_BYTES:
-            return slot.failure(http.TOO_LARGE.format(http.MAX_ANSWER_BYTES), HopelessError)
+        reason = http.reason_text(message or f"libcurl error {code}", self._credentials)
+        if slot.problem is not None:
+            return slot.failure(str(slot.problem), type(slot.problem))
         if code == pycurl.E_OPERATION_TIMEDOUT:
+            total_s = http.TOTAL_TIMEOUTS * self._timeout_s
+            if slot.handle.getinfo(pycurl.TOTAL_TIME) >= total_s:
+                return slot.failure(http.NOT_COMPLETE.format(total_s), HopelessError)
             return slot.failure(http.NO_ANSWER.format(self._timeout_s))
-        if code == pycurl.E_PEER_FAILED_VERIFICATION:
+        if code in {pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE}:
             return slot.failure(http.NOT_TRUSTED.format(reason), HopelessError)
-        proxied = slot.route is not None and slot.route.proxy is not None
         refused = slot.handle.getinfo(pycurl.HTTP_CONNECTCODE) >= _MIN_ERROR_STATUS
-        if code in _PROXY_ERRORS or (proxied and (refused or code in _CONNECT_ERRORS)):
+        if code in _PROXY_ERRORS or refused or (slot.is_proxied and code in _CONNECT_ERRORS):
             return slot.failure(http.NO_PROXY)
         text = next((text for text, codes in _MESSAGES.items() if code in codes), "{}")
         return slot.failure(text.format(reason))
@@ -339,8 +398,6 @@ class Transfers(Generic[_Tag]):
         limits = [] if seconds is None else [seconds]
         if self._timer_at is not None:
             limits.append(self._timer_at - now)
-        if self._busy:
-            limits.append(self._next_check - now)
         return max(0.0, min(limits)) if limits else None
 
     def _on_timer(self, milliseconds: int) -> None:
@@ -360,7 +417,6 @@ class Transfers(Generic[_Tag]):
 def _header_lines(headers: Mapping[str, str], authorization: str | None) -> list[str]:
     """Return the header lines for libcurl; a line without a value removes a header that libcurl sends by default."""
     wanted = {name.lower(): (name, value) for name, value in {**http.COMMON_HEADERS, **headers}.items()}
-    del wanted["accept-encoding"]  # the handle's own option, so that it also unpacks
     if authorization is not None:
         wanted["authorization"] = ("Authorization", authorization)
     lines = [f"{name}: {value}" if value else f"{name};" for name, value in wanted.values()]
@@ -396,6 +452,7 @@ _cached_pair = lru_cache(maxsize=512)(_pair)
 
 
 _Key = TypeVar("_Key")
+ONCE = RetryPolicy(attempts=1)
 
 _log = logging.getLogger("toolkit.client")
 # Maximum number of jobs taken from the caller at a time.
@@ -407,7 +464,7 @@ _MAX_EXIT_S = 2.0
 
 
 class BulkEngine:
-    """Sends many requests at once over libcurl. It has its own thread, so it also works under a running event loop.
+    """Sends requests over libcurl, many at once. It has its own thread, so it also works under a running event loop.
 
     The thread starts with the first run and ends with `close`, when the engine is freed, or when the interpreter exits.
     Several threads may run requests at the same time; the limits apply to all runs together. In a forked child, the
@@ -425,8 +482,6 @@ class BulkEngine:
         Maximum number of requests at once. A 429 halves the current maximum; other responses increase it again.
     pace : Pace, optional
         Rate limit and pauses; pass the pace that other users of the same node share.
-    routes : Routes, optional
-        Pass the routes that other transports to the same node share.
     chance : callable, optional
         Returns a random number in [0, 1) for the jitter of waits; replaced in tests.
     clock : callable, optional
@@ -442,24 +497,28 @@ class BulkEngine:
         timeout_s: float = 30.0,
         max_in_flight: int = 64,
         pace: Pace | None = None,
-        routes: Routes | None = None,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
         open_transfers: Callable[..., Transfers[Any]] = Transfers,
     ) -> None:
         self._ahead = _MAX_AHEAD * max_in_flight
         self._batch = min(_MAX_BATCH, max_in_flight)
-        routes = routes or Routes(timeout_s)
-        connect = partial(open_transfers, credentials, timeout_s=timeout_s, keep=max_in_flight, routes=routes)
+        surroundings = Surroundings(timeout_s)
+        connect = partial(
+            open_transfers, credentials, timeout_s=timeout_s, keep=max_in_flight, surroundings=surroundings
+        )
         self._driver = _Driver(connect, Window(max_in_flight), pace or Pace(None), chance, clock)
         weakref.finalize(self, self._driver.stop).atexit = False  # `_stop_all` also waits for the threads
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a transport cannot be pickled; pickle the node instead")
 
     def run(
         self,
         jobs: Iterable[tuple[_Key, Request | Answer | ToolkitError]],
         *,
         retry: RetryPolicy | None = None,
-        also_repeat: Callable[[Request, Answer], bool] | None = None,
+        also_repeat: AlsoRepeat | None = None,
     ) -> Generator[tuple[_Key, Answer | ToolkitError], None, None]:
         """Send requests and yield their outcomes in the order of completion.
 
@@ -491,6 +550,24 @@ class BulkEngine:
         """
         self._driver.check_open()
         return self._results(_Run(retry or RetryPolicy(), also_repeat), iter(jobs))
+
+    def send(self, request: Request, *, retry: RetryPolicy = ONCE, also_repeat: AlsoRepeat | None = None) -> Answer:
+        """Send one request and return the response, whatever its status; see `run`.
+
+        Raises
+        ------
+        NodeUnreachable
+            If the node does not respond; `HopelessError` if sending the request again cannot help.
+        RateLimited
+            If the request was not sent because the node asked for a long pause.
+        ClosedError
+            If the engine is closed.
+        """
+        with contextlib.closing(self.run([(None, request)], retry=retry, also_repeat=also_repeat)) as outcomes:
+            [(_, outcome)] = outcomes
+        if isinstance(outcome, ToolkitError):
+            raise outcome
+        return outcome
 
     def close(self) -> None:
         """Cancel all requests, end the thread and close every connection; runs raise ClosedError."""
@@ -556,7 +633,7 @@ class _Run:
     """
 
     retry: RetryPolicy
-    also_repeat: Callable[[Request, Answer], bool] | None
+    also_repeat: AlsoRepeat | None
     results: queue.SimpleQueue[deque[_Ended] | BaseException] = field(default_factory=queue.SimpleQueue)
     waiting: deque[_Job] = field(default_factory=deque)
     ended: deque[_Ended] = field(default_factory=deque)

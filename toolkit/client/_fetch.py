@@ -198,11 +198,12 @@ def fetch_views(
         A string names a function without arguments. For a mapping or sequence, the frame has a ``call`` column: the
         keys of the mapping, or the function names (with arguments if a function is called more than once).
     versions : version plan or FindSteps, optional
-        ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, ``"2026-05-01..2026-06-01/n"``, ``"2026-05-01..2026-06-01:1d"`` (the
-        last version of each day; ``min``, ``h`` and ``w`` also work), a list or a range, or times such as a
-        DatetimeIndex. The default is the head. Both ends are included, and -1 is the head, which is read once, before
-        anything is fetched. With `FindSteps`, each call is read at the versions needed to find the steps in its gas,
-        success and error code, as in a `Study`.
+        ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, ``"2026-05-01..2026-06-01/n"``, ``"2026-05-01.."``,
+        ``"2026-05-01..2026-06-01:1d"`` (the last version of each day; ``min``, ``h``, ``w`` and ``mo`` also work), a
+        list or a range, times such as a DatetimeIndex or date texts (the last version at or before each), or a
+        PeriodIndex (the last version of each period). The default is the head. Both ends are included, and -1 is the
+        head, which is read once, before anything is fetched. With `FindSteps`, each call is read at the versions needed
+        to find the steps in its gas, success and error code, as in a `Study`.
     typed : bool, default True
         If False, the frame has one ``value`` column of JSON text for all calls.
     flatten : bool, default False

@@ -1,6 +1,6 @@
 """The parts of HTTP that need no connection: credentials, base URLs, requests, responses, limits and retry rules.
 
-Shared by both transports, `toolkit.client._transport` and `toolkit.client._engine`, so that they behave alike.
+`toolkit.client._engine` sends requests over libcurl; without pycurl, `toolkit.client._transport` does over `requests`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import socket
 import threading
 import time
+import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -20,11 +21,12 @@ from email.utils import parsedate_to_datetime
 from functools import cache, cached_property
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
+from urllib.request import getproxies
 
 import msgspec
-import requests
 
 from toolkit import errors
 from toolkit._present.text import ELLIPSIS
@@ -229,7 +231,7 @@ NOT_HTTP = "the response is not HTTP ({}); check the URL"
 NOT_THERE = "cannot connect ({}); check the URL, and whether the node is running"
 NOT_TRUSTED = (
     "the certificate of the node, or of the https proxy to it, is not trusted ({}); "
-    "set REQUESTS_CA_BUNDLE or SSL_CERT_FILE to the file of its certificate authority and call connect() again"
+    "set REQUESTS_CA_BUNDLE to the file of its certificate authority and call connect() again"
 )
 NO_PROXY = (
     "the proxy set in the environment could not be used; "
@@ -241,6 +243,12 @@ TOO_LARGE = "the response is larger than {:,} bytes and was dropped"
 
 # Maximum length of a text of a server or a library in an error message.
 MAX_SHOWN = 120
+
+# Values of Content-Encoding that change nothing.
+_NOT_ENCODED = frozenset({"", "identity", "none"})
+_ZLIB_METHOD = 8  # of deflate, in the first byte of a zlib stream
+# Environment variables that name certificate authorities, for users of `requests`, curl and OpenSSL.
+_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 def base_url(target: str) -> str:
@@ -295,6 +303,32 @@ def base_url(target: str) -> str:
 def environment_key() -> str | None:
     """Return the API key in ``LEDGER_TOOLKIT_API_KEY``, or None if it is not set."""
     return os.environ.get("LEDGER_TOOLKIT_API_KEY") or None
+
+
+def proxy_logins() -> tuple[str, ...]:
+    """Return the logins of all proxies that the environment names, as written there, to be masked in messages."""
+    divided = (given.rpartition("@") for given in getproxies().values())  # also of URLs that are not valid
+    return tuple(login.rpartition("://")[2] for login, at, _ in divided if at)
+
+
+def authorities() -> str:
+    """Return the file or folder of the certificate authorities to trust: of the environment, or that of certifi.
+
+    Raises
+    ------
+    HopelessError
+        If the environment names one that does not exist.
+    """
+    for name in _BUNDLES:
+        if path := os.environ.get(name):
+            if Path(path).exists():
+                return path
+            raise errors.HopelessError(
+                f"{name} is set to {path!r}, which does not exist; expected a file or folder of CA certificates"
+            )
+    import certifi
+
+    return certifi.where()
 
 
 def redacted_url(url: str) -> str:
@@ -510,8 +544,11 @@ class Answer:
 
     @property
     def retry_after_s(self) -> float | None:
-        """The seconds of a ``Retry-After`` header, or None if it is missing or invalid."""
-        return retry_after_s(self.header("retry-after"))
+        """The seconds of a ``Retry-After`` header, or None if it is missing or invalid.
+
+        A date is compared with the ``Date`` of the response, because the clock of this machine may be wrong.
+        """
+        return retry_after_s(self.header("retry-after"), now=_http_date(self.header("date")))
 
     def bcs(self, what: str) -> bytes:
         """Return the body of a BCS response; `what` names the call in messages.
@@ -575,7 +612,7 @@ def retry_after_s(text: str, *, now: datetime | None = None) -> float | None:
     text : str
         The value of the header.
     now : datetime, optional
-        Reference for the date form; the current time by default.
+        Reference for the date form; the time of this machine by default.
 
     Returns
     -------
@@ -591,17 +628,22 @@ def retry_after_s(text: str, *, now: datetime | None = None) -> float | None:
     if text.isascii() and text.isdigit():
         first_digits = text.lstrip("0")[:10] or "0"  # int() raises for thousands of digits
         return float(min(int(first_digits), MAX_RETRY_AFTER_S))
+    if (when := _http_date(text)) is None:
+        return None
+    return min(max(0.0, (when - (now or datetime.now(UTC))).total_seconds()), MAX_RETRY_AFTER_S)
+
+
+def _http_date(text: str) -> datetime | None:
+    """Parse a date of a header; UTC if it has no offset, None if it is not a date."""
     try:
         when = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
         return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return min(max(0.0, (when - (now or datetime.now(UTC))).total_seconds()), MAX_RETRY_AFTER_S)
+    return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
 
 
 class Transport(Protocol):
-    """Sends single requests. `SessionTransport` is the default; tests use others."""
+    """Sends single requests: `BulkEngine`, `SessionTransport`, `LedgerTransport`, or one of a test."""
 
     def send(self, request: Request) -> Answer:
         """Send one request and return the response, whatever its status; raise NodeUnreachable without a response."""
@@ -610,6 +652,9 @@ class Transport(Protocol):
     def close(self) -> None:
         """Release the sockets; later requests raise ClosedError."""
         ...
+
+
+AlsoRepeat: TypeAlias = "Callable[[Request, Answer], bool]"
 
 
 def path(*parts: str | int) -> str:
@@ -647,6 +692,8 @@ def ascii_url(url: str) -> str:
     """Return a URL with its host in ASCII (IDNA), as sent by `requests`; ValueError if it has no such form."""
     if url.isascii():
         return url
+    import requests
+
     prepared = requests.PreparedRequest()
     prepared.prepare_url(url, None)
     return prepared.url or url
@@ -659,6 +706,71 @@ def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
         known = name.lower()
         headers[known] = f"{headers[known]}, {value}" if known in headers else value
     return headers
+
+
+class Unpacker:
+    """Decompresses the body of one response as it arrives, so that the size in memory is bounded.
+
+    The transports do this here, because libcurl and urllib3 differ in what they decompress, and both accept a gzip body
+    whose end is missing.
+
+    Parameters
+    ----------
+    headers : mapping of str to str
+        Headers of the response, by lower-case name.
+
+    Attributes
+    ----------
+    size : int
+        Number of decompressed bytes so far.
+    """
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        given = [name.strip() for name in headers.get("content-encoding", "").lower().split(",")]
+        self._encoding = ",".join(name for name in given if name not in _NOT_ENCODED)
+        self._stream: Any = None
+        self.size = 0
+
+    def feed(self, data: bytes) -> bytes:
+        """Return the decompressed form of the next bytes of the body.
+
+        Raises
+        ------
+        NodeUnreachable
+            If the bytes are damaged or in an unknown encoding; `HopelessError` if the body is too large.
+        """
+        unpacked = self._unpacked(data) if self._encoding else data
+        self.size += len(unpacked)
+        if self.size > MAX_ANSWER_BYTES:
+            raise errors.HopelessError(TOO_LARGE.format(MAX_ANSWER_BYTES))
+        return unpacked
+
+    def finish(self) -> None:
+        """Check that the body is complete; raise NodeUnreachable if it is not."""
+        if self._stream is not None and not self._stream.eof:
+            raise errors.NodeUnreachable(NOT_UNPACKED)
+
+    def _unpacked(self, data: bytes) -> bytes:
+        parts: list[bytes] = []
+        room = MAX_ANSWER_BYTES + 1 - self.size
+        try:
+            while data and room > 0:
+                if self._stream is None or self._stream.eof:  # gzip allows one member after another
+                    self._stream = self._opened(data[0])
+                parts.append(self._stream.decompress(data, room))
+                room -= len(parts[-1])
+                data = self._stream.unused_data
+        except zlib.error:
+            raise errors.NodeUnreachable(NOT_UNPACKED) from None
+        return b"".join(parts)
+
+    def _opened(self, first: int) -> Any:
+        if self._encoding in {"gzip", "x-gzip"}:
+            return zlib.decompressobj(16 + zlib.MAX_WBITS)
+        if self._encoding != "deflate" or self._stream is not None:
+            raise zlib.error
+        # Some servers omit the header of zlib, whose first byte ends in 8.
+        return zlib.decompressobj(zlib.MAX_WBITS if first & 15 == _ZLIB_METHOD else -zlib.MAX_WBITS)
 
 
 def reason_text(text: str, credentials: Credentials) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import time
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from urllib.parse import urlsplit
 from weakref import ref
@@ -19,7 +19,6 @@ from toolkit.client._cache import NodeCache, open_cache
 from toolkit.client._calls import Encoding, PreparedItem, TableItem, ViewResult
 from toolkit.client._connection import Connection
 from toolkit.client._reads import Reads
-from toolkit.client._transport import LedgerTransport, Routes, SessionTransport
 from toolkit.client._versions import as_version_or_head, moment
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, InvalidRequest, NodeError
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from toolkit.client._accounts import Account
     from toolkit.client._assets import Asset
     from toolkit.client._contracts import Contract
+    from toolkit.client._engine import BulkEngine
     from toolkit.client._http import Ledger, RetryPolicy, Transport
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._simulation import Simulation
@@ -46,9 +46,6 @@ _MAX_RATE = 1_000_000  # far above what one process sends
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-# Names in `__init__` that copies and pickles of a node do not store: secrets, sockets, and the method's own names.
-_NOT_KEPT = frozenset({"self", "__class__", "api_key", "transport", "routes"})
 
 
 class Node(Reads):
@@ -75,7 +72,8 @@ class Node(Reads):
         Maximum number of requests started per second.
     cache : "default", path or None
         Where responses to pinned reads are stored. By default, on disk for a public node, and in memory for a node on
-        this machine or its network (test ledgers reuse chain ids). A path names a file; None stores nothing.
+        this machine or its network. A path names a file; None stores nothing. Because ledgers are reset and reuse chain
+        ids, a session compares the hash of one transaction with the file before it uses a response from the file.
     cache_name : str, optional
         Responses are stored per host (scheme, host and port). Nodes with the same `cache_name` share their responses
         instead: use it for hosts of the same chain that you trust equally.
@@ -96,11 +94,9 @@ class Node(Reads):
     retry : RetryPolicy, optional
         Replaces the default retry policy, for tests; also used by copies and pickles.
     sleep : callable (seconds), optional
-        Replaces the wait before a request is retried, for tests; also used by copies and pickles.
+        Replaces the wait before a request of `transport` is retried, for tests.
     clock : callable, optional
         Replaces the clock for pauses after outages, for tests; also used by copies and pickles.
-    routes : Routes, optional
-        Proxies and certificates; by default from the environment. Copies of the node share them.
 
     Raises
     ------
@@ -134,9 +130,7 @@ class Node(Reads):
         retry: RetryPolicy | None = None,
         sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        routes: Routes | None = None,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in _NOT_KEPT}
         check_encoding(encoding)
         max_in_flight = check_count("max_in_flight", max_in_flight, _MAX_IN_FLIGHT)
         timeout_s = check_limit("timeout_s", timeout_s, _MAX_TIMEOUT_S, "seconds")
@@ -151,33 +145,37 @@ class Node(Reads):
         if api_key is None and login is None:  # what the caller writes comes before the environment
             api_key = http.environment_key()
         api_key = api_key or None
-        self._routes = routes = routes or Routes(timeout_s)
         unsent = bool(api_key is login is None and http.environment_key())
-        credentials = http.Credentials(api_key, login, unsent=unsent, proxies=routes.logins)
-        self._settings = None if transport is not None else given | {"target": url, "name": name}
+        credentials = http.Credentials(api_key, login, unsent=unsent, proxies=http.proxy_logins())
+        # Connects to the node again. Neither secrets nor sockets are part of it, because pickles contain it.
+        self._connect_again = partial(
+            Node,
+            target=url,
+            name=name,
+            encoding=encoding,
+            max_in_flight=max_in_flight,
+            requests_per_second=requests_per_second,
+            cache=cache,
+            cache_name=cache_name,
+            offline=offline,
+            archive=archive,
+            timeout_s=timeout_s,
+            abis=abis,
+            retry=retry,
+            clock=clock,
+        )
+        self._owns_transport = transport is None
         self.max_in_flight, self.requests_per_second, self._timeout_s = max_in_flight, requests_per_second, timeout_s
         self.probed: Probe | None = None
         # Not a WeakSet: a worker thread may add a copy while another thread closes them.
         self._shares: dict[int, ref[Node]] = {}
-        engine, pace = None, http.Pace(requests_per_second)
+        pace = http.Pace(requests_per_second)
         if transport is not None and cache == "default":
             cache = None  # the caller's transport may lead anywhere: its answers are not mixed with others
-        if transport is None and (ledger := http.in_process_ledger(url)) is not None:
-            transport = LedgerTransport(ledger)
-        if transport is None:
-            transport = SessionTransport(credentials, timeout_s=timeout_s, routes=routes)
-            with suppress(ImportError):  # without pycurl the transport sends bulk calls too, in threads
-                from toolkit.client._engine import BulkEngine
-
-                engine = BulkEngine(
-                    credentials, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace, routes=routes
-                )
-        stored = NodeCache(url, open_cache(url, cache), offline=offline, shared=cache_name)
         connection = Connection(
             url,
-            transport,
-            engine=engine,
-            cache=stored,
+            transport or _open_transport(url, credentials, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace),
+            cache=NodeCache(url, open_cache(url, cache), offline=offline, shared=cache_name),
             retry=retry,
             pace=pace,
             max_in_flight=max_in_flight,
@@ -187,8 +185,8 @@ class Node(Reads):
             clock=clock,
         )
         super().__init__(connection, name=name or url, encoding=encoding, abis=abis, clock=clock)
-        if self._settings is not None:
-            self.reconnect = _reconnected, (self._settings, api_key is not None)
+        if self._owns_transport:
+            self.reconnect = _reconnected, (self._connect_again, api_key is not None)
 
     def __repr__(self) -> str:
         head = self._connection.newest
@@ -227,12 +225,12 @@ class Node(Reads):
             if (copy := share()) is not None:
                 copy.close()
 
-    def _archive_transport(self, archive: str) -> Transport:
+    def _archive_transport(self, archive: str) -> Transport | BulkEngine:
         """Return a transport to an archive node, with credentials only if it is on the same site as this node."""
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
         credentials = self._connection.credentials if same else http.NO_CREDENTIALS
-        return SessionTransport(credentials, timeout_s=self._timeout_s, routes=self._routes)
+        return _open_transport(archive, credentials, timeout_s=self._timeout_s)
 
     # the three operations -------------------------------------------------------------------------------------
 
@@ -639,16 +637,15 @@ class Node(Reads):
             If the node was created with a custom transport, which cannot be copied.
         """
         self._connection.check_open()
-        if self._settings is None:
+        if not self._owns_transport:
             raise InputError("a Node with a custom transport cannot be copied")
-        rate, login = self._settings["requests_per_second"], self._connection.credentials.login
-        shared = {
-            **self._settings,
-            "target": self.url.replace("//", f"//{login}@", 1) if login else self.url,
-            "requests_per_second": rate / tasks if rate else None,
-            "max_in_flight": max(1, self.max_in_flight // tasks),
-        }
-        copy = Node(**shared, api_key=self._connection.credentials.api_key or "", routes=self._routes)
+        credentials, rate = self._connection.credentials, self.requests_per_second
+        copy = self._connect_again(
+            target=self.url.replace("//", f"//{credentials.login}@", 1) if credentials.login else self.url,
+            api_key=credentials.api_key or "",
+            requests_per_second=rate / tasks if rate else None,
+            max_in_flight=max(1, self.max_in_flight // tasks),
+        )
         self._shares[id(copy)] = ref(copy)
         if self._connection.closing.is_set():  # by another thread, meanwhile
             copy.close()
@@ -718,13 +715,35 @@ class Node(Reads):
         return found
 
 
-def _reconnected(settings: dict[str, Any], had_key: bool) -> Node:  # noqa: FBT001 - called with positions by pickle
-    """Reconnect to a node from its settings, which do not contain secrets.
+def _open_transport(
+    url: str,
+    credentials: http.Credentials,
+    *,
+    timeout_s: float,
+    max_in_flight: int = 1,
+    pace: http.Pace | None = None,
+) -> Transport | BulkEngine:
+    """Return the transport to a node: over libcurl if pycurl is installed, else over `requests`."""
+    if (ledger := http.in_process_ledger(url)) is not None:
+        from toolkit.client._ledger_transport import LedgerTransport
+
+        return LedgerTransport(ledger)
+    try:
+        from toolkit.client._engine import BulkEngine
+    except ImportError:
+        from toolkit.client._transport import SessionTransport
+
+        return SessionTransport(credentials, timeout_s=timeout_s)
+    return BulkEngine(credentials, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace)
+
+
+def _reconnected(connect_again: Callable[..., Node], had_key: bool) -> Node:  # noqa: FBT001 - called with positions by pickle
+    """Connect to a node again, with its settings, which do not contain secrets.
 
     If the node had an API key, the key is taken from the environment. A user name and password in the URL are lost, and
     the key in the environment is not sent instead, because it was not meant for this host.
     """
-    return Node(**settings, api_key=(had_key and http.environment_key()) or "")
+    return connect_again(api_key=(had_key and http.environment_key()) or "")
 
 
 def _pinned(read: Callable[Concatenate[Node, P], T]) -> Callable[Concatenate[Snapshot, P], T]:
@@ -819,7 +838,8 @@ def connect(
         Maximum number of requests started per second.
     cache : "default", path or None
         Where responses to pinned reads are stored: by default on disk for a public node, and in memory for a node on
-        this machine or its local network. A path names a file; None stores nothing.
+        this machine or its local network. A path names a file; None stores nothing. Responses in a file are used only
+        if the hash of one transaction shows that the node still has the ledger from which they come.
     cache_name : str, optional
         Responses are stored per host. Nodes with the same `cache_name` share their responses instead: use it for hosts
         of the same chain that you trust equally.
@@ -857,10 +877,21 @@ def connect(
     >>> toolkit.connect(Ledger(chain_id=7)).ledger().chain_id
     7
     """
-    given = locals()  # the parameters of the node
     if problem := same_name_problem():
         warn_caller(problem)
-    return Node(**given)
+    return Node(
+        target,
+        api_key=api_key,
+        encoding=encoding,
+        max_in_flight=max_in_flight,
+        requests_per_second=requests_per_second,
+        cache=cache,
+        cache_name=cache_name,
+        offline=offline,
+        archive=archive,
+        timeout_s=timeout_s,
+        abis=abis,
+    )
 
 
 # A view of the framework without arguments: it answers at every version that can be read.
@@ -893,7 +924,7 @@ class Probe:
     offers : dict of str to bool
         For each read beyond the three core operations, by name, whether the node offers it.
     requests : int
-        Number of requests that were sent.
+        Number of requests that were sent, without repeats.
 
     Examples
     --------

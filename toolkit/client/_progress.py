@@ -69,8 +69,20 @@ def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterato
         yield _Reported(show, what, total)
         return
     hidden = not show or not (_in_notebook() or sys.stderr.isatty())
-    with tqdm(total=total, desc=what, unit="call", disable=hidden, leave=False) as bar:
-        yield Progress(bar)
+    options: dict[str, Any] = {"total": total, "desc": what, "unit": "call", "disable": hidden, "leave": False}
+    if hidden or "tqdm.notebook" not in {one.__module__ for one in getattr(tqdm, "__mro__", ())}:
+        with tqdm(**options) as bar:
+            yield Progress(bar)
+        return
+    from IPython.display import display
+
+    # tqdm closes a finished bar, but its output, a text with 0 %, would stay in the file of the notebook.
+    with tqdm(**options, display=False) as bar:
+        shown: Any = display(bar.container, display_id=True)  # type: ignore[no-untyped-call]
+        try:
+            yield Progress(bar)
+        finally:
+            shown.update({"text/plain": ""}, raw=True)
 
 
 def _in_notebook() -> bool:

@@ -97,6 +97,10 @@ class Reads:
         """Return a context in which this thread bypasses the cache; without `repeats`, requests are not retried."""
         return self._connection.fresh(repeats=repeats)
 
+    def ledger_changed(self, since_s: float) -> None:
+        """Forget the responses cached since a Unix time, because the node serves another ledger."""
+        self._connection.cache.ledger_changed(since_s)
+
     def expect_chain(self, chain_id: int) -> None:
         """Expect this chain id in every response: a response with another one raises `LedgerChanged`."""
         self._connection.expect_chain(chain_id, "node")
@@ -218,7 +222,7 @@ class Reads:
 
     def past_version(self, ledger_version: int) -> int:
         """Return the version that a number denotes: negative numbers count from the head, and -1 is the head."""
-        version = as_version(ledger_version, least=-(2**64))
+        version = as_version(ledger_version, least=-(2**63))
         if version < 0:
             version += self.ledger().version + 1
         if version < 0:
@@ -847,8 +851,7 @@ class LedgerGuard:
 
     def _changed(self, why: str) -> errors.LedgerChanged:
         """Return the error to raise, after deleting the responses cached since the last successful check."""
-        if self.node.cache is not None:
-            self.node.cache.forget_since(self._confirmed_s)
+        self.node.ledger_changed(self._confirmed_s)
         return errors.LedgerChanged(f"{self.node.name} now serves another ledger: {why}")
 
 

@@ -8,6 +8,7 @@ request limit is reached. A change that is reverted between two versions of the 
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -24,18 +25,20 @@ _NUMBER = r"-?\d{1,20}"
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _PLAN = re.compile(rf"\s*(?P<a>{_NUMBER})?\s*:\s*(?P<b>{_NUMBER})?\s*(?:(?P<kind>[:/])\s*(?P<n>\d{{1,20}})\s*)?")
 _DATES = re.compile(
-    r"\s*(?P<a>[^./][^/]*?)\s*\.\.\s*(?P<b>[^/]+?)\s*"
+    r"\s*(?P<a>[^./][^/]*?)?\s*\.\.\s*(?P<b>[^/:.][^/]*?)?\s*"
     r"(?:/\s*(?P<n>\d{1,20})\s*|:\s*(?P<every>\d{1,6})\s*(?P<unit>(?![Zz]\b)[A-Za-z]+)\s*)?"
 )
 _PERIODS = {"min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+_MONTH = "mo"
+_LAST_TIME = datetime.max.replace(tzinfo=UTC)
 # `datetime.fromisoformat` takes any character before the time, so that a step would be read as one: 2026-05-01:1000.
 _NO_TIME = re.compile(rf"{_DAY}[^T\s].*", re.IGNORECASE | re.DOTALL)
 _FORMS = (
     '"100:200", "-1000:", "0:-1", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/200", "2026-05-01..2026-06-01:1d" (the '
-    "last version of each day; also min, h and w), one number, a list, a range, or times; both ends are included and "
-    "-1 is the head"
+    'last version of each day; also min, h, w and mo), "2026-05-01..", "..2026-06-01", one number, a list, a range, or '
+    "times; both ends are included and -1 is the head"
 )
-_MAX_VERSION = 2**64 - 1
+_MAX_VERSION = 2**63 - 1  # of the columns of versions
 _MAX_VERSIONS = 50_000_000  # a mistyped plan fails at once instead of filling the memory
 _MAX_TIMES = 100_000  # each is found by bisection
 # Number of reads without an answer between two versions after which the interval is not halved further.
@@ -85,15 +88,16 @@ class FindSteps:
             got = f"{self.versions!r}, initial={self.initial!r}, max_requests={self.max_requests!r}"
             raise InputError(f"FindSteps: expected a range as a str, and two ints, got {got}")
         plan = VersionPlan.parse(self.versions)
-        if plan.count is not None or plan.step != 1:
+        if not plan.is_range:
             raise InputError(f"FindSteps takes a plain range such as '0:-1', got {self.versions!r:.80}")
         if not 2 <= self.initial <= self.max_requests:  # noqa: PLR2004 - two ends make a range
             got = f"initial={self.initial}, max_requests={self.max_requests}"
             raise InputError(f"FindSteps: expected 2 <= initial <= max_requests, got {got}")
 
 
-# The versions that the fetch functions accept; `numpy` and `pandas` integers count as int, a DatetimeIndex as times.
-Versions = str | int | Sequence[int] | Sequence[datetime]
+# The versions that the fetch functions accept; `numpy` and `pandas` integers count as int, a DatetimeIndex as times, a
+# PeriodIndex as periods.
+Versions = str | int | Sequence[int] | Sequence[datetime] | Sequence[str]
 # Returns the first version at or after each of some times: -1 before the oldest version, head + 1 after the head.
 VersionsAt = Callable[[Sequence[datetime]], list[int]]
 
@@ -113,6 +117,8 @@ class VersionPlan:
     every : timedelta or None
         Length of the periods between two times, used instead of `step`: the last version of each period is read. The
         first period begins at the first time; the last one begins at or before the last time.
+    months : int
+        The same in calendar months; 0 for other plans.
     """
 
     first: int | datetime
@@ -120,6 +126,7 @@ class VersionPlan:
     step: int = 1
     count: int | None = None
     every: timedelta | None = None
+    months: int = 0
 
     @classmethod
     def parse(cls, text: str) -> VersionPlan:
@@ -130,23 +137,20 @@ class VersionPlan:
         InputError
             If `text` has none of the forms; the message lists them.
         """
-        if re.fullmatch(rf"\s*{_NUMBER}\s*", text):
-            return cls(int(text), int(text))
         first: int | datetime
         last: int | datetime
+        if re.fullmatch(rf"\s*{_NUMBER}\s*", text):
+            return cls(int(text), int(text))
         if match := _PLAN.fullmatch(text):
             first, last = int(match["a"] or 0), int(match["b"] or -1)
         else:
             match = _DATES.fullmatch(text)
-            if not match:
+            if not match or not (match["a"] or match["b"]):
                 raise InputError(f"version plan {text!r:.80} is not understood; the forms are {_FORMS}")
-            first, last = moment(match["a"]), moment(match["b"])
             if match["every"] is not None:
-                length, unit = int(match["every"]), _PERIODS.get(match["unit"])
-                if length < 1 or unit is None:
-                    units = ", ".join(_PERIODS)
-                    raise InputError(f"version plan {text!r:.80}: expected periods of 1 or more {units}, such as 1d")
-                return cls(first, last, every=length * unit)
+                return cls._with_periods(text, match)
+            first = moment(match["a"]) if match["a"] else 0
+            last = moment(match["b"]) if match["b"] else -1
         if match["n"] is None:
             return cls(first, last)
         number = int(match["n"])
@@ -155,6 +159,47 @@ class VersionPlan:
         if match.groupdict().get("kind") == ":":
             return cls(first, last, step=number)
         return cls(first, last, count=number)
+
+    @classmethod
+    def _with_periods(cls, text: str, match: re.Match[str]) -> VersionPlan:
+        """Return a plan with periods, from the match of its text."""
+        if not (match["a"] and match["b"]):
+            raise InputError(f"version plan {text!r:.80}: periods require two dates, a first and a last one")
+        first, last = moment(match["a"]), moment(match["b"])
+        length, unit = int(match["every"]), match["unit"]
+        if length >= 1 and unit == _MONTH:
+            return cls(first, last, months=length)
+        if length >= 1 and unit in _PERIODS:
+            return cls(first, last, every=length * _PERIODS[unit])
+        units = ", ".join([*_PERIODS, _MONTH])
+        raise InputError(f"version plan {text!r:.80}: expected periods of 1 or more {units}, such as 1d")
+
+    @property
+    def is_range(self) -> bool:
+        """Whether the plan has only a first and a last version, which select all versions between them."""
+        return self == VersionPlan(self.first, self.last)
+
+    def ends_of_periods(self, first: datetime, last: datetime) -> list[datetime]:
+        """Return the end of each period of a plan with periods, given its first and last time."""
+        ends: list[datetime] = []
+        begin = first
+        while begin <= last:
+            if len(ends) == _MAX_TIMES:
+                raise InputError(f"the version plan has more than {_MAX_TIMES:,} periods; use longer periods")
+            begin = self._moved(first, len(ends) + 1)
+            ends.append(begin)
+        return ends
+
+    def _moved(self, first: datetime, count: int) -> datetime:
+        """Return the time of the period number `count`, of which the first begins at `first`."""
+        months = 12 * first.year + first.month - 1 + count * self.months
+        try:
+            if self.every is not None:
+                return first + count * self.every
+            year, month = months // 12, months % 12 + 1
+            return first.replace(year=year, month=month, day=min(first.day, monthrange(year, month)[1]))
+        except (OverflowError, ValueError):  # after the year 9999
+            return _LAST_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +233,7 @@ def resolve_versions(
 
     Parameters
     ----------
-    plan : str, int, sequence of int or datetime, or VersionPlan
+    plan : str, int, sequence of int, datetime, date text or Period, or VersionPlan
     head, oldest : int
         The node's newest and oldest readable version.
     version_at : callable, optional
@@ -203,7 +248,7 @@ def resolve_versions(
         A range is clipped to the readable versions, and the notes say so. Individually listed versions are not clipped.
         A plan with dates has the versions from its first time to its last, both included; a plan with periods has the
         last version of each period, without duplicates. Listed times are read at the last version at or before each
-        time. If a DatetimeIndex has a frequency, its times are the beginnings of periods.
+        time; listed periods, such as those of a PeriodIndex, at their last version.
 
     Raises
     ------
@@ -240,22 +285,25 @@ def resolve_versions(
 def _periods(plan: Any) -> tuple[datetime, list[datetime]] | None:
     """Return the first time and the end of each period of a plan; None for a plan without times or periods."""
     if isinstance(plan, VersionPlan):
-        if plan.every is None:
+        if plan.every is None and not plan.months:
             return None
-        first, last, every = plan.first, plan.last, plan.every
+        first, last = plan.first, plan.last
         if not isinstance(first, datetime) or not isinstance(last, datetime) or first > last:
             raise InputError(_backwards(plan, 0, 0))
-        if (count := (last - first) // every + 1) > _MAX_TIMES:
-            raise InputError(f"the version plan has {count:,} periods, more than {_MAX_TIMES:,}; use longer periods")
-        return first, [first + (place + 1) * every for place in range(count)]
+        return first, plan.ends_of_periods(first, last)
     if isinstance(plan, int | range | str | bytes | dict) or not hasattr(plan, "__iter__"):
         return None
     times = list(plan)
-    if not times or not all(isinstance(time, date) for time in times):
+    if times and all(hasattr(time, "start_time") for time in times):  # periods of pandas
+        return min(moment(time.start_time) for time in times), [moment((time + time.freq).start_time) for time in times]
+    if not times or not all(isinstance(time, date) or _is_date_text(time) for time in times):
         return None
-    period = getattr(plan, "freq", None)
-    ends = [moment(time + period) if period is not None else moment(time) + _TICK for time in times]
-    return min(map(moment, times)), ends
+    moments = [moment(time) for time in times]
+    return min(moments), [time + _TICK for time in moments]
+
+
+def _is_date_text(value: object) -> bool:
+    return isinstance(value, str) and re.match(rf"\s*{_DAY}", value) is not None
 
 
 def _at_ends(first: datetime, ends: Sequence[datetime], head: int, oldest: int, version_at: VersionsAt) -> ResolvedPlan:
@@ -294,7 +342,7 @@ def _listed(plan: int | Sequence[Any], head: int) -> Sequence[int]:
     for version in given:  # the list is the caller's: short, and each entry needs its own check
         if not _is_integer(version) or not -head - 1 <= int(version) <= _MAX_VERSION:
             raise InputError(
-                f"{version!r:.80} is not a ledger version: expected an integer from {-head - 1} to 2^64 - 1"
+                f"{version!r:.80} is not a ledger version: expected an integer from {-head - 1} to 2^63 - 1"
             )
         versions.append(int(version) if version >= 0 else head + 1 + int(version))
     return versions
@@ -423,11 +471,11 @@ def as_version(value: object, *, least: int = 0) -> int:
     Raises
     ------
     InputError
-        If `value` is not a whole number from `least` to 2^64 - 1.
+        If `value` is not a whole number from `least` to 2^63 - 1.
     """
     if not _is_integer(value) or not least <= int(value) <= _MAX_VERSION:  # type: ignore[call-overload]  # has __index__
         raise InputError(
-            f"{value!r:.80} is not a ledger version: expected a whole number from 0 to 2^64 - 1; leave it out for the "
+            f"{value!r:.80} is not a ledger version: expected a whole number from 0 to 2^63 - 1; leave it out for the "
             "head, or count from the head with node.at(-1)"
         )
     return int(value)  # type: ignore[call-overload, no-any-return]  # has __index__

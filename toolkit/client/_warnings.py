@@ -1,16 +1,19 @@
-"""Warnings of the client, with the location of the caller's code, or collected for a widget that shows them."""
+"""Warnings of the client, shown to the user or collected for a widget that shows them."""
 
 from __future__ import annotations
 
-import inspect
+import os
+import sys
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _COLLECTED: ContextVar[list[tuple[type[UserWarning], str]] | None] = ContextVar("_COLLECTED", default=None)
 
 
@@ -30,11 +33,15 @@ def collected_warnings() -> Iterator[list[tuple[type[UserWarning], str]]]:
 
 
 def warn_caller(text: str, category: type[UserWarning] = UserWarning) -> None:
-    """Warn with the location of the first caller outside this package, or add to `collected_warnings`."""
+    """Warn, or add to `collected_warnings`.
+
+    From Python 3.12 on, a warning has the location of the first caller outside of this package. Before, it has none,
+    and is shown each time: with a location in this package, Python would show each text once.
+    """
     if (collected := _COLLECTED.get()) is not None:
         collected.append((category, text))
         return
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("toolkit."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, category, stacklevel=level)
+    if sys.version_info >= (3, 12):
+        warnings.warn(text, category, skip_file_prefixes=(_PACKAGE,))
+    else:
+        warnings.warn_explicit(text, category, "ledger-toolkit", 1)

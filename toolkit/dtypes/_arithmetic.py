@@ -1,9 +1,11 @@
 """Arithmetic of wide columns: exact operators, sums, minima and maxima, statistics and groups, and scaling to floats.
 
-The result of an operator has the wider dtype of the two operands. A result out of range raises SchemaError; it never
-wraps. Sums, minima and maxima are exact Python ints. Means, medians, quantiles and variances are computed exactly and
-rounded once, to the nearest float64: the mean of ``[1, -2**255 + 1, 2**255 - 1]`` is 1/3, but 0.0 in float arithmetic.
-`std` then takes a square root. Other statistics raise TypeError, since pandas would compute them with floats.
+The result of an operator has the wider dtype of the two operands. Differences of unsigned columns are i256, because
+they may be negative; those of u256 that do not fit are u256. A result out of range raises SchemaError; it never wraps.
+Quotients are the nearest floats. Sums, minima and maxima are exact Python ints. Means, medians, quantiles and variances
+are computed exactly and rounded once, to the nearest float64: the mean of ``[1, -2**255 + 1, 2**255 - 1]`` is 1/3, but
+0.0 in float arithmetic. `std` then takes a square root. Other statistics raise TypeError, since pandas would compute
+them with floats.
 """
 
 # ruff: noqa: SLF001  # pandas' protocol for arrays is underscored
@@ -14,7 +16,6 @@ import math
 from contextlib import suppress
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import wraps
 from itertools import cycle, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -79,8 +80,26 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
     theirs = _kind(other)
     kind = left.dtype.wide if theirs is None else common_kind(left.dtype.wide, theirs)
     pairs = zip(to_ints(left.storage, left.dtype.wide), _objects(other, len(left)), strict=True)
+    if name == "truediv":
+        reflected = op.__name__ == "rtruediv"
+        return floats([_quotient(b, a, kind) if reflected else _quotient(a, b, kind) for a, b in pairs])
     results = [None if a is None or b is None else op(a, _integer(b, name, kind)) for a, b in pairs]
-    return floats(results) if name == "truediv" else _stored(left, kind, name, results)
+    return _stored(left, kind, name, results)
+
+
+def _quotient(first: Any, second: Any, kind: WideKind) -> float | None:
+    """Return the float nearest to the exact quotient of two numbers; infinity or NaN for a division by zero."""
+    if first is None or second is None:
+        return None
+    for number in (first, second):
+        if isinstance(number, bool) or not hasattr(number, "as_integer_ratio"):
+            raise TypeError(f"unsupported operand for truediv: {kind.name} and {type(number).__name__}")
+    try:
+        (above, below), (times, over) = first.as_integer_ratio(), second.as_integer_ratio()
+        return float((above * over) / (below * times))  # Python rounds the quotient of two ints once
+    except (ZeroDivisionError, OverflowError, ValueError):  # zero, infinity, NaN, or more than a float can hold
+        with np.errstate(all="ignore"):
+            return float(np.float64(first) / np.float64(second))
 
 
 def _integer(value: Any, name: str, kind: WideKind) -> int:
@@ -95,6 +114,9 @@ def _integer(value: Any, name: str, kind: WideKind) -> int:
 
 def _stored(like: WideIntArray, kind: WideKind, name: str, results: list[int | None]) -> WideIntArray:
     """Return an array of results, or raise an error with a hint if a number is out of range."""
+    if name == "sub" and not kind.signed:
+        with suppress(SchemaError):  # some differences of u256 fit u256 only
+            return _wide(like, results, KINDS["i256"])
     try:
         return _wide(like, results, kind)
     except SchemaError as error:
@@ -154,27 +176,6 @@ class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-st
         return _mapped(self, "invert", lambda number: kind.low + kind.high - number)
 
 
-_arrow_arrays: Any = pd.arrays.ArrowExtensionArray
-_subtract = _arrow_arrays.__sub__
-
-
-@wraps(_subtract)
-def _subtracted(self: Any, other: Any) -> Any:
-    """Subtract, with advice in the error that Arrow raises for a negative difference of unsigned columns."""
-    try:
-        return _subtract(self, other)
-    except pa.ArrowInvalid as error:
-        if str(error) == "overflow":
-            error.add_note(
-                "The result does not fit the type of the columns. toolkit.exact_diff(after, before) and "
-                'toolkit.exact_diff(series) return exact differences; series.astype("i128") computes with 128 bits.'
-            )
-        raise
-
-
-_arrow_arrays.__sub__ = _subtracted
-
-
 def exact_sum(series: pd.Series) -> int:
     """Return the exact sum of an integer column. The pandas sum of ``uint64[pyarrow]`` wraps silently.
 
@@ -214,8 +215,8 @@ def exact_sum(series: pd.Series) -> int:
 def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = None) -> pd.Series:
     """Return the exact difference of two columns, or of each row and an earlier one, like ``Series.diff``.
 
-    For ``uint64[pyarrow]``, both ``diff()`` and the difference of two columns raise ``ArrowInvalid: overflow`` if a
-    value decreases.
+    For columns of unsigned 64-bit integers, such as balances, pandas' own ``diff()`` and ``after - before`` raise
+    ``ArrowInvalid: overflow`` if a value decreases.
 
     Parameters
     ----------
@@ -456,7 +457,7 @@ def reduce_array(
         return booleans(pa.array([None if result is pd.NA else result], pa.bool_())) if keepdims else result
     present = len(array) - array.storage.null_count
     missing = array._hasna and not skipna
-    if name in {"mean", "median", "var", "std"}:
+    if name in _STATISTICS:
         numbers = [number for number in to_ints(array.storage, kind) if number is not None]
         found = None if missing else statistic(name, numbers, ddof=options.get("ddof", 1))
         return floats([found]) if keepdims else pd.NA if found is None else found
@@ -509,7 +510,15 @@ def accumulate(array: WideIntArray, name: str, *, skipna: bool, ids: Iterable[in
 
 
 def groupby(
-    array: WideIntArray, how: str, *, ids: NDArray[np.intp], ngroups: int, min_count: int, skipna: bool = True, **_: Any
+    array: WideIntArray,
+    how: str,
+    *,
+    ids: NDArray[np.intp],
+    ngroups: int,
+    min_count: int,
+    skipna: bool = True,
+    ddof: int = 1,
+    **_: Any,
 ) -> Any:
     """Return the result of a groupby operation.
 
@@ -518,32 +527,27 @@ def groupby(
     TypeError
         If this operation is not defined for integers.
     """
-    if how == "sum":
-        return _wide(array, _group_sums(array, ids, ngroups, min_count, skipna=skipna), _sum_kind(array.dtype.wide))
-    if how == "mean":
-        counts = np.bincount(ids[(ids >= 0) & ~array.isna()], minlength=ngroups).tolist()
-        sums = _group_sums(array, ids, ngroups, 1, skipna=skipna)
-        return floats([None if one is None else one / count for one, count in zip(sums, counts, strict=True)])
-    if how == "cumsum":
+    if how in _STEPS:
         return accumulate(array, how, skipna=skipna, ids=ids.tolist())
-    if how in {"min", "max", "median", "var", "idxmin", "idxmax"}:
+    if how in {"min", "max", "idxmin", "idxmax"}:
         raise NotImplementedError(how)  # pandas then reduces the column of each group, one after the other
-    raise TypeError(f"cannot perform {how} with type {array.dtype}")
-
-
-def _group_sums(
-    array: WideIntArray, ids: NDArray[np.intp], ngroups: int, min_count: int, *, skipna: bool
-) -> list[int | None]:
-    """Return the exact sum of each group, or None for a group with fewer than `min_count` numbers."""
-    missing = array.isna()
-    empty = np.bincount(ids[(ids >= 0) & ~missing], minlength=ngroups) < min_count
+    if how not in {"sum", *_STATISTICS}:
+        raise TypeError(f"cannot perform {how} with type {array.dtype}")
+    incomplete = np.zeros(ngroups, bool)
     if not skipna:
-        empty |= np.bincount(ids[(ids >= 0) & missing], minlength=ngroups) > 0
-    sums = [0] * ngroups
+        incomplete[ids[(ids >= 0) & array.isna()]] = True
+    members: list[list[int]] = [[] for _ in range(ngroups)]
     for group, number in zip(ids.tolist(), to_ints(array.storage, array.dtype.wide), strict=True):
         if group >= 0 and number is not None:
-            sums[group] += number
-    return [None if gone else value for value, gone in zip(sums, empty.tolist(), strict=True)]
+            members[group].append(number)
+    groups = zip(members, incomplete.tolist(), strict=True)
+    if how in _STATISTICS:
+        return floats([None if gone else statistic(how, numbers, ddof=ddof) for numbers, gone in groups])
+    sums = [None if gone or len(numbers) < min_count else sum(numbers) for numbers, gone in groups]
+    return _wide(array, sums, _sum_kind(array.dtype.wide))
+
+
+_STATISTICS = frozenset({"mean", "median", "var", "std"})
 
 
 def statistic(name: str, values: Sequence[int], *, ddof: int = 1) -> float | None:

@@ -1,18 +1,17 @@
 """The pandas extension dtype, array and index of wide integers. Importing this module registers the dtype with pandas.
 
-Operators, sums, statistics and groupby are in `arithmetic`. pandas does not let extension dtypes support the following
-operations, which raise errors: ``nlargest`` and ``nsmallest`` (sort instead), ``merge_asof``, some merges on keys of
-two different integer dtypes (cast one side first), ``DataFrame.eval`` of u256 with plain integers (use operators),
-``DataFrame.plot`` with missing rows (plot ``toolkit.scaled(series)``), ``interpolate``, and operations that pandas
-computes only with floats: windows (``rolling``, ``expanding``, ``ewm``), ``corr``, ``cov``, ``cut`` and ``qcut``.
-``Series.describe`` returns the nearest floats.
+Operators, sums, statistics and groupby are in `arithmetic`. What pandas computes only with floats, it computes with the
+nearest floats: windows (``rolling``, ``expanding``, ``ewm``), ``corr``, ``cov``, ``cut``, ``qcut`` and ``describe``.
+pandas does not let extension dtypes support the following operations, which raise errors: ``nlargest`` and
+``nsmallest`` (sort instead), ``merge_asof``, some merges on keys of two integer dtypes (cast one side first),
+``DataFrame.eval`` of u256 with plain integers (use operators), ``DataFrame.plot`` with missing rows (plot
+``toolkit.scaled(series)``) and ``interpolate``.
 """
 
 # ruff: noqa: FBT001, FBT002, SLF001  # pandas fixes these signatures, and its protocol for arrays is underscored
 
 from __future__ import annotations
 
-import math
 from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
@@ -81,6 +80,20 @@ class WideIntIndex(pd.Index):
         return super().drop(_exact(labels), errors=errors)
 
 
+class _Integer(type):
+    """The class of `WideInteger`."""
+
+    def __repr__(cls) -> str:
+        return "cast the keys of both frames to one dtype to merge them: frame.astype({key: 'u256'})"
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, int)
+
+
+class WideInteger(int, metaclass=_Integer):
+    """The type of elements, Python ints. Its repr is all that pandas reports if it cannot merge keys of two dtypes."""
+
+
 @register_extension_dtype
 class WideIntDtype(ExtensionDtype):
     """pandas dtype of 128- and 256-bit integers. Elements are Python ints; missing values are ``pd.NA``.
@@ -102,7 +115,7 @@ class WideIntDtype(ExtensionDtype):
     True
     """
 
-    type: ClassVar[builtins.type] = int
+    type: ClassVar[builtins.type] = WideInteger
     kind = "O"  # the kind of Python ints in numpy; with "i" or "u" pandas would convert to 64 bits and to floats
     na_value = pd.NA
     _metadata = ("name",)
@@ -374,24 +387,12 @@ class WideIntArray(WideOperators, ExtensionArray):
 
         Raises
         ------
-        InexactError
-            If `dtype` is a float and `na_value` is NaN: this is how pandas converts to floats implicitly.
-            ``to_numpy("float64")`` and ``astype("float64")`` return the nearest floats, NaN for missing rows.
         ValueError
             If rows are missing and `dtype` cannot represent missing values.
         OverflowError
             If a number does not fit an integer `dtype`.
         """
         del copy
-        implicit = isinstance(na_value, float) and math.isnan(na_value)
-        if implicit and dtype is not None and np.dtype(dtype).kind == "f":
-            raise InexactError(
-                f"{self._dtype} is not converted to floats implicitly (pandas does so in rolling, expanding, ewm, "
-                "corr, cov, cut and qcut). Exact alternatives: sum, mean, median, var and std of columns and groups, "
-                "and quantile of columns; for a rolling sum of n rows, totals = series.cumsum(), then totals - "
-                "totals.shift(n, fill_value=0); for bins, edges.searchsorted(series). To compute with floats, use "
-                "series.astype('float64') or toolkit.scaled(series)."
-            )
         return self._numpy(dtype, None if na_value is no_default else na_value)
 
     def _numpy(self, dtype: Any, na_value: Any) -> NDArray[Any]:
@@ -519,17 +520,25 @@ class WideIntArray(WideOperators, ExtensionArray):
         return arithmetic.groupby(self, how, **options)
 
     def _quantile(self, qs: NDArray[np.float64], interpolation: str) -> Any:
+        return arithmetic.floats(self._quantiles(qs, interpolation))
+
+    def _groupby_quantile(
+        self,
+        *,
+        qs: NDArray[np.float64],
+        interpolation: str,
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        **_: Any,
+    ) -> Any:
+        groups = [self[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        return arithmetic.floats([place for group in groups for place in group._quantiles(qs, interpolation)])
+
+    def _quantiles(self, qs: NDArray[np.float64], interpolation: str) -> list[float | None]:
         if interpolation != "linear":
             raise TypeError(f"quantile of {self._dtype} supports only interpolation='linear', got {interpolation!r}")
         ordered = sorted(self.dropna().tolist())
-        return arithmetic.floats([arithmetic.quantile(ordered, place) for place in qs.tolist()])
-
-    def _groupby_quantile(self, **options: Any) -> Any:
-        del options
-        raise InexactError(
-            f"groupby(...).quantile is not supported for {self._dtype}; use groupby(...).apply(lambda s: "
-            "s.quantile(q)) for the floats nearest to the exact quantiles, or convert with series.astype('float64')"
-        )
+        return [arithmetic.quantile(ordered, place) for place in qs.tolist()]
 
     def map(self, mapper: Any, na_action: Literal["ignore"] | None = None) -> Any:
         """Map values with a function, dict or Series; integers from a dict stay exact even if some rows have no match.

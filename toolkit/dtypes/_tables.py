@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pandas.api.types import is_integer_dtype
 
 from toolkit._present.excel import MAX_ROWS, write_workbook
 from toolkit._present.files import open_to_read, replacing
@@ -397,7 +398,8 @@ def write_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a frame to an Excel workbook (``.xlsx``), atomically. Requires ledger-toolkit[excel].
 
     ``DataFrame.to_excel`` rejects times with a time zone, which all times in the toolkit have, and rounds integers of
-    more than 15 digits. `write_excel` writes times in UTC, and writes columns with such integers as text.
+    more than 15 digits. `write_excel` writes times in UTC, and writes columns with such integers as text. The levels of
+    the index, such as the keys of groups, are the first columns, unless it is an unnamed index of integers.
 
     Parameters
     ----------
@@ -424,7 +426,11 @@ def write_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
 
 def write_excel_file(frame: pd.DataFrame, file: BinaryIO) -> None:
-    """Write a frame as a workbook to an open file."""
+    """Write a frame as a workbook to an open file. Levels of its index, such as the keys of groups, become columns."""
+    if any(name is not None for name in frame.index.names) or not is_integer_dtype(frame.index.dtype):
+        frame = frame.reset_index(allow_duplicates=True)
+    else:
+        frame = frame.reset_index(drop=True)
     if len(frame) > MAX_ROWS:
         raise InputError(
             f"the frame has {len(frame):,} rows, more than the {MAX_ROWS:,} that a sheet can hold; write Parquet or CSV"

@@ -20,7 +20,6 @@ from toolkit.embedded._execution import run_unmetered
 from toolkit.embedded._meter import FREE, Schedule
 from toolkit.embedded._session import LedgerSnapshot, Session, TableTypes
 from toolkit.embedded._state import StateKey, StateValue, VersionedState, resource_key
-from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, Transaction, TransactionKind
 from toolkit.embedded._vm_status import EXECUTED
 from toolkit.embedded.framework import FRAMEWORK, genesis
@@ -95,7 +94,6 @@ class Chain:
         # Types of the tables written so far, by handle; a node without a table indexer does not know them.
         self.tables: dict[str, TableTypes] = {}
         self.oldest_version = 0
-        self.execution_timeout_s: float | None = DEFAULT_TIMEOUT_S
         # The published modules, and the version from which each set is published.
         self.codes: list[CodeSet] = []
         self.code_versions: list[int] = []
@@ -143,7 +141,7 @@ class Chain:
         """Return the snapshot of the ledger that an execution at a version reads."""
         code, schedule = self.code_at(version), self.schedule_at(version)
         time_us = self.transaction(version).timestamp_us
-        return LedgerSnapshot(self.state, version, code, schedule, time_us, self.chain_id, self.execution_timeout_s)
+        return LedgerSnapshot(self.state, version, code, schedule, time_us, self.chain_id)
 
     def digest(self, *parts: bytes | str | int) -> bytes:
         """Return 32 bytes that depend on the seed and `parts`."""

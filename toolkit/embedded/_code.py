@@ -1,207 +1,56 @@
 """The modules published at a ledger version, with their layouts, struct types, functions, abilities and upgrades.
 
 A `CodeSet` is immutable: publishing creates a new one, so its caches are never invalidated.
-
-A struct has an ability if it declares the ability and its type arguments have it too; phantom parameters do not count.
-Contracts do not mark phantom parameters. A parameter is phantom if no field holds a value of its type.
 """
 
 from __future__ import annotations
 
-import re
-import typing
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.text import plural
 from toolkit.embedded._state import StateKey, VersionedState, resource_key, struct_tag_bytes
 from toolkit.embedded._vm_status import VmError
-from toolkit.embedded.types import (
-    ABILITIES,
-    Enum,
-    Event,
-    Object,
-    Resource,
-    Struct,
-    Table,
-    argument_type_of,
-    is_framework,
-    is_signer,
-    move_type,
-    option_of,
-    vector_of,
-)
+from toolkit.embedded.types import ABILITIES, argument_type_of, is_framework, option_of, vector_of
 from toolkit.errors import InputError
 from toolkit.move import Primitive, StructTag, Vector, decode_bcs, parse_type_tag, resolve_layout
 from toolkit.move._bcs import Reader, Writer, read_type_tag
 from toolkit.move._ids import address_to_bytes
-from toolkit.move._type_tags import TypeParameter, substitute, wire_type
+from toolkit.move._type_tags import substitute, wire_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.embedded._definitions import Definition, Function
-    from toolkit.embedded._values import MoveType
+    from toolkit.embedded.types import MoveType, Struct
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
 
 _VALUES = frozenset({"copy", "drop", "store"})
-_ALL = frozenset(ABILITIES)
 OPTION = "0x1::option::Option"
-_TABLE = "0x1::table::Table"
 # Abilities of the types of annotations that are not struct classes; they do not depend on type arguments.
-_BUILT_IN = {"0x1::object::Object": _VALUES, "0x1::string::String": _VALUES, _TABLE: frozenset({"store"})}
-_SIGNER = re.compile(r"(?<![\w:])signer\b")
-_NO_SIGNER = "a signer cannot be stored: write address"
-# Abilities of the keys and items of tables; the type requires nothing of items, but ``table::new`` does.
-_IN_TABLES = (("copy", "drop"), ("store",))
+_BUILT_IN = {
+    "0x1::object::Object": _VALUES,
+    "0x1::string::String": _VALUES,
+    "0x1::table::Table": frozenset({"store"}),
+}
 
 
-class DeclaredStructs:
-    """Structs, including the structs in their fields, used to determine abilities before modules are published.
-
-    Parameters
-    ----------
-    structs : iterable of type of Struct
-
-    Attributes
-    ----------
-    recursive : (type of Struct, str) or None
-        A struct that contains itself, and the field that contains it; None if no struct does.
-    """
-
-    def __init__(self, structs: Iterable[type[Struct]]) -> None:
-        self.recursive: tuple[type[Struct], str] | None = None
-        self._found: dict[str, type[Struct]] = {}
-        for struct in structs:
-            self.add(struct)
-
-    def struct_class(self, tag: StructTag) -> type[Struct] | None:
-        """Return the class of a struct, or None if the struct was not added."""
-        return self._found.get(tag.base)
-
-    def add(self, annotation: Any) -> None:
-        """Add the structs that an annotation names, and the structs in their fields."""
-        self._add(annotation, {})
-
-    def _add(self, annotation: Any, inside: dict[type[Struct], str]) -> None:
-        """Add the structs of an annotation; `inside` maps each struct around it to the field that leads there."""
-        for argument in typing.get_args(annotation):
-            self._add(argument, inside)
-        origin = typing.get_origin(annotation) or annotation
-        if not (isinstance(origin, type) and issubclass(origin, Struct) and origin.move_module):
-            return
-        struct = origin.move_declared()
-        if struct in inside:
-            self.recursive = self.recursive or (struct, inside[struct])
-            return
-        base = str(parse_type_tag(f"{struct.move_module}::{struct.__name__}"))
-        if base not in self._found:
-            self._found[base] = struct
-            for field, kind in _annotations(struct):
-                self._add(kind, {**inside, struct: field})
-
-
-def abilities_of(
-    code: CodeSet | DeclaredStructs, tag: TypeTag, parameters: Sequence[frozenset[str]] = ()
-) -> frozenset[str]:
-    """Return the abilities of a type.
-
-    Parameters
-    ----------
-    code : CodeSet or DeclaredStructs
-        Provides the classes of structs.
-    tag : TypeTag
-        The type whose abilities are determined.
-    parameters : sequence of frozenset of str, optional
-        Abilities of ``T0``, ``T1``; all abilities by default.
-    """
-    element = _element(tag)
-    if element is not None:
-        return _VALUES & abilities_of(code, element, parameters)
-    match tag:
-        case Primitive(name):
-            return frozenset({"drop"}) if name == "signer" else _VALUES
-        case TypeParameter(index):
-            return parameters[index] if index < len(parameters) else _ALL
-        case StructTag() if tag.base in _BUILT_IN:
-            return _BUILT_IN[tag.base]
-        case StructTag():
-            struct = code.struct_class(tag)
-            found = frozenset() if struct is None else frozenset(struct.move_declared().move_abilities)
-            for index, argument in enumerate(tag.type_arguments):
-                if struct is not None and not _is_phantom(code, struct, index):
-                    had = abilities_of(code, argument, parameters)
-                    found = frozenset(one for one in found if _needed_inside(one) in had)
-            return found
-    return frozenset()
-
-
-def _lacks(
-    code: CodeSet | DeclaredStructs, wanted: Iterable[str], tag: TypeTag, parameters: Sequence[frozenset[str]] = ()
-) -> str | None:
-    """Return the first ability that a type lacks, or None."""
-    had = abilities_of(code, tag, parameters)
-    return next((one for one in wanted if one not in had), None)
-
-
-def wrong_field(code: CodeSet | DeclaredStructs, struct: type[Struct]) -> tuple[str, str] | None:
-    """Return the first field whose type lacks an ability, with a text that names problem and remedy, or None."""
-    name, had = struct.__name__, struct.move_abilities
-    for field, tag in _fields(struct):
-        allowed = [one for one in had if _lacks(code, [_needed_inside(one)], tag) is None]
-        ability = next((one for one in had if one not in allowed), None)
-        if ability is not None:
-            instead = f"declare the struct with abilities='store', not as a Resource, to store it inside {name}"
-            if _SIGNER.search(wire_type(tag)):
-                instead = _NO_SIGNER
-            elif issubclass(struct, Event):
-                instead = "the fields of an event must be copyable: use types such as u64, address or String"
-            elif allowed:
-                instead = f"write class {name}({struct.__mro__[1].__name__}, abilities={' '.join(allowed)!r})"
-            needed = _needed_inside(ability)
-            text = f"{name} has the ability {ability}, so its fields must have {needed}: {wire_type(tag)} does not"
-            return field, f"{text}; {instead}"
-        problem = wrong_argument(code, tag, struct_constraints(struct))
-        if problem is not None:
-            return field, problem
-    return None
-
-
-def crossing_type(kind: Any, *, by: str, checked: bool = True) -> MoveType:
-    """Return the Move type of a value that callers pass or receive.
-
-    Messages start with `by`, such as ``a view cannot return``.
-
-    Raises
-    ------
-    InputError
-        If the annotation is not a Move type, or its values cannot be passed or returned.
-    """
-    found = move_type(kind, checked=checked)
-    for one in _inside(kind):
-        if is_signer(one):
-            raise InputError(
-                f"{by} a signer as a value: write address (signers are the first parameters of an entry function)"
-            )
-        if (typing.get_origin(one) or one) is Table:
-            raise InputError(f"{by} a table, because its items are stored separately: use one of its items")
-        if isinstance(one, type) and issubclass(one, Resource) and by.endswith("pass"):
-            raise InputError(f"{by} the resource {one.__name__}: take its address, and borrow it")
-    return found
-
-
-def _inside(annotation: Any) -> Iterator[Any]:
-    """Yield an annotation and the annotations inside it; an object counts as an address."""
-    yield annotation
-    origin = typing.get_origin(annotation) or annotation
-    if isinstance(origin, type) and issubclass(origin, Struct):
-        for _, kind in _annotations(origin):
-            yield from _inside(kind)
-    elif origin is not Object:
-        for argument in typing.get_args(annotation.__origin__ if origin is Annotated else annotation):
-            yield from _inside(argument)
+def abilities_of(code: CodeSet, tag: TypeTag) -> frozenset[str]:
+    """Return the abilities of a type; a struct has the abilities that it declares, whatever its type arguments."""
+    if isinstance(tag, Vector):
+        return _VALUES & abilities_of(code, tag.element)
+    if isinstance(tag, Primitive):
+        return frozenset({"drop"}) if tag.name == "signer" else _VALUES
+    if not isinstance(tag, StructTag):
+        return frozenset()
+    if tag.base == OPTION:
+        return _VALUES & abilities_of(code, tag.type_arguments[0])
+    if tag.base in _BUILT_IN:
+        return _BUILT_IN[tag.base]
+    struct = code.struct_class(tag)
+    return frozenset() if struct is None else frozenset(struct.move_declared().move_abilities)
 
 
 def struct_constraints(struct: type[Struct]) -> tuple[tuple[str, ...], ...]:
@@ -209,74 +58,6 @@ def struct_constraints(struct: type[Struct]) -> tuple[tuple[str, ...], ...]:
     declared = struct.move_declared()
     parameters = getattr(declared, "__parameters__", ())
     return tuple(declared.move_constraints.get(parameter.__name__, ()) for parameter in parameters)
-
-
-def wrong_argument(code: CodeSet | DeclaredStructs, tag: TypeTag, constraints: Sequence[Sequence[str]]) -> str | None:
-    """Describe the first type argument inside a type that lacks an ability, or return None.
-
-    ``T0`` and ``T1`` have the abilities that their constraints require.
-    """
-    if isinstance(tag, Vector):
-        return wrong_argument(code, tag.element, constraints)
-    if not isinstance(tag, StructTag):
-        return None
-    parameters = [frozenset(one) for one in constraints]
-    struct = None if tag.base == _TABLE else code.struct_class(tag)
-    required = _IN_TABLES if tag.base == _TABLE else () if struct is None else struct_constraints(struct)
-    for index, (wanted, argument) in enumerate(zip(required, tag.type_arguments, strict=False)):
-        missing = _lacks(code, wanted, argument, parameters)
-        if missing is not None:
-            text = wire_type(argument)
-            instead = "; declare that struct with abilities='store', not as a Resource" if missing == "store" else ""
-            instead = f"; {_NO_SIGNER}" if _SIGNER.search(text) else instead
-            return f"type argument {index} of {tag.base} must have {', '.join(wanted)}; {text} lacks {missing}{instead}"
-    problems = (wrong_argument(code, argument, constraints) for argument in tag.type_arguments)
-    return next((problem for problem in problems if problem is not None), None)
-
-
-def _element(tag: TypeTag) -> TypeTag | None:
-    """Return the type of the elements of a vector or an Option, or None."""
-    if isinstance(tag, Vector):
-        return tag.element
-    return tag.type_arguments[0] if isinstance(tag, StructTag) and tag.base == OPTION else None
-
-
-def _needed_inside(ability: str) -> str:
-    """Return the ability that the values inside a value must have for the outer value to have `ability`."""
-    return "store" if ability == "key" else ability
-
-
-def _annotations(struct: type[Struct]) -> Iterator[tuple[str, Any]]:
-    """Yield names and annotations of all fields of a struct, or of the variants of an enum."""
-    for one in struct.move_variants.values() if issubclass(struct, Enum) else (struct,):
-        yield from one.move_fields().items()
-
-
-def _fields(struct: type[Struct]) -> Iterator[tuple[str, TypeTag]]:
-    """Yield names and types of all fields of a struct, or of the variants of an enum."""
-    for name, annotation in _annotations(struct):
-        yield name, parse_type_tag(move_type(annotation).text, abi=True)
-
-
-def _is_phantom(code: CodeSet | DeclaredStructs, struct: type[Struct], index: int) -> bool:
-    return not any(_holds(code, tag, index) for _, tag in _fields(struct))
-
-
-def _holds(code: CodeSet | DeclaredStructs, tag: TypeTag, index: int) -> bool:
-    """Return True if a value of a type holds a value of the type parameter `index`."""
-    element = _element(tag)
-    if element is not None:
-        return _holds(code, element, index)
-    match tag:
-        case TypeParameter(found):
-            return found == index
-        case StructTag():
-            struct = code.struct_class(tag)
-            return struct is not None and any(
-                _holds(code, argument, index) and not _is_phantom(code, struct, place)
-                for place, argument in enumerate(tag.type_arguments)
-            )
-    return False
 
 
 # Bounds the caches of a set, because requests can name any number of types.
@@ -328,11 +109,9 @@ class CodeSet:
         self.modules = modules
         self._enum_variants = enum_variants
         cached = lru_cache(_CACHE_SIZE)
-        # The layout and the abilities of a type that is given as text.
+        # The layout of a type that is given as text.
         self.layout: Callable[[str], Layout]
         self.layout = cached(lambda text: _shared_layout(resolve_layout(parse_type_tag(text), self)))
-        self.abilities: Callable[[str], frozenset[str]]
-        self.abilities = cached(lambda text: abilities_of(self, parse_type_tag(text)))
         # A decoded value of a framework struct; it is shared, so it must not be changed.
         self.decoded: Callable[[str, bytes], Any]
         self.decoded = lru_cache(_CACHED_VALUES)(lambda text, data: decode_bcs(self.layout(text), data))
@@ -465,7 +244,8 @@ class CodeSet:
     def _check_constraints(self, constraints: Sequence[Sequence[str]], arguments: tuple[TypeTag, ...]) -> None:
         """Raise the VM's error if a type argument lacks an ability."""
         for index, (wanted, argument) in enumerate(zip(constraints, arguments, strict=True)):
-            missing = _lacks(self, wanted, argument)
+            had = abilities_of(self, argument)
+            missing = next((ability for ability in wanted if ability not in had), None)
             if missing is not None:
                 text = f"type argument T{index} must have {', '.join(wanted)}; {wire_type(argument)} lacks {missing}"
                 raise VmError("CONSTRAINT_NOT_SATISFIED", text)

@@ -1,7 +1,8 @@
 """Contracts as Python classes: modules, entry and view functions, and the ABI derived from them.
 
 A contract declares its types in annotations and accesses the ledger through the methods of `Module`. Every access is
-charged. Everything that a contract stores is encoded to bytes, so no Python object outlives the call.
+charged. Everything that a contract stores is encoded to bytes, so no Python object outlives the call. Contracts are a
+model of what a Move contract does to a ledger: their functions are ordinary Python functions, run as they are.
 
 The bytecode of a module consists of metadata, which names its error constants as compilers do, and a digest of its ABI
 and its declared revision, extended to a modelled size. It does not depend on Python's code objects and is therefore
@@ -18,41 +19,25 @@ import re
 import typing
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from toolkit._present.messages import declared_at, running_at
-from toolkit.embedded._code import DeclaredStructs, crossing_type, struct_constraints, wrong_argument, wrong_field
-from toolkit.embedded._compiler import NO_STATE, ContractRange, FrameworkModule, code_digest
-from toolkit.embedded._definitions import MAGIC, PRIVATE, Definition, Function, FunctionMark, modelled_bytecode
+from toolkit.embedded._addresses import check_signer, signer_of
+from toolkit.embedded._definitions import MAGIC, Definition, Function, FunctionMark, modelled_bytecode
+from toolkit.embedded._digest import code_digest
+from toolkit.embedded._linked import LinkedModule
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
-from toolkit.embedded._vm_status import AbortCode, MoveAbort
-from toolkit.embedded.types import (
-    ABILITIES,
-    Enum,
-    Event,
-    Struct,
-    Table,
-    TypeArgument,
-    check_signer,
-    is_framework,
-    is_signer,
-    is_struct,
-    move_type,
-    parse_abilities,
-    resolve_annotations,
-    signer_of,
-)
+from toolkit.embedded._signatures import check_method, function_of, struct_abi
+from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
+from toolkit.embedded.types import Event, Struct, Table, TypeArgument, is_struct
 from toolkit.errors import ContractError, InputError
-from toolkit.move import decode_module_abi, parse_address, parse_type_tag
+from toolkit.move import decode_module_abi, parse_address
 from toolkit.move._ids import check_identifier, wire_address
 from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from toolkit.embedded._session import Session
-    from toolkit.embedded._values import MoveType
+    from toolkit.embedded._session import Lent, Session
     from toolkit.embedded.types import signer
 
 
@@ -60,7 +45,6 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 _M = TypeVar("_M", bound="Module")
 _R = TypeVar("_R", bound="Struct")
 _E = TypeVar("_E")
-_T = TypeVar("_T")
 
 # An abort code that Move's `error` module makes has a category above the 16 bits of its reason, and at most 24 bits.
 _REASON_BITS = 16
@@ -68,9 +52,6 @@ _ABORT_CODE_BITS = 24
 _SCRIPT_BYTES = 240
 # By bytecode.
 _SCRIPTS: dict[bytes, StandInScript] = {}
-
-UNSPECIFIED_ABORT_CODE = 0xCA26CBD9BE0B0000
-"""Abort code of a Move ``assert!`` without a code: ``make_abort_code(0)`` in the compiler's ``well_known.rs``."""
 
 next_revision: ContextVar[Callable[[str, str], int] | None] = ContextVar("next_revision", default=None)
 """Returns the revision for a module's address and name if the class statement has none; set by ``%%contract``."""
@@ -89,7 +70,11 @@ def _marked(function: _F, **changes: Any) -> _F:
         meter.charge_code(self.blocks)
         meter.charge("instr.call.base")
         meter.charge("instr.call.per_arg", len(arguments))
-        return function(self, *arguments)
+        try:
+            return function(self, *arguments)
+        except VmError as error:
+            error.location = error.location or f"{self.definition.wire_id}::{function.__name__}"
+            raise
 
     called.move_mark = FunctionMark(**changes)  # type: ignore[attr-defined]  # read by `_define`
     return called  # type: ignore[return-value]  # same signature as the method it wraps
@@ -199,7 +184,7 @@ def private(function: _F) -> _F:
     return _marked(function, visibility="private")
 
 
-class Code:
+class ContractCode:
     """Base class of modules and scripts, with the methods that abort and charge."""
 
     _location: typing.ClassVar[str] = ""
@@ -228,34 +213,20 @@ class Code:
     def require(self, condition: object, code: AbortCode | int) -> None:
         """Abort with `code` unless `condition` is true."""
         self.session.meter.charge("instr.br_false")
-        if condition is True:
-            return
-        if condition is not False and not is_framework(type(self)):
-            raise ContractError(f"a condition must be a bool, got {condition!r:.80}")
         if not condition:
             self.abort(code)
 
-    def check_assertion(self, condition: object, message: AbortCode | str | int | None = None) -> None:
-        """Abort unless `condition` is true; `message` is the code or text after the comma of an ``assert``."""
-        code = message if isinstance(message, AbortCode | int) else AbortCode(UNSPECIFIED_ABORT_CODE, message or "")
-        self.require(condition, code)
-
-    def charge_turn(self) -> None:
-        """Charge for an iteration of a ``while`` loop."""
-        self.session.meter.charge_turn(element=False)
-
     def each(self, elements: Iterable[_E]) -> Iterator[_E]:
-        """Yield the elements of a vector and charge for each iteration, as a plain ``for`` loop does.
-
-        A plain ``for`` loop charges nothing if the source of the code is not available, as with ``python -``.
-        """
-        reads = not isinstance(elements, range | ContractRange)  # a range has no elements that are read
+        """Yield the elements of a vector and charge for each iteration; a plain ``for`` loop charges nothing."""
+        reads = not isinstance(elements, range)  # a range has no elements that are read
         for element in elements:
             self.session.meter.charge_turn(element=reads)
             yield element
 
     def charge(self, parameter: str, times: int = 1) -> None:
         """Charge a gas schedule parameter `times` times, for VM work that the Python code does not show."""
+        if times < 0:
+            raise ContractError(f"times must not be negative, got {times}")
         self.session.meter.charge(parameter, int(times))
 
     def type_name(self, argument: TypeArgument) -> str:
@@ -264,7 +235,7 @@ class Code:
         return wire_type(argument)
 
 
-class Module(Code):
+class Module(ContractCode):
     """Base class of contracts.
 
     ``class Registry(Module, address="0xcafe")`` is published as ``0xcafe::registry``. A method named ``init_module``
@@ -333,27 +304,20 @@ class Module(Code):
         code_bytes: int | None = None,
         uses: Sequence[type[Module]] | None = None,
         friends: Sequence[str] | None = None,
-        **kwargs: Any,
     ) -> None:
         what = f"class {cls.__name__}(Module)"
-        if kwargs:
-            raise InputError(
-                f"{what}: {next(iter(kwargs))} is not an option of a contract; the options are "
-                f"address, name, revision, code_bytes, uses and friends{declared_at(cls.__name__)}"
-            )
         super().__init_subclass__()
         before: Definition | None = getattr(cls, "definition", None)
-        full_address = _address(cls, address, before)
-        _check_methods(cls)
+        full_address = _address(what, address, before)
+        for method, member in vars(cls).items():
+            if inspect.isfunction(member):
+                check_method(cls, method, member)
         module_name = name or (before.name if before is not None and address is None else _snake_case(cls.__name__))
         structs, errors = _members(cls, f"{wire_address(full_address)}::{module_name}")
-        declared = DeclaredStructs(structs.values())
-        if declared.recursive is not None:
-            raise _field_error(*declared.recursive, "the struct contains itself, which Move does not allow")
         functions = {
-            method: _function(cls, method, function, function.move_mark, declared)
-            for method, function in inspect.getmembers(cls, inspect.isfunction)
-            if hasattr(function, "move_mark")
+            method: function_of(cls, method, member, member.move_mark, where=f"{cls.__name__}.{method}")
+            for method, member in inspect.getmembers(cls, inspect.isfunction)
+            if hasattr(member, "move_mark")
         }
         choose_revision = next_revision.get()
         if revision is None and choose_revision is not None:
@@ -372,7 +336,7 @@ class Module(Code):
             "name": module_name,
             "friends": [f"{wire_address(full_address)}::{friend}" for friend in friends],
             "exposed_functions": [function.to_abi() for function in functions.values() if function.mark.is_exposed],
-            "structs": [_struct_abi(struct) for _, struct in sorted(structs.items())],
+            "structs": [struct_abi(struct) for _, struct in sorted(structs.items())],
         }
         groups = {one.__name__: one.move_group for one in structs.values() if one.move_group is not None}
         cls.replaced = ()
@@ -392,8 +356,7 @@ class Module(Code):
         )
         cls._location = cls.definition.wire_id
         cls.blocks = FRAMEWORK_BLOCKS if cls.definition.is_system else CONTRACT_BLOCKS
-        if not cls.__module__.startswith("toolkit."):  # as written in Move, and checked by a test
-            check_abilities(cls.__name__, structs.values(), functions.values(), declared)
+        if not cls.__module__.startswith("toolkit."):
             # Now, because a file can change after it was run.
             code_digest(cls)  # type: ignore[arg-type]  # classes are hashable
 
@@ -406,7 +369,7 @@ class Module(Code):
         return plain if declared is None else replace(declared, code=plain.code)
 
     def __setattr__(self, name: str, _: object) -> None:
-        raise InputError(f"self.{name} cannot be set: {NO_STATE}{running_at()}")
+        raise ContractError(f"self.{name} cannot be set: a contract has no state of its own; use a Resource")
 
     # -- resources -----------------------------------------------------------------------------------------
 
@@ -416,19 +379,18 @@ class Module(Code):
         return self.session.resource_exists(resource, at, type_arguments)
 
     def borrow(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> _R:
-        """Return a read-only copy of the `resource` under `at`. For a mutable copy, use ``copy.deepcopy``."""
+        """Return a read-only copy of the `resource` under `at`. For a copy that can change, use ``copy.deepcopy``."""
         self.session.meter.charge_code(self.blocks)
         return self.session.borrow(self._own(resource), at, type_arguments)
 
-    def borrow_mut(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> AbstractContextManager[_R]:
+    def borrow_mut(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> Lent[_R]:
         """Return a context manager that yields the `resource` under `at` and stores its changes on exit."""
         self.session.meter.charge_code(self.blocks)
         return self.session.borrow_mut(self._own(resource), at, type_arguments)
 
     def move_to(self, account: signer, value: Struct, *type_arguments: TypeArgument) -> None:
         """Store a new resource under the signer's address."""
-        _check_value(value)
-        self._own(type(value))
+        self._own(type(_struct(value)))
         if not self.definition.is_system:
             check_signer(account)
         self.session.meter.charge_code(self.blocks)
@@ -459,7 +421,7 @@ class Module(Code):
 
     def emit(self, event: Event, *type_arguments: TypeArgument) -> None:
         """Emit a module event, which has no handle."""
-        _check_value(event)
+        _struct(event)
         self.session.meter.charge_code(2 * self.blocks)
         self.session.emit(event, type_arguments)
 
@@ -471,16 +433,16 @@ class Module(Code):
         handle : EventHandle
             A new handle, or the handle of a resource that is borrowed with `borrow_mut`.
         event : Struct
-            The event, with the abilities drop and store.
+            The event.
         *type_arguments : TypeArgument
             Type arguments of a generic event.
 
         Raises
         ------
-        InputError
-            If the handle is a copy, such as a handle from `borrow`, because its counter would not be stored.
+        ContractError
+            If the handle is read-only, such as a handle from `borrow`, because its counter would not be stored.
         """
-        _check_value(event)
+        _struct(event)
         self.session.meter.charge_code(3 * self.blocks)
         self.session.emit_event(handle, event, type_arguments)
 
@@ -491,75 +453,47 @@ class Module(Code):
 
         Raises
         ------
-        InputError
+        ContractError
             If the module is not declared. Calls raise it if the function is private, or if it is a friend function and
             this module is not a friend. Framework methods without a decorator can be called.
         """
         used, own = module.definition, self.definition
         if not (used.is_system or used.address == own.address or (used.address, used.name) in own.uses):
-            raise InputError(
+            raise ContractError(
                 f"{own.wire_id} calls {used.wire_id} without declaring it: write uses=[{module.__name__}] in the class "
                 "line, so that its package lists the dependency"
             )
         found = self.session.module(module)
         if (used.address, used.name) == (own.address, own.name) or own.is_system:
             return found
-        if used.is_system:
-            return typing.cast("_M", FrameworkModule(found))
-        return typing.cast("_M", _Used(found, own))  # has the methods of the module that may be called
+        return typing.cast("_M", LinkedModule(found, own))  # has the methods of the module that may be called
 
     def _own(self, resource: type[_R]) -> type[_R]:
-        """Return `resource`, or raise InputError if another module defines it: only that module may access it."""
+        """Return `resource`, or raise ContractError if another module defines it: only that module may access it."""
         if not is_struct(resource):
-            raise InputError(f"expected a resource class, got {resource!r:.80}{running_at()}")
-        if resource.move_module != self.definition.wire_id:
-            raise InputError(
-                f"{self.definition.wire_id} cannot access {resource.move_module}::{resource.__name__}: only the module "
+            raise ContractError(f"expected a resource class, got {resource!r:.80}")
+        if resource.move_module != self._location:
+            raise ContractError(
+                f"{self._location} cannot access {resource.move_module}::{resource.__name__}: only the module "
                 "that defines a resource can; call a function of that module instead"
             )
         return resource
 
 
-def _check_value(value: object) -> None:
-    """Raise InputError unless a value is an instance of a struct."""
+def _struct(value: Struct) -> Struct:
+    """Return an instance of a struct, or raise ContractError for any other value."""
     if not isinstance(value, Struct):
-        hint = f"; write {value.__name__}(...) with its fields" if isinstance(value, type) else ""
-        raise InputError(f"expected a struct value, got {value!r:.80}{hint}{running_at()}")
+        raise ContractError(f"expected a struct value, got {value!r:.80}")
+    return value
 
 
-class _Used:
-    """A module as other code calls it: only friends can call friend functions, nobody can call private functions."""
-
-    __slots__ = ("_caller", "_module")
-
-    def __init__(self, module: Module, caller: Definition | None) -> None:
-        self._module = module
-        self._caller = caller
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._module, name)
-        if inspect.ismethod(value):
-            mark: FunctionMark = getattr(value, "move_mark", PRIVATE)
-            definition = self._module.definition
-            caller = self._caller
-            friends = {(definition.address, name) for name in definition.friends}
-            is_friend = caller is not None and (caller.address, caller.name) in friends
-            if mark.visibility == "private" or (mark.visibility == "friend" and not is_friend):
-                who = "a script" if caller is None else caller.wire_id
-                raise InputError(
-                    f"{who} cannot call {definition.wire_id}::{name}, which is {mark.visibility}: "
-                    "mark it with @public, or with @friend and list the caller in friends=[...] in the class statement"
-                )
-        return value
-
-
-class ScriptContext(Code):
+class ScriptContext(ContractCode):
     """The first parameter of a script: `use` returns modules; the other methods work as in `Module`."""
 
     def use(self, module: type[_M]) -> _M:
         """Return the published version of a module, whose public functions can then be called."""
         found = self.session.module(module)
-        return typing.cast("_M", FrameworkModule(found) if module.definition.is_system else _Used(found, None))
+        return typing.cast("_M", LinkedModule(found, None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -631,10 +565,9 @@ def script(function: Callable[..., Any]) -> StandInScript:
     'Executed successfully'
     """
     mark = FunctionMark("public", is_entry=True)
-    signature = _function(ScriptContext, function.__name__, function, mark, DeclaredStructs(()))
+    signature = function_of(ScriptContext, "main", function, mark, where=f"script {function.__name__}")
     if signature.returns:
         raise InputError(f"script {function.__name__}: a script must not return a value")
-    signature = replace(signature, name="main")
     name = f"{function.__module__}.{function.__qualname__}"
     text = json.dumps([name, signature.to_abi()], sort_keys=True, separators=(",", ":"))
     bytecode = MAGIC + hashlib.shake_256(text.encode()).digest(_SCRIPT_BYTES - len(MAGIC))
@@ -652,17 +585,12 @@ def _snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def _address(cls: type[Module], given: str | None, before: Definition | None) -> str:
+def _address(what: str, given: str | None, before: Definition | None) -> str:
     """Return the canonical address of a contract class: the given address, or that of the class it extends."""
-    name = cls.__name__
     if given is not None:
-        try:
-            return parse_address(given)
-        except InputError as error:
-            raise InputError(f"class {name}(Module): {error}{declared_at(name)}") from None
+        return parse_address(given)
     if before is None:
-        problem = f"class {name}(Module) has no address: write class {name}(Module, address='0xcafe')"
-        raise InputError(f"{problem}{declared_at(name)}")
+        raise InputError(f"{what} has no address: pass address='0xcafe' in the class statement")
     return before.address
 
 
@@ -690,208 +618,12 @@ def _reason(code: int) -> int:
 def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
     """Yield the abort codes in ``errors = {...}``, whose keys are names or numbers and whose values are sentences."""
     declared = getattr(cls, "errors", {})
-    if not isinstance(declared, dict):
-        expected = f"{cls.__name__}.errors must be a dict from names or numbers of constants to sentences"
-        raise InputError(f"{expected}; got {declared!r:.80}")
     names = {value: name for name, value in inspect.getmembers(cls, lambda one: type(one) is int)}
     for key, text in declared.items():
         code = getattr(cls, key, None) if isinstance(key, str) else key
         if not isinstance(code, int) or not isinstance(text, str):
             raise InputError(
                 f"{cls.__name__}.errors[{key!r:.80}]: expected the name or number of a constant of the class, such as "
-                f"E_SMALL = 1, with a sentence; got {text!r:.80}{declared_at(cls.__name__)}"
+                f"E_SMALL = 1, with a sentence; got {text!r:.80}"
             )
         yield AbortCode(code, text, key if isinstance(key, str) else names.get(code, f"E{code}"))
-
-
-def check_abilities(
-    name: str, structs: Iterable[type[Struct]], functions: Iterable[Function], declared: DeclaredStructs
-) -> None:
-    """Raise InputError if a field or a type argument lacks an ability that it must have."""
-    for struct in structs:
-        problem = wrong_field(declared, struct)
-        if problem is not None:
-            raise _field_error(struct, *problem)
-    for function in functions:
-        for kind in (*function.parameters, *function.returns):
-            wrong = wrong_argument(declared, parse_type_tag(kind.text, abi=True), function.constraints)
-            if wrong is not None:
-                raise _Source(name, function.name).error(wrong)
-
-
-# Attributes that every contract needs, even if its code does not name them. A contract may define a function with the
-# name of another method of `Module`, such as `exists`, because Move allows that.
-_RESERVED = {
-    "_location",
-    "_named",
-    "_own",
-    "abort",
-    "blocks",
-    "charge_turn",
-    "check_assertion",
-    "definition",
-    "each",
-    "move_compiled",
-    "replaced",
-    "require",
-    "session",
-}
-
-
-def _check_methods(cls: type[Module]) -> None:
-    """Raise InputError if a class has a constructor, or a method that Move does not allow."""
-    for name, member in vars(cls).items():
-        function = inspect.unwrap(member) if inspect.isfunction(member) else None
-        if function is None:
-            continue
-        mark: FunctionMark = getattr(member, "move_mark", PRIVATE)
-        returned = function.__annotations__.get("return")
-        problem = ""
-        if name == "__init__":
-            problem = (
-                "a contract has no state of its own: write init_module(self, account: signer) and store a Resource "
-                "with self.move_to"
-            )
-        elif name in _RESERVED:
-            problem = f"every contract has an attribute {name}, which this function would replace: choose another name"
-        elif name == "init_module" and mark is not PRIVATE:
-            problem = "init_module runs only when the module is first published: remove its decorator"
-        elif name == "init_module" and len(inspect.signature(function).parameters) != 2:  # noqa: PLR2004 - self and the signer
-            problem = "init_module takes one signer: write def init_module(self, account: signer) -> None"
-        elif mark.is_view and returned in {None, "None"}:
-            problem = "a view function must return a value: write its type, such as -> u64"
-        elif mark.is_entry and returned not in {None, "None"}:
-            problem = "an entry function must not return a value: write -> None, and return the value from a view"
-        if problem:
-            raise _Source(cls.__name__, name).error(problem)
-
-
-class _Source(NamedTuple):
-    """A method or a script as messages name it; for a script, `cls` is empty."""
-
-    cls: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.cls}.{self.name}" if self.cls else f"script {self.name}"
-
-    def error(self, problem: object, at: str = "") -> InputError:
-        """Return the error for a problem, with the line of the method or of its parameter `at`."""
-        path = [one for one in (*self, at) if one]
-        return InputError(f"{self}: {problem}{declared_at(*path)}")
-
-    def convert(self, name: str, convert: Callable[[Any], _T], kind: Any) -> _T:
-        """Return the result of `convert` for an annotation; add the parameter and the line to its errors."""
-        try:
-            return convert(kind)
-        except InputError as error:
-            what = "returned value" if name == "return" else f"parameter {name}"
-            raise InputError(str(self.error(error, name)).replace(": ", f", {what}: ", 1)) from None
-
-
-def _function(
-    cls: type[Code], name: str, function: Callable[..., Any], mark: FunctionMark, declared: DeclaredStructs
-) -> Function:
-    """Return the signature of a method as a Move function, and add its structs to `declared`."""
-    method = _Source("" if cls is ScriptContext else cls.__name__, name)
-    function = inspect.unwrap(function)
-    annotations = resolve_annotations(function, cls, str(method))
-    _check_parameters(method, function, annotations)
-    returned = annotations.pop("return", None)
-    checked = not is_framework(cls)
-    parameter_type = return_type = functools.partial(move_type, checked=checked)
-    if mark.is_entry:
-        parameter_type = functools.partial(crossing_type, by="a transaction cannot pass", checked=checked)
-    elif mark.is_view:
-        parameter_type = functools.partial(crossing_type, by="a caller of a view cannot pass", checked=checked)
-    if mark.is_view:
-        return_type = functools.partial(crossing_type, by="a view cannot return", checked=checked)
-    constraints: list[tuple[str, ...]] = []
-    parameters: dict[str, MoveType] = {}
-    signers = 0
-    for one, kind in annotations.items():
-        if TypeArgument in (kind, getattr(kind, "__origin__", None)) and not signers and not parameters:
-            constraints.append(method.convert(one, _constraints, kind))
-        elif not is_signer(kind):
-            parameters[one] = method.convert(one, parameter_type, kind)
-            declared.add(kind)
-        elif parameters:
-            first = next(iter(parameters))
-            raise method.error(f"signer parameters must come before the others: move {one} before {first}", one)
-        elif mark.is_view:
-            raise method.error(f"a view function cannot take a signer: write {one}: address", one)
-        else:
-            signers += 1
-    returns = []
-    for kind in _returned_kinds(returned):
-        returns.append(method.convert("return", return_type, kind))
-        declared.add(kind)
-    return Function(
-        name=name,
-        mark=mark,
-        constraints=tuple(constraints),
-        signers=signers,
-        parameters=tuple(parameters.values()),
-        returns=tuple(returns),
-    )
-
-
-def _returned_kinds(annotation: Any) -> tuple[Any, ...]:
-    if annotation in {None, type(None)}:
-        return ()
-    return typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
-
-
-def _check_parameters(method: _Source, function: Callable[..., Any], annotations: Mapping[str, Any]) -> None:
-    """Raise InputError unless a method has the parameters of a Move function: self, then annotated parameters."""
-    parameters = list(inspect.signature(function).parameters.values())
-    if not parameters or parameters[0].name in annotations:
-        raise method.error("the first parameter must be self, without an annotation")
-    for one in parameters[1:]:
-        name, problem = one.name, ""
-        if one.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
-            problem = f"parameter {one}: Move has positional parameters only; write a name for each"
-        elif name not in annotations:
-            problem = f"parameter {name} has no type: write {name}: u64, or another Move type"
-        elif one.default is not inspect.Parameter.empty:
-            problem = f"parameter {name} has a default value, which Move does not support: callers pass every argument"
-        if problem:
-            raise method.error(problem, name)
-
-
-def _constraints(kind: Any) -> tuple[str, ...]:
-    """Return the abilities of ``Annotated[TypeArgument, "drop store"]``, in the order that nodes use."""
-    texts = [mark for mark in getattr(kind, "__metadata__", ()) if isinstance(mark, str)]
-    return tuple(sorted(parse_abilities(" ".join(texts)), key=ABILITIES.index))
-
-
-def _struct_abi(struct: type[Struct]) -> dict[str, Any]:
-    variants = struct.move_variants if issubclass(struct, Enum) else {}
-    # The Move compiler adds this field to a struct without fields.
-    fields = [] if variants else _fields_abi(struct) or [{"name": "dummy_field", "type": "bool"}]
-    return {
-        "name": struct.__name__,
-        "is_native": False,
-        "is_event": issubclass(struct, Event),
-        "is_enum": bool(variants),
-        "abilities": list(struct.move_abilities),
-        "generic_type_params": [{"constraints": list(one)} for one in struct_constraints(struct)],
-        "fields": fields,
-        "variants": [{"name": name, "fields": _fields_abi(variant)} for name, variant in variants.items()],
-    }
-
-
-def _fields_abi(struct: type[Struct]) -> list[dict[str, str]]:
-    fields = []
-    for name, kind in struct.move_fields().items():
-        try:
-            fields.append({"name": name, "type": move_type(kind).text})
-        except InputError as error:
-            raise _field_error(struct, name, error) from None
-    return fields
-
-
-def _field_error(struct: type[Struct], field: str, problem: object) -> InputError:
-    """Return the error for a field, with the line of the field."""
-    path = struct.__qualname__.rpartition("<locals>.")[2].split(".")
-    return InputError(f"{'.'.join(path)}, field {field}: {problem}{declared_at(*path, field)}")

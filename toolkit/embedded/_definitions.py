@@ -12,9 +12,8 @@ from toolkit.move._bcs import Writer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.embedded._values import MoveType
     from toolkit.embedded._vm_status import AbortCode
-    from toolkit.embedded.types import Struct
+    from toolkit.embedded.types import MoveType, Struct
     from toolkit.move import ModuleAbi
 
 

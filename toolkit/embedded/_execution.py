@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.messages import place, raised_at
-from toolkit.embedded._compiler import compiled_script
-from toolkit.embedded._contract import UNSPECIFIED_ABORT_CODE, ScriptContext, find_script
+from toolkit._present.messages import raised_at
+from toolkit._present.text import plural
+from toolkit.embedded._addresses import signer_of
+from toolkit.embedded._contract import ScriptContext, find_script
 from toolkit.embedded._meter import FREE, Charges, Meter, free_meter
 from toolkit.embedded._session import EmittedEvent, LedgerSnapshot, Session, load_value, store_value
 from toolkit.embedded._state import StateKey, StateValue, resource_key, state_key_size
-from toolkit.embedded._time_limit import TimeLimitReached, run_within
 from toolkit.embedded._transaction import Output, Transaction, encode_stored
-from toolkit.embedded._values import undropped
 from toolkit.embedded._vm_status import EXECUTED, SUCCESS, AbortCode, MoveAbort, VmError
 from toolkit.embedded.framework._account import Account, NonceValidation, TransactionValidation
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import TransactionFee
 from toolkit.embedded.framework._multisig_account import MultisigAccount
 from toolkit.embedded.framework._object import ObjectModule
-from toolkit.embedded.types import signer_of
-from toolkit.errors import ContractError, SchemaError, ToolkitError
+from toolkit.errors import ContractError, InputError, SchemaError
 from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_to_bytes
@@ -161,9 +158,7 @@ def _lifted(session: Session, function: BoundFunction, plain: Sequence[Any]) -> 
     return [load_value(kind, value, session) for kind, value in zip(function.parameter_kinds, plain, strict=True)]
 
 
-def call_contract(  # noqa: C901 - one handler per kind of error
-    session: Session, location: str, body: Callable[..., Any], arguments: Sequence[Any]
-) -> Any:
+def call_contract(session: Session, location: str, body: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     """Call a contract's method or a script; convert Python errors to VM errors, or add the contract's line to them.
 
     Raises
@@ -171,9 +166,8 @@ def call_contract(  # noqa: C901 - one handler per kind of error
     VmError
         If the call aborts or fails as it would in Move.
     ContractError
-        If the contract does something that Move's compiler rejects, or its Python code fails.
+        If the contract breaks a rule of the model, or its Python code fails.
     """
-    token = undropped.set(session.undropped)
     try:
         returned = body(*arguments)
     except VmError as error:
@@ -185,60 +179,52 @@ def call_contract(  # noqa: C901 - one handler per kind of error
         raise VmError("VECTOR_OPERATION_ERROR", location=location, sub_status=1) from None
     except RecursionError:
         raise VmError("EXECUTION_STACK_OVERFLOW", location=location) from None
-    except AssertionError:  # only from code whose source is not known; in other code `assert` is rewritten
-        raise MoveAbort("::".join(location.split("::")[:2]), AbortCode(UNSPECIFIED_ABORT_CODE, "")) from None
-    except ContractError as error:
-        file, line = _last_line(body)
-        raise ContractError(f"{location}: {error}{raised_at(error) or (place(file, line) if line else '')}") from None
-    except (ToolkitError, TimeoutError):
-        raise
+    except InputError as error:
+        # With the traceback, in which a notebook shows the contract's own lines.
+        raise ContractError(f"{location}: {error}{raised_at(error)}").with_traceback(error.__traceback__) from None
     except Exception as error:
         raise ContractError(f"{location}: {type(error).__name__}: {error}{raised_at(error)}") from error
-    finally:
-        undropped.reset(token)
-    if session.failure is not None:  # an abort that was caught by code whose source is not known
+    if session.failure is not None:  # an abort that the contract has caught with a bare except
         raise session.failure
-    for value, line in session.undropped.values():
-        raise ContractError(
-            f"a {type(value).__name__} was not used, but it lacks the ability drop: store it, pass it to a function, "
-            f"or take it apart with unpack(){line}"
-        )
     return returned
 
 
-def _last_line(function: Callable[..., Any]) -> tuple[str, int]:
-    """Return the file and the last line of a function, for a message about its result."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    lines = [] if code is None else [line for _, _, line in code.co_lines() if line is not None]
-    return ("", 0) if code is None else (code.co_filename, max(lines, default=code.co_firstlineno))
+def _call(session: Session, bound: BoundFunction, arguments: Sequence[Any]) -> list[Any]:
+    """Call a function of a contract; return its values, ready to be encoded."""
+    method, kinds = getattr(session.link(bound.definition), bound.function.name), bound.return_kinds
 
+    def body(*arguments: Any) -> list[Any]:
+        returned = method(*arguments)
+        values = [returned] if len(kinds) == 1 else list(returned or ())
+        if len(values) != len(kinds):
+            raise ContractError(f"expected {plural(len(kinds), 'returned value')}, got {returned!r:.80}")
+        return [store_value(kind, value) for kind, value in zip(kinds, values, strict=True)]
 
-def _call(session: Session, bound: BoundFunction, arguments: Sequence[Any], script: Callable[..., Any] | None) -> Any:
-    """Call a function of a contract, or a script."""
-    body = script or getattr(session.link(bound.definition), bound.function.name)
-    location = "" if bound.definition is None else f"{bound.definition.wire_id}::{bound.function.name}"
-    return call_contract(session, location, body, arguments)
+    location = f"{bound.definition.wire_id}::{bound.function.name}"
+    values: list[Any] = call_contract(session, location, body, arguments)
+    return values
 
 
 def _run(session: Session, executable: Executable, signers: Sequence[str]) -> None:
     """Run an entry function or a declared script; unknown bytecode fails like bytecode that a VM cannot read."""
-    script = None
     if isinstance(executable, EncodedScript):
         known = find_script(executable.code)
         if known is None:
             raise VmError("CODE_DESERIALIZATION_ERROR")
         bound = session.code.script(known.function, executable.type_arguments)
         encoded = [argument.to_bcs() for argument in executable.arguments]
-        script = partial(compiled_script(known.body), ScriptContext(session))
+        body = session.meter.named(f"script {known.name}", known.body)
+        run = partial(call_contract, session, "", partial(body, ScriptContext(session)))
     else:
         wanted = executable.function
         bound = session.code.function(wanted.address, wanted.module, wanted.name, executable.type_arguments)
         if not bound.function.mark.is_entry:
             raise VmError("EXECUTE_ENTRY_FUNCTION_CALLED_ON_NON_ENTRY_FUNCTION")
         encoded = list(executable.arguments)
+        run = partial(_call, session, bound)
     plain = decoded_arguments(bound, encoded, signers=len(signers))
     leading = [*executable.type_arguments, *map(signer_of, signers[: bound.function.signers])]
-    _call(session, bound, [*leading, *_lifted(session, bound, plain)], script)
+    run([*leading, *_lifted(session, bound, plain)])
 
 
 def decoded_arguments(bound: BoundFunction, encoded: Sequence[bytes], *, signers: int = 0) -> list[Any]:
@@ -324,25 +310,12 @@ def run_view(
     Raises
     ------
     VmError
-        If execution aborts, fails, runs out of gas or reaches its time limit.
+        If execution aborts, fails or runs out of gas.
     """
     meter = meter or Meter(snapshot.schedule, max_gas_units=max_gas)
     session = Session(snapshot, meter, seed=b"view")
-    given = [*type_arguments, *_lifted(session, function, arguments)]
-    run = partial(_call, session, function, given, None)
-    returned = run_within(snapshot.timeout_s, run, snapshot.timeout_error)
-    kinds = function.return_kinds
-    values = [returned] if len(kinds) == 1 else list(returned or ())
-    plain = [store_value(kind, value) for kind, value in zip(kinds, values, strict=True)]
-    return plain, meter.charges().total_charge_gas_units
-
-
-def returned_text(function: BoundFunction, values: Sequence[Any]) -> str:
-    """Return a text with the values that a function returned and its last line, for a message about a wrong value."""
-    contract, name = function.definition.contract, function.function.name
-    _, last = _last_line(getattr(contract, name))
-    shown = ", ".join(f"{value!r:.80}" for value in values)
-    return f"{contract.__name__}.{name} returned {shown} (the function ends at line {last})"
+    values = _call(session, function, [*type_arguments, *_lifted(session, function, arguments)])
+    return values, meter.charges().total_charge_gas_units
 
 
 def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, seed: bytes) -> Output:
@@ -380,8 +353,7 @@ def execute(
     Returns
     -------
     Output
-        A transaction that fails a check is discarded: it uses no gas and writes nothing. A transaction that reaches
-        its time limit uses all of its gas.
+        A transaction that fails a check is discarded: it uses no gas and writes nothing.
     """
     failed = next((status for wrong, status in _checks(snapshot, transaction, check_keys) if wrong), None)
     if failed is not None:  # nothing runs and nothing is charged
@@ -399,14 +371,12 @@ def execute(
         if excess > 0:
             meter.charge("txn.intrinsic_gas_per_byte", excess)
         _open(session, transaction)
-        run_within(snapshot.timeout_s, partial(body, session, transaction), snapshot.timeout_error)
+        body(session, transaction)
         stored = _charge_writes(session, transaction)
         meter.check_limits()
         charges = _finish(session, transaction)
     except VmError as error:
         session.meter = meter
-        if isinstance(error, TimeLimitReached):
-            meter.use_up()
         meter.storage_fee = meter.refund = 0
         stored = _undo(session, transaction)
         vm_status, success, status = error.vm_status, False, error.execution_status

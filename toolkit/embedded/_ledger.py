@@ -15,9 +15,9 @@ from toolkit._present.tables import Listing
 from toolkit._present.text import plural
 from toolkit.embedded import _execution as execution
 from toolkit.embedded import _history as history
+from toolkit.embedded._addresses import signer_of
 from toolkit.embedded._chain import Chain, Milestone
 from toolkit.embedded._code import BoundFunction, CodeSet, check_upgrade, read_resource
-from toolkit.embedded._compiler import compiled
 from toolkit.embedded._contract import Module, StandInScript, find_script
 from toolkit.embedded._meter import Schedule, released_schedule
 from toolkit.embedded._profile import GasProfile, ProfilingMeter, profile_of
@@ -25,14 +25,12 @@ from toolkit.embedded._saved import from_cache, read_ledger, write_ledger
 from toolkit.embedded._session import Session, store_value
 from toolkit.embedded._settings import MAX_CHAIN_ID, Settings
 from toolkit.embedded._state import StateKey
-from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
-from toolkit.embedded._vm_status import EXECUTED, VmError, failure_sentence
+from toolkit.embedded._vm_status import EXECUTED, VmError
 from toolkit.embedded.framework import ACCOUNT_NAMES, DEFAULT_ACCOUNTS, FRAMEWORK_PACKAGE
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
 from toolkit.embedded.framework._configuration import CURRENT_FEATURES, Code, Features, GasSchedule, package_metadata
-from toolkit.embedded.types import signer_of
-from toolkit.errors import Aborted, InputError, SchemaError
+from toolkit.errors import Aborted, InputError
 from toolkit.move import Bytes, FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._values import decode_argument, encode_argument
@@ -172,33 +170,29 @@ class ContractPackage(NamedTuple):
             lacks an ability, or an upgrade is not compatible or has the same bytecode as the published module.
         """
         code = ledger.chain.code_at(ledger.head)
-        definitions = tuple(compiled(contract).definition for contract in contracts)
+        definitions = tuple(contract.definition for contract in contracts)
         if len({definition.address for definition in definitions}) != 1:
             if not definitions:
                 raise InputError("expected at least one contract class, got none")
             addresses = ", ".join(sorted({wire_address(definition.address) for definition in definitions}))
             raise InputError(f"expected contracts at one address, got {addresses}: publish each address separately")
         for definition in definitions:
-            before = code.modules.get((definition.address, definition.name))
-            if before is not None:
-                check_upgrade(before, definition)
-                if definition.contract is not before.contract and definition.bytecode == before.bytecode:
+            published = code.modules.get((definition.address, definition.name))
+            if published is not None:
+                check_upgrade(published, definition)
+                if definition.contract is not published.contract and definition.bytecode == published.bytecode:
                     raise InputError(
-                        f"{before.wire_id} is already published with this ABI and revision {before.revision}, and the "
-                        f"upgrade would have the same bytecode: pass revision={before.revision + 1} in the class "
-                        "statement"
+                        f"{published.wire_id} is already published with this ABI and revision {published.revision}: "
+                        f"the upgrade needs revision={published.revision + 1} in the class statement"
                     )
         owner = definitions[0].address
         registered = _packages(ledger, owner)
         name = name or _package_with(definitions[0].name, registered) or definitions[0].name
         written = {definition.name for definition in definitions}
-        unchanged = tuple(
-            code.modules[owner, module["name"]]
-            for package in registered
-            if package["name"] == name
-            for module in package["modules"]
-            if module["name"] not in written
+        before: list[dict[str, Any]] = next(
+            (package["modules"] for package in registered if package["name"] == name), []
         )
+        unchanged = [code.modules[owner, module["name"]] for module in before if module["name"] not in written]
         modules = (*unchanged, *definitions)
         deps = {} if owner == "0x1" else {_FRAMEWORK: None}  # an ordered set
         for address, module in sorted(set().union(*(definition.uses for definition in modules))):
@@ -332,9 +326,6 @@ class Ledger:
     enum_variants : bool, default False
         Whether ABIs list the variants of enums, as nodes have done since 2026. If False, a client cannot determine the
         types of the fields of enum values.
-    execution_timeout_s : float or None, default 5
-        Time limit for a view or a transaction, in seconds. The limit ends loops that use no gas; the execution fails
-        with ``EXECUTION_LIMIT_REACHED``. None sets no limit. Also an attribute, which is not saved with the ledger.
     raise_on_failure : bool, default False
         Whether `execute` and `commit` raise `Aborted` if a transaction fails; ``check=`` overrides this for one call.
         Also an attribute.
@@ -371,7 +362,6 @@ class Ledger:
         epoch_time: timedelta = timedelta(hours=2),
         decoded_tables: bool = True,
         enum_variants: bool = False,
-        execution_timeout_s: float | None = DEFAULT_TIMEOUT_S,
         raise_on_failure: bool = False,
         fund_new_senders: bool = False,
     ) -> None:
@@ -401,19 +391,6 @@ class Ledger:
         funded = [(parse_address(address), octas) for address, octas in balances.items()]
         self.chain = Chain(settings, start_us, block_time // timedelta(microseconds=1))
         self.chain.begin_at_genesis(schedule, features, funded)
-        self.execution_timeout_s = execution_timeout_s
-
-    @property
-    def execution_timeout_s(self) -> float | None:
-        """Time limit for a view or a transaction in seconds, or None for no limit; can be set."""
-        return self.chain.execution_timeout_s
-
-    @execution_timeout_s.setter
-    def execution_timeout_s(self, seconds: float | None) -> None:
-        given: Any = seconds
-        if given is not None and (type(given) not in {int, float} or not given > 0):
-            raise InputError(f"execution_timeout_s must be a number of seconds above 0, or None; got {seconds!r:.80}")
-        self.chain.execution_timeout_s = seconds
 
     def __repr__(self) -> str:
         return f"<Ledger chain_id={self.chain.chain_id} versions {self.oldest_version}..{self.head}>"
@@ -585,18 +562,9 @@ class Ledger:
         at = self._readable(version)
         bound, tags, plain = self._view_call(function, arguments, type_arguments, at)
         try:
-            values, gas_used = execution.run_view(self.chain.snapshot(at), bound, plain, tags)
+            return execution.run_view(self.chain.snapshot(at), bound, plain, tags)
         except VmError as error:
-            status = error.vm_status
-            raise Aborted(f"view {function} at version {at}: {failure_sentence(status)}", status) from None
-        try:  # code without a source is not checked when it is published
-            for layout, value in zip(bound.returns, values, strict=True):
-                encode_bcs(layout, value)
-        except SchemaError as error:
-            shown = execution.returned_text(bound, values)
-            text = f"view {function} returned a value that does not fit its return type"
-            raise InputError(f"{text}: {error}; {shown}") from None
-        return values, gas_used
+            raise Aborted(f"view {function} at version {at}: {error.vm_status}", error.vm_status) from None
 
     def digest(self) -> str:
         """Return 64 hex digits: a digest of all transactions that are not pruned, with their writes and events."""
@@ -722,7 +690,7 @@ class Ledger:
         Aborted
             If the transaction fails and `check` (or its default) is true. The transaction is committed nevertheless.
         ContractError
-            If the contract does something that Move does not allow, or its Python code fails; nothing is committed.
+            If the contract breaks a rule of the model, or its Python code fails; nothing is committed.
         InputError
             If the function does not exist, the arguments do not match its parameters, or a check before execution
             fails (such as a balance below the fee); nothing is committed.
@@ -786,7 +754,7 @@ class Ledger:
         Aborted
             If the transaction fails and `check` (or its default) is true. The transaction is committed nevertheless.
         ContractError
-            If the contract does something that Move does not allow, or its Python code fails; nothing is committed.
+            If the contract breaks a rule of the model, or its Python code fails; nothing is committed.
         InputError
             If `call` is not a call, the function does not exist, the arguments do not match its parameters, or a check
             before execution fails (such as a balance below the fee); nothing is committed.
@@ -819,7 +787,7 @@ class Ledger:
         """Return a transaction, or raise Aborted if it failed and `check` or `raise_on_failure` is true."""
         if committed.success or not (self.raise_on_failure if check is None else check):
             return committed
-        raise Aborted(failure_sentence(committed.vm_status), committed.vm_status, committed)
+        raise Aborted(committed.vm_status, committed.vm_status, committed)
 
     def advance(self, blocks: int = 1, *, time: datetime | None = None, seconds: float | None = None) -> LedgerState:
         """Commit blocks without user transactions, to advance ledger time, versions and epochs.
@@ -831,7 +799,8 @@ class Ledger:
         time : datetime, optional
             Ledger time of the first new block, with a time zone; by default, one block time after the last block.
         seconds : float, optional
-            Seconds of ledger time between the last block and the first new block; an alternative to `time`.
+            Seconds of ledger time between the last block and the first new block; an alternative to `time`. On a new
+            ledger, which has no blocks, they are added to the time of the first block.
 
         Returns
         -------
@@ -862,7 +831,8 @@ class Ledger:
                 raise InputError(f"pass time= or seconds=, not both; got time={time} and seconds={seconds!r:.80}")
             if not seconds > 0:
                 raise InputError(f"seconds must be above 0, got {seconds!r:.80}")
-            time = self.state.timestamp + timedelta(seconds=seconds)
+            first = UNIX_EPOCH + timedelta(microseconds=self.chain.next_time_us)
+            time = (self.state.timestamp if self.head else first) + timedelta(seconds=seconds)
             self.chain.next_time_us = min(self.chain.next_time_us, (time - UNIX_EPOCH) // timedelta(microseconds=1))
         for _ in range(blocks):
             with self.block(time=time):

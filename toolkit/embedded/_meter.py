@@ -67,7 +67,7 @@ from toolkit.embedded._vm_status import VmError
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 PAGE_BYTES = 4_096
@@ -252,6 +252,13 @@ class Meter:
         self.charge_io("txn.storage_io_per_state_slot_read", 1, item)
         self.charge_io("txn.storage_io_per_state_byte_read", whole_pages(loaded), item)
 
+    def linked(self, module: Any) -> None:
+        """Do nothing; `ProfilingMeter` records here the functions of a module that run."""
+
+    def named(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:  # noqa: ARG002 - for profiles
+        """Return a function unchanged; `ProfilingMeter` returns one that is recorded under a name while it runs."""
+        return function
+
     def written(self, item: object) -> None:
         """Do nothing; `ProfilingMeter` records here that a state key is written or an event is emitted."""
 
@@ -268,11 +275,6 @@ class Meter:
             raise VmError("OUT_OF_GAS")
         self.storage_fee += octas
         self._balance -= amount
-
-    def use_up(self) -> None:
-        """Charge all remaining gas as execution, because the gas of an interrupted execution depends on the machine."""
-        self._execution = self._max_gas - self._io
-        self._balance = 0
 
     def check_limits(self) -> None:
         """Raise `VmError` if execution gas, IO gas or storage fees exceed the schedule's limit."""

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.notebook import literal
 from toolkit._present.text import plural, short_addresses, visible
-from toolkit.embedded._contract import Code, Module
 from toolkit.embedded._meter import Meter, Schedule
 from toolkit.embedded._session import EmittedEvent
 from toolkit.embedded._vm_status import VmError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
+    from collections.abc import Callable
 
     import pandas as pd
 
@@ -27,8 +25,6 @@ CATEGORIES = ("execution", "io", "storage", "rounding")
 """Categories of charges: the parts of a FeeStatement, and the amount by which the total is rounded up."""
 
 _OUT_OF_GAS, _ROUNDING = "out of gas", "rounding up"
-_CONTRACT_MODULES = {"toolkit.embedded._contract", "toolkit.embedded._compiler"}
-_BOUNDARY = ("toolkit.embedded._execution", {"execute", "run_view"})
 _MAX_ROWS = 12  # of the text; the frame has all
 
 _Stack = tuple[str, ...]
@@ -102,7 +98,7 @@ class GasProfile:
             ``category``: ``execution``, ``io``, ``storage`` or ``rounding``. ``operation``: a parameter of the gas
             schedule, ``basic blocks`` or ``loop turns`` (sums of several parameters), ``storage fee``, ``rounding up``,
             or ``out of gas`` (the remaining gas, if it was less than the charge). ``times``: number of charges.
-            ``internal_gas`` (uint64): internal gas units, which add up to ``gas_used * scaling``.
+            ``internal_gas`` (int64): internal gas units, which add up to ``gas_used * scaling``.
 
         Examples
         --------
@@ -119,7 +115,7 @@ class GasProfile:
 
         rows = [(";".join(charge.stack), charge.stack[-1], *charge[1:]) for charge in self.charges]
         texts = dict.fromkeys(("stack", "function", "category", "operation"), pa.string())
-        kinds = texts | {"times": pa.uint64(), "internal_gas": pa.uint64()}
+        kinds = texts | {"times": pa.int64(), "internal_gas": pa.int64()}
         columns = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds.values())]
         return to_pandas(pa.table(columns, names=list(kinds)))
 
@@ -171,7 +167,7 @@ class GasProfile:
 
 
 class ProfilingMeter(Meter):
-    """A meter that also records the function of each charge, which it finds on the Python stack.
+    """A meter that also records the functions that run when something is charged.
 
     Parameters
     ----------
@@ -181,14 +177,14 @@ class ProfilingMeter(Meter):
         Name of the outermost stack level, which contains all functions.
     """
 
-    __slots__ = ("_items", "_origins", "_root", "rows")
+    __slots__ = ("_items", "_origins", "_running", "rows")
 
     def __init__(
         self, schedule: Schedule, *, max_gas_units: int, gas_unit_price: int = 0, root: str = "transaction"
     ) -> None:
         super().__init__(schedule, max_gas_units=max_gas_units, gas_unit_price=gas_unit_price)
         self.rows: dict[_Row, list[int]] = {}  # number and gas of equal charges
-        self._root = root
+        self._running = [root]
         self._origins: dict[object, _Stack] = {}
         self._items: list[object] = []  # events are found by identity, so they must live
 
@@ -208,9 +204,28 @@ class ProfilingMeter(Meter):
         stack = self._origins.get(_origin(item)) or self._stack()
         self._record(partial(super().charge_storage, octas), stack, "storage fee")
 
-    def use_up(self) -> None:
-        """Charge the remaining gas."""
-        self._record(super().use_up, self._stack(), _OUT_OF_GAS)
+    def linked(self, module: Any) -> None:
+        """Replace the functions of a contract's instance by functions that are recorded while they run."""
+        contract = type(module)
+        wire_id = contract.definition.wire_id
+        for owner in contract.__mro__:
+            if "definition" in vars(owner):
+                for name, member in vars(owner).items():
+                    if inspect.isfunction(member) and name not in vars(module):
+                        object.__setattr__(module, name, self.named(f"{wire_id}::{name}", getattr(module, name)))
+
+    def named(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that is recorded under a name while it runs."""
+
+        @wraps(function)
+        def recorded(*arguments: Any, **options: Any) -> Any:
+            self._running.append(name)
+            try:
+                return function(*arguments, **options)
+            finally:
+                self._running.pop()
+
+        return recorded
 
     def written(self, item: object) -> None:
         """Record the first function that writes or emits an item."""
@@ -238,31 +253,13 @@ class ProfilingMeter(Meter):
 
     def _stack(self) -> _Stack:
         """Return the running functions, the outermost first."""
-        return (self._root, *reversed(list(_functions(sys._getframe(1)))))  # noqa: SLF001 - it has no public name
+        return tuple(self._running)
 
 
 def _add(rows: dict[Any, list[int]], key: object, times: int, amount: int) -> None:
     row = rows.setdefault(key, [0, 0])
     row[0] += times
     row[1] += amount
-
-
-def _functions(frame: FrameType | None) -> Iterator[str]:
-    """Yield the contract functions of a Python stack from the innermost to the start of the execution."""
-    counted = False  # whether the frame that this one called is a function
-    while frame is not None:
-        module, code = frame.f_globals.get("__name__"), frame.f_code
-        if module == _BOUNDARY[0] and code.co_name in _BOUNDARY[1]:
-            return
-        owner = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-        name = code.co_name if isinstance(owner, Code) else None
-        if name is not None and module in _CONTRACT_MODULES:
-            # The wrapper of a marked function, which charges the call before the function has a frame.
-            name = frame.f_locals["function"].__name__ if name == "called" and not counted else None
-        if name is not None:
-            yield f"{owner.definition.wire_id}::{name}" if isinstance(owner, Module) else f"script {name}"
-        counted = name is not None
-        frame = frame.f_back
 
 
 def _native(parameter: str) -> str | None:

@@ -19,8 +19,8 @@ import msgspec
 from toolkit._present.files import cache_folder, read_file, replacing
 from toolkit.embedded._chain import Chain, Milestone, MilestoneKind
 from toolkit.embedded._code import CodeSet
-from toolkit.embedded._compiler import code_digest
 from toolkit.embedded._contract import Module
+from toolkit.embedded._digest import code_digest
 from toolkit.embedded._history import CONTRACTS
 from toolkit.embedded._meter import Charges
 from toolkit.embedded._session import EmittedEvent, TableTypes
@@ -39,11 +39,10 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._definitions import Definition
 
-    _Find = Callable[[list["_Code"]], list[Definition]]
+    _Find = Callable[[list["_SavedModule"]], list[Definition]]
 
 
-_MARK = b"ledger-toolkit ledger 3\n"  # a change of the content changes the number
-_BEFORE = b"ledger-toolkit ledger 2\n"  # computed digests of code differently; they are not compared
+_MARK = b"ledger-toolkit ledger 1\n"  # a change of the content changes the number
 _DIGEST_BYTES = 32
 _MAX_CACHED_FILES = 16  # of 1 to 8 MB each
 _PREFIX, _SUFFIX = "history-", ".ledger"
@@ -55,7 +54,7 @@ _OWN: tuple[type[Module], ...] = (*FRAMEWORK, UnflaggedCoin, *CONTRACTS)
 _log = logging.getLogger("toolkit.embedded")
 
 
-class _Code(NamedTuple):
+class _SavedModule(NamedTuple):
     """A published module: canonical address, name, revision, bytecode, and the digest of its Python code."""
 
     address: str
@@ -87,7 +86,7 @@ class _Content(Settings, frozen=True):
     next_time_us: Nonnegative
     block_us: Nonnegative
     milestones: list[tuple[int, MilestoneKind, str]]
-    modules: list[_Code]
+    modules: list[_SavedModule]
     published: Annotated[list[tuple[int, list[int]]], msgspec.Meta(min_length=1)]
     keys: list[tuple[Literal["module", "resource", "group", "table"], str, bytes]]
     older: list[tuple[int, int, StateValue | None]]
@@ -142,7 +141,7 @@ def write_ledger(chain: Chain, path: str | os.PathLike[str]) -> Path:
 
 def _content(chain: Chain) -> _Content:
     keys: dict[StateKey, int] = {}
-    modules: dict[_Code, int] = {}
+    modules: dict[_SavedModule, int] = {}
     written = chain.state.written_before(chain.oldest_version)
     older = [
         (version, keys.setdefault(key, len(keys)), value)
@@ -156,7 +155,7 @@ def _content(chain: Chain) -> _Content:
         start = done.kind, done.hash, done.timestamp_us, success, vm_status
         rows.append(_Row(*start, charges, writes, events, status, dict(tables), request))
     published = [
-        (version, [modules.setdefault(_code(one), len(modules)) for one in code.modules.values()])
+        (version, [modules.setdefault(_saved_module(one), len(modules)) for one in code.modules.values()])
         for version, code in zip(chain.code_versions, chain.codes, strict=True)
     ]
     return _Content(
@@ -174,9 +173,9 @@ def _content(chain: Chain) -> _Content:
     )
 
 
-def _code(definition: Definition) -> _Code:
+def _saved_module(definition: Definition) -> _SavedModule:
     digest = code_digest(definition.contract)  # type: ignore[arg-type]  # classes are hashable
-    return _Code(definition.address, definition.name, definition.revision, definition.bytecode, digest)
+    return _SavedModule(definition.address, definition.name, definition.revision, definition.bytecode, digest)
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -208,7 +207,7 @@ def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] 
 def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
     """Return the ledger in the bytes of a file; `find` returns the definitions of the published modules."""
     mark, start = data[: len(_MARK)], len(_MARK) + _DIGEST_BYTES
-    if mark not in {_MARK, _BEFORE}:
+    if mark != _MARK:
         expected = f"expected a file that starts with {_MARK.decode().strip()!r}"
         if not mark.startswith(_MARK[:-2]):
             raise InputError(f"{name}: the file was not written by Ledger.save: {expected}")
@@ -221,8 +220,7 @@ def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
         raise InputError(f"{name}: the file is damaged, because its content does not match its digest; save it again")
     try:
         saved = _decode(content)
-        modules = saved.modules if mark == _MARK else [one._replace(digest=b"") for one in saved.modules]
-        return _restored(saved, find(modules))
+        return _restored(saved, find(saved.modules))
     except InputError:
         raise
     except (msgspec.DecodeError, ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
@@ -267,14 +265,14 @@ def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) 
         raise ValueError("the versions of its published modules are not in order, or not within its blocks")
 
 
-def _own_classes(modules: list[_Code]) -> list[Definition]:
+def _own_classes(modules: list[_SavedModule]) -> list[Definition]:
     """Return the definitions of a history's modules; their code belongs to this release and is not compared."""
     own = (one.definition for one in _OWN)
     known = {(one.address, one.name, one.revision, one.bytecode): one for one in own}
     return [known[code[:4]] for code in modules]
 
 
-def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name: str) -> list[Definition]:
+def _given_classes(modules: list[_SavedModule], contracts: Iterable[type[Module]], name: str) -> list[Definition]:
     """Return the definitions of modules from the framework, the contracts of `with_history`, and `contracts`.
 
     A class includes the classes that it extends and the classes that it replaced on a ledger in this process.
@@ -294,8 +292,7 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
         if one not in classes:
             classes[one] = None
             given += [base for base in one.__mro__[1:] if _is_contract(base)] + [*one.replaced]
-    known = {_code(one.definition): one.definition for one in classes}
-    known |= {code._replace(digest=b""): one for code, one in known.items()}
+    known = {_saved_module(one.definition): one.definition for one in classes}
     revisions = {code[:3] for code in known}
     missing: dict[str, list[str]] = {}
     for code in modules:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
-from toolkit._present.messages import running_at
 from toolkit.embedded._code import CodeSet, StructType, decode_group, encode_group, read_resource
-from toolkit.embedded._compiler import compiled
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, Meter, Schedule, whole_pages
 from toolkit.embedded._state import StateKey, StateValue, VersionedState, resource_key, struct_tag_bytes
-from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S, TimeLimitReached
-from toolkit.embedded._values import READ_ONLY, Loan, MoveType, created
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
-from toolkit.embedded.types import Struct, is_framework
-from toolkit.errors import ContractError, InputError, SchemaError
+from toolkit.embedded.types import READ_ONLY, Access, MoveType, Struct, is_framework
+from toolkit.errors import ContractError, SchemaError
 from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_address
 from toolkit.move._ids import address_from_bytes, address_to_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from toolkit.embedded._definitions import Contract, Definition
 
@@ -45,9 +40,6 @@ class LedgerSnapshot(NamedTuple):
     schedule: Schedule
     timestamp_us: int
     chain_id: int
-    # Seconds that contract code may take (None: no limit), and the error that ends it.
-    timeout_s: float | None = DEFAULT_TIMEOUT_S
-    timeout_error: Callable[[float], Exception] = TimeLimitReached
 
 
 class TableTypes(NamedTuple):
@@ -85,13 +77,44 @@ def load_value(kind: MoveType, plain: Any, session: Session) -> Any:
 
 
 def store_value(kind: MoveType, value: Any) -> Any:
-    """Check a value from contract code and convert it to a value that can be encoded; it is copied or moved."""
-    return lowered(kind, value if kind.take is None else kind.take(value))
+    """Check a value from contract code and convert it to a value that can be encoded."""
+    taken = value if kind.take is None else kind.take(value)
+    return taken if kind.lower is None else kind.lower(taken)
 
 
-def lowered(kind: MoveType, value: Any) -> Any:
-    """Convert a checked value from contract code to a value that can be encoded."""
-    return value if kind.lower is None else kind.lower(value)
+class Lent(Generic[_V]):
+    """A context manager that yields a borrowed value and stores it; inside the block, nothing else can access it.
+
+    Parameters
+    ----------
+    borrowed : set
+        What is borrowed in the execution.
+    what : object
+        Identifies the resource or table item.
+    value : object
+        The value.
+    store : callable
+        Stores the value.
+    """
+
+    __slots__ = ("_borrowed", "_store", "_value", "_what")
+
+    def __init__(self, borrowed: set[Any], what: Any, value: _V, store: Callable[[], None]) -> None:
+        self._borrowed = borrowed
+        self._what = what
+        self._value = value
+        self._store = store
+
+    def __enter__(self) -> _V:
+        self._borrowed.add(self._what)
+        return self._value
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._borrowed.discard(self._what)
+        if kind is None:
+            self._store()
+        if isinstance(self._value, Struct):
+            self._value.freeze()
 
 
 class Session:
@@ -125,22 +148,15 @@ class Session:
         self._loaded: set[StateKey | tuple[StateKey, str]] = set()  # a member of a group by its tag
         self._modules: dict[type, Any] = {}
         self._linked: set[str] = set()
-        self._borrows_mutably = False
-        self.loan: Loan | None = None  # the loan of values that are read
-        # Resources and tables that are borrowed mutably: a second borrow would lose one of the two changes.
+        self.access = Access.OWN  # of the values that are being read
+        # Resources and table items that are borrowed mutably: a second borrow would lose one of the two changes.
         self._borrowed: set[Any] = set()
-        self.undropped: dict[int, Any] = {}
-        self.failure: VmError | None = None  # the abort that ends the execution, even if it is caught
-        # Handles to which events can be emitted, by identity: their counters are stored.
-        self._handles: dict[int, Any] = {}
+        self.failure: VmError | None = None  # the abort that ends the execution, even if the contract catches it
 
     def rollback(self) -> None:
-        """Discard all writes and events; works even if the execution was interrupted at an arbitrary point."""
+        """Discard all writes and events."""
         self.writes.clear()
         self.events.clear()
-        self.undropped.clear()
-        self._borrowed.clear()
-        self.loan, self._borrows_mutably = None, False
 
     # -- modules -------------------------------------------------------------------------------------------
 
@@ -162,7 +178,9 @@ class Session:
             if not definition.is_system:  # system modules are free, as on chain
                 self.meter.charge("txn.dependency_per_module")
                 self.meter.charge("txn.dependency_per_byte", len(definition.bytecode))
-        return compiled(definition.contract)(self)
+        linked = definition.contract(self)
+        self.meter.linked(linked)
+        return linked
 
     def new_address(self) -> str:
         """Return a new address, derived from the transaction."""
@@ -203,32 +221,34 @@ class Session:
     def borrow(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
         """Return a read-only copy of a resource."""
         kind = self._resource("imm_borrow_global", resource, arguments, at)
-        return self._lent(Loan(READ_ONLY), lambda: self._fetch(resource, at, kind))
+        return self._loaded_resource(resource, kind, self._fetch(at, kind), Access.READ_ONLY)
 
-    def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> AbstractContextManager[_R]:
+    def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> Lent[_R]:
         """Return a context manager that yields a resource and stores its changes."""
         kind = self._resource("mut_borrow_global", resource, arguments, at)
-        return self.borrowed(
-            (str(parse_address(at)), kind.tag),
-            lambda loan: self._lent(loan, lambda: self._fetch(resource, at, kind)),
-            # The fields were checked when they were assigned.
-            lambda changed: self._store(at, kind, self._encode_plain(kind.layout, lowered(kind.kind, changed))),
-            always=is_framework(resource),
-        )
+        data = self._fetch(at, kind)
+        value = self._loaded_resource(resource, kind, data, Access.BORROWED)
+
+        def store() -> None:
+            changed = self._encode(kind.layout, kind.kind, value)
+            if changed != data or value.move_access is Access.CHANGED:
+                self._store(at, kind, changed)
+
+        return Lent(self._borrowed, (str(parse_address(at)), kind.tag), value, store)
 
     def move_to(self, account: str, value: Struct, arguments: tuple[TypeTag, ...]) -> None:
         """Store a new resource."""
         kind = self._resource("move_to", type(value), arguments)
         if self._read(account, kind) is not None:
             raise VmError("RESOURCE_ALREADY_EXISTS", f"Failed to move resource {kind.kind.text} into {account}")
-        self._store(account, kind, self._encode(kind, value))
+        self._store(account, kind, self._encode(kind.layout, kind.kind, value))
 
     def move_from(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
         """Delete a resource and return it."""
         kind = self._resource("move_from", resource, arguments, at)
-        value = self._fetch(resource, at, kind)
+        value = self._loaded_resource(resource, kind, self._fetch(at, kind), Access.OWN)
         self._store(at, kind, None)
-        return value if is_framework(resource) else created(value)
+        return value
 
     def _resource(
         self, instruction: str, resource: type[Struct], arguments: tuple[TypeTag, ...], at: str | None = None
@@ -240,19 +260,31 @@ class Session:
         self.meter.charge(f"instr.{instruction}_generic.base" if arguments else f"instr.{instruction}.base")
         kind = self.code.struct(resource, arguments)
         if "key" not in kind.abilities:
-            raise InputError(f"{kind.kind.text} must have the ability key to be stored under an address{running_at()}")
+            raise ContractError(f"{kind.kind.text} must have the ability key to be stored under an address")
         if at is not None and self._borrowed and not is_framework(resource):
-            self.check_not_borrowed((str(parse_address(at)), kind.tag), kind.kind.text)
+            self._check_not_borrowed((str(parse_address(at)), kind.tag), kind.kind.text)
         return kind
 
-    def _fetch(self, resource: type[_R], at: str, kind: StructType) -> _R:
+    def _fetch(self, at: str, kind: StructType) -> bytes:
+        """Return the bytes of a resource, which must exist."""
         data = self._read(at, kind)
         if data is None:
             # The text of the VM does not name the resource's type.
             raise VmError("MISSING_DATA", f"Failed to borrow global resource from {address_to_bytes(at).hex()}")
+        return data
+
+    def _loaded_resource(self, resource: type[_R], kind: StructType, data: bytes, access: Access) -> _R:
         plain = self.code.decoded(kind.kind.text, data) if is_framework(resource) else decode_bcs(kind.layout, data)
-        value: _R = load_value(kind.kind, plain, self)
+        value: _R = self._load(kind.kind, plain, access)
         return value
+
+    def _load(self, kind: MoveType, plain: Any, access: Access) -> Any:
+        """Convert a decoded value to the value that contract code uses."""
+        before, self.access = self.access, access
+        try:
+            return load_value(kind, plain, self)
+        finally:
+            self.access = before
 
     def _read(self, at: str, kind: StructType) -> bytes | None:
         """Return a resource's bytes; reading a member of a group reads the whole group."""
@@ -288,12 +320,9 @@ class Session:
             members[kind.tag] = data
         self._write(key, encode_group(members))
 
-    def _encode(self, kind: StructType, value: Any) -> bytes:
-        return self._encode_plain(kind.layout, store_value(kind.kind, value))
-
-    def _encode_plain(self, layout: Any, plain: Any) -> bytes:
+    def _encode(self, layout: Any, kind: MoveType, value: Any) -> bytes:
         try:
-            return encode_bcs(layout, plain)
+            return encode_bcs(layout, store_value(kind, value))
         except SchemaError as error:
             # A VM would have stopped at the number that is out of range.
             raise VmError("ARITHMETIC_ERROR", str(error)) from None
@@ -302,7 +331,7 @@ class Session:
 
     def item_key(self, verb: str, handle: str, key_kind: MoveType, key: Any) -> StateKey:
         """Return the state key of a table item; charge for the table function that needs it."""
-        data = self._encode_plain(self.code.layout(key_kind.text), store_value(key_kind, key))
+        data = self._encode(self.code.layout(key_kind.text), key_kind, key)
         self.meter.charge_code(CONTRACT_BLOCKS)
         self.meter.charge(f"table.{verb}_box.base")
         self.meter.charge(f"table.{verb}_box.per_byte_serialized", len(data))
@@ -310,6 +339,7 @@ class Session:
 
     def load_item(self, key: StateKey) -> bytes | None:
         """Return an item's bytes; charge the first load as execution, because table functions are native."""
+        self._check_not_borrowed(key, "an item of this table")
         data = self.peek(key)
         if key not in self._loaded:
             self._loaded.add(key)
@@ -318,23 +348,39 @@ class Session:
                 self.meter.charge("table.common.load.per_byte", whole_pages(len(data)))
         return data
 
-    def item(self, key: StateKey, kind: MoveType, loan: Loan | None = None) -> Any:
-        """Return a table item as part of a loan; abort if it does not exist."""
+    def item(self, key: StateKey, kind: MoveType, access: Access) -> Any:
+        """Return a table item; abort if it does not exist."""
+        return self._load(kind, decode_bcs(self.code.layout(kind.text), self._item_bytes(key)), access)
+
+    def item_mut(self, key: StateKey, key_kind: MoveType, kind: MoveType) -> Lent[Any]:
+        """Return a context manager that yields a table item and stores its changes; abort if it does not exist."""
+        layout, data = self.code.layout(kind.text), self._item_bytes(key)
+        value = self._load(kind, decode_bcs(layout, data), Access.BORROWED)
+        if not isinstance(value, Struct | list):
+            raise ContractError(f"an item of type {kind.text} cannot be changed in place: use upsert")
+
+        def store() -> None:
+            is_assigned = isinstance(value, Struct) and value.move_access is Access.CHANGED
+            if is_assigned or self._encode(layout, kind, value) != data:
+                self.write_item(key, key_kind, kind, value)
+
+        return Lent(self._borrowed, key, value, store)
+
+    def _item_bytes(self, key: StateKey) -> bytes:
         data = self.load_item(key)
         if data is None:
             raise MoveAbort("0x1::table", _NOT_FOUND)
-        return self._lent(loan, lambda: load_value(kind, decode_bcs(self.code.layout(kind.text), data), self))
+        return data
 
     def check_new_item(self, key: StateKey) -> None:
         """Abort if the table item already exists."""
         if self.load_item(key) is not None:
             raise MoveAbort("0x1::table", _ALREADY_EXISTS)
 
-    def write_item(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any, *, checked: bool) -> None:
-        """Store a table item; `checked` is true for a borrowed item, whose parts were checked when they changed."""
+    def write_item(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any) -> None:
+        """Store a table item."""
         self.tables[key.owner] = TableTypes(key_kind.text, kind.text)
-        plain = lowered(kind, value) if checked else store_value(kind, value)
-        self._write(key, self._encode_plain(self.code.layout(kind.text), plain))
+        self._write(key, self._encode(self.code.layout(kind.text), kind, value))
 
     def delete(self, key: StateKey) -> None:
         """Delete a stored value."""
@@ -342,81 +388,25 @@ class Session:
 
     # -- borrowing -----------------------------------------------------------------------------------------
 
-    def borrowed(
-        self, what: Any, read: Callable[[Loan], _V], write: Callable[[_V], None], *, always: bool = True
-    ) -> AbstractContextManager[_V]:
-        """Return a context manager that yields the result of `read`; the event handles in it accept events.
-
-        Parameters
-        ----------
-        what : object
-            Identifies the resource or table, which nothing else can access inside the ``with`` block.
-        read : callable
-            Takes a loan and returns the value as part of it.
-        write : callable
-            Stores the value.
-        always : bool, default True
-            Whether to store the value even if nothing in it was changed.
-        """
-        loan = Loan()
-        before, self._borrows_mutably = self._borrows_mutably, True
-        try:
-            value = read(loan)
-        finally:
-            self._borrows_mutably = before
-
-        return self._lending(what, value, loan, lambda: write(value) if always or loan.changed else None)
-
-    @contextmanager
-    def _lending(self, what: Any, value: _V, loan: Loan, store: Callable[[], None]) -> Iterator[_V]:
-        # Separate from `borrowed`, which reads in the contract's own call, so that errors of reading name that line.
-        self._borrowed.add(what)
-        try:
-            yield value
-        finally:
-            self._borrowed.discard(what)
-            loan.end()
-        store()
-
-    def check_not_borrowed(self, what: Any, name: str) -> None:
-        """Raise ContractError if a resource or table is currently borrowed with `borrow_mut`."""
+    def _check_not_borrowed(self, what: Any, name: str) -> None:
+        """Raise ContractError if a resource or table item is currently borrowed with `borrow_mut`."""
         if what in self._borrowed:
             raise ContractError(
                 f"{name} is already borrowed mutably and cannot be accessed until that with block ends: use the "
                 f"borrowed value, or end the block first"
             )
 
-    def _lent(self, loan: Loan | None, read: Callable[[], _V]) -> _V:
-        """Return the result of `read` as part of a loan."""
-        before, self.loan = self.loan, loan
-        try:
-            return read()
-        finally:
-            self.loan = before
-
     # -- events --------------------------------------------------------------------------------------------
 
     def new_event_handle(self, owner: str) -> Any:
         """Return a new event handle for an account and increment the account's creation number."""
         account: Any = self.link(self.code.modules["0x1", "account"])
-        return self.add_handle(account.new_event_handle(owner))
-
-    def add_handle(self, handle: Any) -> Any:
-        """Allow events to be emitted to a handle, and return the handle; counters of other handles are not stored."""
-        self._handles[id(handle)] = handle
-        return handle
-
-    def load_handle(self, handle: Any) -> Any:
-        """Return a handle that was read from state; it accepts events if its resource is borrowed mutably."""
-        return self.add_handle(handle) if self._borrows_mutably else handle
+        return account.new_event_handle(owner)
 
     def emit_event(self, handle: Any, event: Struct, arguments: tuple[TypeTag, ...]) -> None:
         """Record an event with a handle and increment the handle's counter."""
-        if id(handle) not in self._handles:
-            raise InputError(
-                "events cannot be emitted to a copy of a handle, because the copy's counter is not stored: borrow the "
-                "handle's resource with borrow_mut and emit inside the with block"
-            )
+        if handle.move_access is Access.READ_ONLY:
+            raise ContractError(f"the counter of this event handle would not be stored: {READ_ONLY}")
         identifier = handle.guid.id
         key = EventKey(str(parse_address(identifier.addr)), identifier.creation_num)
         self.emit(event, arguments, key, handle.counter)
@@ -425,9 +415,7 @@ class Session:
     def emit(self, event: Struct, arguments: tuple[TypeTag, ...], key: EventKey | None = None, number: int = 0) -> None:
         """Record an event with a handle, or a module event if `key` is None."""
         kind = self.code.struct(type(event), arguments)
-        if not kind.abilities >= {"drop", "store"}:
-            raise InputError(f"{kind.kind.text} must have the abilities drop and store to be an event{running_at()}")
-        data = self._encode(kind, event)
+        data = self._encode(kind.layout, kind.kind, event)
         self.meter.charge("aptos_framework.event.write_to_event_store.base")
         units = len(data) + VALUE_UNITS * (1 + len(type(event).move_fields()))
         self.meter.charge("aptos_framework.event.write_to_event_store.per_abstract_memory_unit", units)

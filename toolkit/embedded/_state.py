@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Prefix of the hashed bytes, as on chain: hashes of different types cannot collide.
 _HASH_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
 
-Kind = Literal["module", "resource", "group", "table"]
+StateKind = Literal["module", "resource", "group", "table"]
 
 
 class StateKey(NamedTuple):
@@ -31,14 +31,14 @@ class StateKey(NamedTuple):
     Parameters
     ----------
     kind : {"module", "resource", "group", "table"}
-        Kind of the value. It is a plain string for speed, because every access creates a key.
+        StateKind of the value. It is a plain string for speed, because every access creates a key.
     owner : str
         Canonical address; for a table item, the handle of the table (0x and 64 hex digits).
     name : str or bytes
         Module name, canonical struct tag of the resource or group, or BCS bytes of a table key.
     """
 
-    kind: Kind
+    kind: StateKind
     owner: str
     name: str | bytes
 

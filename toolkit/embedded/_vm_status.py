@@ -6,13 +6,12 @@ The exceptions are internal to the embedded ledger. Callers see a failed transac
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from toolkit.errors import InputError
 from toolkit.move._bcs import Writer
-from toolkit.move._ids import ModuleId, address_to_bytes
+from toolkit.move._ids import ModuleId
 from toolkit.wire._aborts import VM_STATUS_CODES
 
 EXECUTED = "Executed successfully"
@@ -182,8 +181,10 @@ def resource_exhausted(reason: int, description: str) -> AbortCode:
     return _canonical(9, reason, description)
 
 
-class VmError(Exception):
+class VmError(BaseException):
     """Execution ended with a VM status other than success or an abort.
+
+    It is not an `Exception`, so that ``except Exception`` in a contract does not catch what Move cannot catch.
 
     Parameters
     ----------
@@ -227,12 +228,7 @@ class VmError(Exception):
         if self.message:
             return self.message
         status = f"{self.status} with sub status {self.sub_status}" if self.sub_status else self.status
-        if not self.location:
-            return f"VMError with status {status} at location UNDEFINED"
-        at = ModuleId.parse("::".join(self.location.split("::")[:2]))
-        module = f'ModuleId {{ address: {address_to_bytes(at.address).hex()}, name: Identifier("{at.name}") }}'
-        where = f"Module {module} at code offset 0 in function definition 0"
-        return f"VMError with status {status} at location {where}"
+        return f"VMError with status {status} at location {self.location or 'UNDEFINED'}"
 
     @property
     def execution_status(self) -> bytes:
@@ -290,26 +286,6 @@ class MoveAbort(VmError):  # noqa: N818 - the name in Move
             writer.string(self.code.name)
             writer.string(self.code.description)
         return writer.getvalue()
-
-
-_ABORTED = re.compile(r"Move abort in (?P<module>\S+): (?P<name>\w+)\((?P<code>0x[0-9a-f]+)\): (?P<text>.*)", re.DOTALL)
-_FAILED = re.compile(r"Execution failed in (?P<place>\S+).*\nExecution failed with message: (?P<text>.*)", re.DOTALL)
-
-
-def failure_sentence(vm_status: str) -> str:
-    """Return why a transaction failed: the contract's message, then the code and the module.
-
-    Examples
-    --------
-    >>> failure_sentence("Move abort in 0x5407::shop: E_SMALL(0x10001): The amount is below the minimum of 10")
-    'The amount is below the minimum of 10: E_SMALL (0x10001) in 0x5407::shop'
-    """
-    found = _ABORTED.fullmatch(vm_status)
-    if found is not None:
-        text = found["text"].strip().rstrip(".")
-        return f"{text}{': ' if text else ''}{found['name']} ({found['code']}) in {found['module']}"
-    found = _FAILED.fullmatch(vm_status)
-    return vm_status if found is None else f"{found['text']} in {found['place']}"
 
 
 def _write_location(writer: Writer, module: str) -> None:

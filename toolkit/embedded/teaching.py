@@ -170,7 +170,7 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
         with self.borrow_mut(OrderBook.Trader, account) as trader:
             trader.open_orders -= 1
         if self.borrow(OrderBook.Trader, account).open_orders == 0:
-            self.move_from(OrderBook.Trader, account).unpack()
+            self.move_from(OrderBook.Trader, account)
         self.emit(OrderBook.OrderCancelled(id=id))
 
     @entry
@@ -185,7 +185,7 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
             with self.borrow_mut(OrderBook.Trader, order.owner) as trader:
                 trader.open_orders -= 1
             if self.borrow(OrderBook.Trader, order.owner).open_orders == 0:
-                self.move_from(OrderBook.Trader, order.owner).unpack()
+                self.move_from(OrderBook.Trader, order.owner)
 
     @view
     def depth(self) -> u64:

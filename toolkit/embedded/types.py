@@ -2,47 +2,34 @@
 
 Annotations are ``u8`` to ``u256``, ``i8`` to ``i256``, ``address``, ``signer``, ``String``, ``vector[T]``,
 ``Option[T]``, ``Object[T]``, ``Table[K, V]``, Python's ``bool`` and ``bytes`` (``vector<u8>``), structs of a contract,
-and ``T0``, ``T1`` for generic parameters. At run time the values are integers with a width, str, list, None and
-instances of the struct classes. The ABI is derived from the annotations.
+and ``T0``, ``T1`` for generic parameters. At run time the values are typed integers, str, list, None and instances of
+the struct classes. The ABI is derived from the annotations.
 
-Values are checked when they become arguments, fields, elements, items or results of a contract. The framework's own
-contracts are part of the node and are not checked.
+Values are checked when they become fields, arguments of another module, table keys, stored values or results. The
+framework's own contracts are part of the node: their values are plain and not checked.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import sys
-import types
 import typing
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum as _PythonEnum
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, dataclass_transform
 
-from toolkit._present.messages import declared_at, did_you_mean, running_at
-from toolkit.embedded._values import (
-    INTEGERS,
-    READ_ONLY,
-    Integer,
-    Lift,
-    Loan,
-    Lower,
-    MoveType,
-    Value,
-    Vector,
-    change,
-    consumed,
-    created,
-    describe,
-    lend,
-    own,
-)
+from toolkit._present.messages import did_you_mean
+from toolkit.embedded._addresses import Address, check_signer
+from toolkit.embedded._integers import INTEGERS, Integer, mismatch
 from toolkit.errors import ContractError, InputError
 from toolkit.move import TypeTag, parse_address
 from toolkit.move._codecs import VARIANT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
 __all__ = ["T0", "T1", "Enum", "Event", "Object", "Option", "Resource", "String", "Struct", "Table", "TypeArgument"]
@@ -52,11 +39,53 @@ __all__ += ["i8", "i16", "i32", "i64", "i128", "i256", "u8", "u16", "u32", "u64"
 # In the order that nodes use.
 ABILITIES = ("copy", "drop", "store", "key")
 
+# Convert a decoded value to the contract's, with the session, and the contract's value to one that can be encoded.
+Lift = Callable[[Any, Any], Any]
+Lower = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MoveType:
+    """A Move type and the conversions between stored values and the values that contract code uses.
+
+    Parameters
+    ----------
+    text : str
+        The type as the REST API prints it; generic parameters are ``T0``, ``T1``.
+    lift : callable, optional
+        Converts (session, decoded value) to the contract's value; None if no conversion is needed.
+    lower : callable, optional
+        Converts the contract's value to a value that can be encoded; None if no conversion is needed.
+    take : callable, optional
+        Returns a contract's value with its type, or raises; None if every value is accepted unchanged.
+    """
+
+    text: str
+    lift: Lift | None = None
+    lower: Lower | None = None
+    take: Lower | None = None
+
+
+class Access(_PythonEnum):
+    """What contract code may do with a struct or a vector in it."""
+
+    OWN = "own"
+    """Change it: the contract made it."""
+    BORROWED = "borrowed"
+    """Change it: it is stored at the end of its ``with`` block."""
+    CHANGED = "changed"
+    """As `BORROWED`; a field has been assigned."""
+    READ_ONLY = "read-only"
+    """Only read it: a change would not be stored."""
+
+
+READ_ONLY = "borrow returns a copy, and a with block stores its value when it ends: change it inside borrow_mut"
+
 T0 = TypeVar("T0")
 T1 = TypeVar("T1")
 
 
-class Kind(typing.NamedTuple):
+class AliasOf(typing.NamedTuple):
     """The Move type of one of the ``Annotated`` aliases below.
 
     Parameters
@@ -77,11 +106,11 @@ class Kind(typing.NamedTuple):
         return self.text
 
 
-def _integer(text: str) -> Kind:
+def _integer(text: str) -> AliasOf:
     bits = int(text[1:])
     if text.startswith("u"):
-        return Kind(text, f"Unsigned {bits}-bit integer, from 0 to 2^{bits} - 1; an int in contracts.")
-    return Kind(text, f"Signed {bits}-bit integer, from -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts.")
+        return AliasOf(text, f"Unsigned {bits}-bit integer, from 0 to 2^{bits} - 1; an int in contracts.")
+    return AliasOf(text, f"Signed {bits}-bit integer, from -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts.")
 
 
 u8 = Annotated[int, _integer("u8")]
@@ -96,16 +125,18 @@ i32 = Annotated[int, _integer("i32")]
 i64 = Annotated[int, _integer("i64")]
 i128 = Annotated[int, _integer("i128")]
 i256 = Annotated[int, _integer("i256")]
-address = Annotated[str, Kind("address", "Address of an account or object; a str in contracts, such as '0xcafe'.")]
+address = Annotated[str, AliasOf("address", "Address of an account or object; a str in contracts, such as '0xcafe'.")]
 _SIGNER = """An account that signs the transaction; in contracts, its address as a str.
 
 Signers are the first parameters of an entry function. Callers do not pass them, because they are the sender and the
 secondary signers of the transaction."""
-signer = Annotated[str, Kind("signer", _SIGNER)]
-String = Annotated[str, Kind("0x1::string::String", "Text (``0x1::string::String``); a str in contracts.", "String")]
-vector = Annotated[list[T0], Kind("vector", "``vector[T]``: a vector; a list in contracts. ``bytes`` is vector<u8>.")]
+signer = Annotated[str, AliasOf("signer", _SIGNER)]
+String = Annotated[str, AliasOf("0x1::string::String", "Text (``0x1::string::String``); a str in contracts.", "String")]
+vector = Annotated[
+    list[T0], AliasOf("vector", "``vector[T]``: a vector; a list in contracts. ``bytes`` is vector<u8>.")
+]
 _OPTION = "``Option[T]``: a value or nothing (``0x1::option::Option``); the value or None in contracts."
-Option = Annotated[T0 | None, Kind("option", _OPTION, "Option")]
+Option = Annotated[T0 | None, AliasOf("option", _OPTION, "Option")]
 
 if not TYPE_CHECKING:  # called, a type of integers casts: u8(300) aborts; type checkers see an int
     for _name, _class in INTEGERS.items():
@@ -115,15 +146,9 @@ for _alias in (u8, u16, u32, u64, u128, u256, i8, i16, i32, i64, i128, i256, add
     _alias.__doc__ = typing.cast("Any", _alias).__metadata__[0].about  # what help(u64) and u64? show
 
 
-def alias_kind(annotation: Any) -> Kind | None:
+def alias_kind(annotation: Any) -> AliasOf | None:
     """Return the Move type that an ``Annotated`` alias names, or None for any other annotation."""
-    return next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, Kind)), None)
-
-
-def integer_class(annotation: Any) -> type[Integer] | None:
-    """Return the integer class of an annotation such as ``u64``, or None for any other annotation."""
-    kind = alias_kind(annotation)
-    return None if kind is None else INTEGERS.get(kind.text)
+    return next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, AliasOf)), None)
 
 
 def is_signer(annotation: Any) -> bool:
@@ -152,63 +177,6 @@ def parse_abilities(text: str) -> tuple[str, ...]:
     if unknown:
         raise InputError(f"abilities must be among {', '.join(ABILITIES)}; got {unknown[0]!r}")
     return found
-
-
-class Address(str):
-    """An address as contracts see it; it equals every string that spells the same address, such as ``"0xcafe"``."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        if str.__eq__(self, other) is True or not isinstance(other, str):
-            return str.__eq__(self, other)
-        try:
-            return not isinstance(other, Address) and other.startswith("0x") and parse_address(other) == str(self)
-        except InputError:
-            return False
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    __hash__ = str.__hash__
-
-
-class Signer(Address):
-    """A signer of the running transaction, which only the ledger can create.
-
-    A signer can be used as an address, and is stored as an address.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, address: str, right: object = None) -> Self:
-        """Return a signer; only the ledger has the `right` that is required."""
-        if right is not _RIGHT:
-            raise ContractError("a contract cannot create a signer: only the signers of the transaction can sign")
-        return str.__new__(cls, address)
-
-
-_RIGHT = object()
-
-
-def signer_of(address: str) -> Signer:
-    """Return the signer of an account."""
-    return Signer(address, _RIGHT)
-
-
-def check_signer(value: Any, name: str = "account") -> Signer:
-    """Return a value after checking that it is a signer.
-
-    Raises
-    ------
-    ContractError
-        If the value is not a signer, for example an address.
-    """
-    if not isinstance(value, Signer):
-        raise ContractError(
-            f"{name} must be a signer, got {value!r:.80}: only the signers of the transaction can sign, not an address"
-        )
-    return value
 
 
 class Object(str, Generic[T0]):
@@ -281,77 +249,78 @@ class Table(Generic[T0, T1]):
 
     def contains(self, key: T0) -> bool:
         """Return True if the table has an item for `key`."""
-        return self._bound().load_item(self._state_key("contains", key)) is not None
+        state_key = self._state_key("contains", key)
+        return self._session.load_item(state_key) is not None
 
     def borrow(self, key: T0) -> T1:
         """Return a read-only copy of the item for `key`; abort if it does not exist."""
         state_key = self._state_key("borrow", key)
-        return typing.cast("T1", self._session.item(state_key, self._value, Loan(READ_ONLY)))
+        return typing.cast("T1", self._session.item(state_key, self._value, Access.READ_ONLY))
 
     def borrow_with_default(self, key: T0, default: T1) -> T1:
         """Return a read-only copy of the item for `key`, or `default` if it does not exist."""
         return self.borrow(key) if self.contains(key) else default
 
     def borrow_mut(self, key: T0) -> AbstractContextManager[T1]:
-        """Return a context manager that yields the item for `key` and stores its changes on exit."""
+        """Return a context manager that yields the item for `key`, a struct or a vector, and stores its changes."""
         state_key = self._state_key("borrow", key)
-        borrowed = self._session.borrowed(
-            self.handle,
-            lambda loan: self._session.item(state_key, self._value, loan),
-            # The fields were checked when they were assigned.
-            lambda changed: self._write(state_key, changed, checked=True),
-            always=self._value.take is None,
-        )
-        return typing.cast("AbstractContextManager[T1]", borrowed)
+        return typing.cast("AbstractContextManager[T1]", self._session.item_mut(state_key, self._key, self._value))
 
     def add(self, key: T0, value: T1) -> None:
         """Add an item; abort if `key` already has an item."""
         state_key = self._state_key("add", key)
         self._session.check_new_item(state_key)
-        self._write(state_key, value)
+        self._session.write_item(state_key, self._key, self._value, value)
 
     def upsert(self, key: T0, value: T1) -> None:
         """Add an item or replace it."""
-        if "drop" not in self._bound().code.abilities(self._value.text):
-            kind = self._value.text
-            text = f"upsert can only replace values with the ability drop, which {kind} lacks; use remove and add"
-            raise InputError(text)
         self._session.load_item(self._state_key("contains", key))
-        self._write(self._state_key("add", key), value)
+        self._session.write_item(self._state_key("add", key), self._key, self._value, value)
 
     def remove(self, key: T0) -> T1:
         """Remove the item for `key` and return it; abort if it does not exist."""
         state_key = self._state_key("remove", key)
-        value = self._session.item(state_key, self._value)
+        value = self._session.item(state_key, self._value, Access.OWN)
         self._session.delete(state_key)
-        return typing.cast("T1", created(value) if self._value.take is not None else value)
+        return typing.cast("T1", value)
 
     def _state_key(self, verb: str, key: T0) -> Any:
         """Return the state key of an item; charge for the table function that needs it."""
-        session = self._bound()
-        if self._value.take is not None:
-            session.check_not_borrowed(self.handle, "an item of this table")
-        return session.item_key(verb, self.handle, self._key, key)
-
-    def _write(self, state_key: Any, value: Any, *, checked: bool = False) -> None:
-        self._session.write_item(state_key, self._key, self._value, value, checked=checked)
+        if self._session is None:
+            raise InputError("a new table cannot be used yet: store it in a resource, then borrow that resource")
+        return self._session.item_key(verb, self.handle, self._key, key)
 
     def _refuse(self, *_: Any) -> typing.NoReturn:
-        raise InputError(
+        raise ContractError(
             "a table cannot be counted, iterated or indexed: use contains, borrow, add, upsert and remove with a key, "
-            f"and store keys or a count in a separate field{running_at()}"
+            "and store keys or a count in a separate field"
         )
 
     __len__ = __iter__ = __contains__ = __getitem__ = __setitem__ = __delitem__ = _refuse
 
-    def _bound(self) -> Any:
-        """Return the running execution, or raise InputError if the table is new."""
-        if self._session is None:
-            raise InputError("a new table cannot be used yet: store it in a resource, then borrow that resource")
-        return self._session
+
+class ReadOnlyVector(list[Any]):
+    """A vector in a value that is read, which cannot be changed."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_: Any, **__: Any) -> typing.NoReturn:
+        raise ContractError(f"this vector cannot be changed: {READ_ONLY}; list(...) returns a copy that can be changed")
+
+    append = extend = insert = pop = remove = clear = sort = reverse = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return [copy.deepcopy(one, memo) for one in self]
 
 
-def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked: bool = True) -> MoveType:  # noqa: C901 - one per kind
+# -- from annotations to Move types ----------------------------------------------------------------------------------
+
+
+def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked: bool = True) -> MoveType:
     """Return the Move type of an annotation.
 
     Parameters
@@ -361,7 +330,7 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
     arguments : tuple of MoveType, optional
         Types that replace ``T0`` and ``T1``; by default, the parameters remain.
     checked : bool, default True
-        Whether integers have a width and values are checked; False for the framework.
+        Whether values are typed and checked; False for the framework.
 
     Returns
     -------
@@ -379,72 +348,34 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
     """
     if isinstance(annotation, TypeVar):
         return _parameter(annotation, arguments)
-    needed = next((text for bare, text in _NEEDED if annotation is bare), None)
-    if needed is not None:
-        raise InputError(f"{shown(annotation).partition('[')[0]} needs {needed}")
+    if annotation is vector or annotation is Option:
+        raise InputError("vector and Option need a type in brackets, such as vector[u64]")
     marker = alias_kind(annotation)
-    if marker is not None and (marker.text in {"vector", "option"}):
+    if marker is not None and marker.text in {"vector", "option"}:
         element = move_type(typing.get_args(annotation.__origin__)[0], arguments, checked=checked)
         return option_of(element) if marker.text == "option" else vector_of(element, checked=checked)
     if marker is not None or annotation in {bool, bytes}:
         return _plain_type(annotation if marker is None else marker.text, checked=checked)
     origin = typing.get_origin(annotation) or annotation
-    instead = _INSTEAD.get(origin) if isinstance(origin, type) else None
-    if origin in {types.UnionType, typing.Union}:
-        instead = "Option[T] for a value that may be missing"
-    if instead is not None:
-        raise InputError(f"{shown(annotation)} is not a Move type; write {instead}")
-    inner = tuple(move_type(argument, arguments, checked=checked) for argument in typing.get_args(annotation))
+    describe = getattr(origin, "move_type", None)
+    inner: tuple[MoveType, ...] = ()
+    if describe is not None or origin in {Table, Object}:
+        inner = tuple(move_type(argument, arguments, checked=checked) for argument in typing.get_args(annotation))
     if origin is Table and len(inner) == 2:  # noqa: PLR2004 - a table has a key and a value type
         return _table(*inner, checked=checked)
-    if origin is Object:
+    if origin is Object and inner:
         return replace(_plain_type("address", checked=checked), text=f"0x1::object::Object<{inner[0].text}>")
     if getattr(origin, "move_enum", None) is not None:
         enum = origin.move_declared().__name__
         raise InputError(f"{origin.__name__} is a variant, not a type: write the enum, {enum}")
-    describe = getattr(origin, "move_type", None)
     if describe is not None:
         described: MoveType = describe(inner)
         return described
     raise InputError(
-        f"{shown(annotation)} is not a Move type; the types are u8 to u256, i8 to i256, bool, bytes, address, signer, "
-        "String, vector[T], Option[T], Object[T], Table[K, V], T0, T1 and the structs of a contract"
+        f"{getattr(annotation, '__name__', annotation)} is not a Move type; the types are u8 to u256, i8 to i256, "
+        "bool, bytes, address, signer, String, vector[T], Option[T], Object[T], Table[K, V], T0, T1 and the structs of "
+        "a contract"
     )
-
-
-# What belongs in the brackets of generic types.
-_NEEDED = (
-    (vector, "an element type, such as vector[u64]"),
-    (Option, "a type, such as Option[u64]"),
-    (Table, "a key type and a value type, such as Table[address, u64]"),
-    (Object, "a resource type, such as Object[Token]"),
-)
-
-# What to write instead of an annotation that is usual in Python.
-_INSTEAD: dict[Any, str] = {
-    int: "u64, or another type from u8 to u256 or i8 to i256, because Move integers have a size",
-    str: "String for text, or address for an account",
-    float: "u64 in a smaller unit, such as octas, because Move has no fractions",
-    list: "vector[T]",
-    tuple: "vector[T], or a Struct; only the return annotation can be a tuple",
-    set: "vector[T], or Table[T, bool]",
-    dict: "Table[K, V], or a Struct",
-    map: "Table[K, V]",
-    object: "the type of the value, such as u64",
-}
-
-
-def shown(annotation: Any) -> str:
-    """Return an annotation as it is written in source code."""
-    marker = alias_kind(annotation)
-    arguments = typing.get_args(annotation.__origin__ if marker else annotation)
-    if marker is not None:
-        name = marker.name or marker.text
-        return f"{name}[{shown(arguments[0])}]" if arguments else name
-    if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
-        return " | ".join("None" if one is type(None) else shown(one) for one in arguments)
-    name = getattr(annotation, "__name__", None) or repr(annotation)
-    return f"{name}[{', '.join(map(shown, arguments))}]" if arguments else name
 
 
 def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
@@ -460,20 +391,30 @@ def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
 
 def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
     """Return the vector type with the given element type; vectors of u8 are decoded as bytes."""
-    text, lift, lower = f"vector<{element.text}>", element.lift, element.lower
-    lowered: Lower | None = None if lower is None else (lambda values: [lower(value) for value in values])
+    text, lift, lower, take = f"vector<{element.text}>", element.lift, element.lower, element.take
     if not checked:
         if element.text == "u8":
             return MoveType(text, lambda _, data: list(data), bytes)
         each: Lift | None = None if lift is None else (lambda session, values: [lift(session, one) for one in values])
-        return MoveType(text, each, lowered)
+        return MoveType(text, each, None if lower is None else (lambda values: [lower(value) for value in values]))
 
-    def lifted(session: Any, values: Any) -> Vector:
-        found = Vector(values if lift is None else [lift(session, value) for value in values], element)
-        found.move_loan = session.loan
-        return found
+    def lifted(session: Any, values: Any) -> list[Any]:
+        elements = values if lift is None else [lift(session, value) for value in values]
+        return ReadOnlyVector(elements) if session.access is Access.READ_ONLY else list(elements)
 
-    return MoveType(text, lifted, bytes if element.text == "u8" else lowered or list, _take_vector(element))
+    def taken(values: Any) -> list[Any]:
+        if not isinstance(values, list | tuple | bytes):
+            raise mismatch(text, values)
+        return list(values) if take is None else [take(value) for value in values]
+
+    def lowered(values: Any) -> Any:
+        # Elements that the contract added are checked here, because a list does not check them.
+        elements = taken(values)
+        if element.text == "u8":
+            return bytes(elements)
+        return elements if lower is None else [lower(value) for value in elements]
+
+    return MoveType(text, lifted, lowered, taken)
 
 
 def argument_type_of(text: str) -> MoveType:
@@ -481,25 +422,21 @@ def argument_type_of(text: str) -> MoveType:
     return _plain_type(text, checked=True) if text in INTEGERS or text == "address" else MoveType(text)
 
 
-def _mismatch(expected: str, value: Any) -> ContractError:
-    return ContractError(f"expected {expected}, got {describe(value)}")
-
-
 def _take_bool(value: Any) -> bool:
     if type(value) is not bool:
-        raise _mismatch("bool", value)
+        raise mismatch("bool", value)
     return value
 
 
 def _take_bytes(value: Any) -> bytes:
-    if not isinstance(value, bytes | Vector):
-        raise _mismatch("bytes", value)
+    if not isinstance(value, bytes | list):
+        raise mismatch("bytes", value)
     return bytes(value)
 
 
 def _take_string(value: Any) -> str:
     if not isinstance(value, str) or isinstance(value, Address):
-        raise _mismatch("String", value)
+        raise mismatch("String", value)
     return value
 
 
@@ -507,7 +444,7 @@ def _take_address(value: Any) -> Address:
     if type(value) is Address:
         return value
     if not isinstance(value, str):
-        raise _mismatch("address", value)
+        raise mismatch("address", value)
     try:
         return Address(parse_address(value))
     except InputError as error:
@@ -533,32 +470,31 @@ _PLAIN: dict[Any, MoveType] = {
 def _plain_type(key: Any, *, checked: bool) -> MoveType:
     """Return a type without element types and fields; the framework uses Python's integers."""
     found = _PLAIN[key]
-    return found if checked else MoveType(found.text) if key in INTEGERS else replace(found, take=None)
-
-
-def _take_vector(element: MoveType) -> Lower:
-    """Return a function that checks a vector and copies or moves its elements."""
-    take = element.take or own
-
-    def taken(values: Any) -> Vector:
-        if element.text == "u8" and isinstance(values, bytes):
-            values = list(values)
-        if not isinstance(values, list | tuple):
-            raise _mismatch(f"vector<{element.text}>", values)
-        return Vector(map(take, values), element)
-
-    return taken
+    if checked:
+        return found
+    return MoveType(found.text) if key in INTEGERS else replace(found, take=None)
 
 
 def option_of(kind: MoveType) -> MoveType:
     """Return the option type for a type."""
-    lift, lower, take = kind.lift, kind.lower, kind.take
+    lift = kind.lift
+
+    def lifted(session: Any, value: Any) -> Any:
+        return value if value is None or lift is None else lift(session, value)
+
     return MoveType(
         f"0x1::option::Option<{kind.text}>",
-        None if lift is None else (lambda session, value: None if value is None else lift(session, value)),
-        None if lower is None else (lambda value: None if value is None else lower(value)),
-        None if take is None else (lambda value: None if value is None else take(value)),
+        None if lift is None else lifted,
+        _unless_none(kind.lower),
+        _unless_none(kind.take),
     )
+
+
+def _unless_none(convert: Lower | None) -> Lower | None:
+    """Return a conversion that leaves None as it is."""
+    if convert is None:
+        return None
+    return lambda value: None if value is None else convert(value)
 
 
 def _table(key: MoveType, value: MoveType, *, checked: bool) -> MoveType:
@@ -572,17 +508,21 @@ def _table(key: MoveType, value: MoveType, *, checked: bool) -> MoveType:
 
 def _take_table(table: Any) -> Any:
     if not isinstance(table, Table):
-        raise InputError(f"expected a table, got {table!r:.80}; write self.new_table(){running_at()}")
+        raise ContractError(f"expected a table, got {table!r:.80}; write self.new_table()")
     return table
 
 
+# -- structs ---------------------------------------------------------------------------------------------------------
+
+
 @dataclass_transform(kw_only_default=True)
-class Struct(Value):
+class Struct:
     """A Move struct; its fields are annotated and passed by name.
 
     ``class Order(Struct)`` inside a module has the abilities copy, drop and store; ``abilities="key store"`` in the
     class statement replaces them, ``group="0x1::object::ObjectGroup"`` stores the struct in a resource group, and
-    ``constraints={"T0": "store"}`` requires abilities of the type arguments of a generic struct.
+    ``constraints={"T0": "store"}`` declares the abilities of the type arguments of a generic struct. Abilities and
+    constraints appear in the ABI; Python does not enforce what they mean.
 
     Parameters
     ----------
@@ -593,7 +533,7 @@ class Struct(Value):
     ------
     InputError
         If a field is missing or unknown. Also when the struct is defined, if `abilities` or `constraints` contains a
-        word that is not an ability, or a constraint does not name a type parameter.
+        word that is not an ability, or a field has a default value.
 
     Examples
     --------
@@ -605,10 +545,12 @@ class Struct(Value):
     Order(price=3)
     """
 
-    __slots__ = ()
+    __slots__ = ("__dict__", "__weakref__", "move_access")
 
+    move_access: Access
     move_module: str = ""
     move_group: str | None = None
+    move_abilities: tuple[str, ...] = ("copy", "drop", "store")
     move_constraints: typing.ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(
@@ -620,23 +562,14 @@ class Struct(Value):
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
-        path = cls.__qualname__.rpartition("<locals>.")[2].split(".")
-        for name, value in vars(cls).items():
-            problem = ""
-            if name.startswith(("__", "move_")):
-                continue
-            if name in vars(cls).get("__annotations__", ()):
-                problem = f"has a default value, which Move does not support: write {cls.__name__}({name}=...) instead"
-            elif value is None or isinstance(value, int | float | str | bytes | list | tuple | dict | set):
-                problem = f"has no type: write {name}: u64, or another Move type"
-            if problem:
-                raise InputError(f"{'.'.join(path)}: field {name} {problem}{declared_at(*path, name)}")
+        for name in inspect.get_annotations(cls):
+            if name in vars(cls) and not name.startswith("move_"):
+                raise InputError(
+                    f"struct {cls.__name__}: field {name} has a default value, which Move does not support: write "
+                    f"{cls.__name__}({name}=...) instead"
+                )
         if constraints is not None:
-            known = [parameter.__name__ for parameter in getattr(cls, "__parameters__", ())]
-            unknown = [name for name in constraints if name not in known]
-            if unknown:
-                given = f"keyed by type parameter ({', '.join(known)})" if known else "empty: it has no type parameters"
-                raise InputError(f"struct {cls.__name__}: constraints must be {given}; got {unknown[0]!r}")
+            # In the order that nodes use.
             cls.move_constraints = {
                 name: tuple(sorted(parse_abilities(text), key=ABILITIES.index)) for name, text in constraints.items()
             }
@@ -645,66 +578,52 @@ class Struct(Value):
         if group is not None:
             cls.move_group = group
 
-    def __init__(self, /, *values: Any, **fields: Any) -> None:  # a field can be called self
+    def __init__(self, /, **fields: Any) -> None:  # a field can be called self
         expected = self.move_fields()
-        if values or fields.keys() != expected.keys():
-            name = type(self).__name__
-            if values:
-                example = ", ".join(f"{field}=..." for field in expected)
-                raise InputError(f"{name}: fields must be passed by name: write {name}({example})")
-            wrong = {"missing": [field for field in expected if field not in fields]}
-            wrong["unknown"] = [field for field in fields if field not in expected]
-            parts = [f"{kind} fields: {', '.join(found)}" for kind, found in wrong.items() if found]
-            raise InputError(f"{name}: {'; '.join(parts)}")
-        takes = _takes(type(self))  # type: ignore[arg-type]  # classes are hashable; instances are not
-        for field, take in takes.items():
-            if take is not None:
-                fields[field] = take(fields[field])
-        _set_loan(self, None)
+        if fields.keys() != expected.keys():
+            missing = [field for field in expected if field not in fields]
+            unknown = [field for field in fields if field not in expected]
+            problems = [f"missing fields: {', '.join(missing)}"] if missing else []
+            problems += [f"unknown fields: {', '.join(unknown)}"] if unknown else []
+            raise InputError(f"{type(self).__name__}: {'; '.join(problems)}")
+        for field, take in _takes(type(self)).items():  # type: ignore[arg-type]  # classes are hashable
+            fields[field] = take(fields[field])
+        _set_access(self, Access.OWN)
         self.__dict__.update(fields)
-        if takes and "drop" not in self.move_abilities:
-            created(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        path = self.move_declared().__qualname__.rpartition("<locals>.")[2]
-        change(self, f"{path}.{name}")
-        takes = _takes(type(self))  # type: ignore[arg-type]  # classes are hashable; instances are not
-        if takes:
-            if name not in takes:
-                instead = did_you_mean(name, takes) or "declare it in the struct"
-                raise ContractError(f"{path} has no field {name}; {instead}")
-            old = self.__dict__.get(name)
-            if isinstance(old, Table) or (isinstance(old, Value) and "drop" not in old.move_abilities):
-                raise ContractError(f"{path}.{name} cannot be overwritten: its value lacks the ability drop")
-            take = takes[name]
-            value = own(value) if take is None else take(value)
-            if self.move_loan is not None and isinstance(value, Value | Vector):
-                lend(value, self.move_loan)
-        self.__dict__[name] = value
+        self.check_writable(name)
+        if name not in self.__dict__:
+            instead = did_you_mean(name, self.__dict__) or f"its fields are {', '.join(self.__dict__)}"
+            raise ContractError(f"{self._path()} has no field {name}; {instead}")
+        take = _takes(type(self)).get(name)  # type: ignore[arg-type]  # classes are hashable
+        self.__dict__[name] = value if take is None else take(value)
 
-    def unpack(self) -> tuple[Any, ...]:
-        """Take the value apart and return its fields in order, like ``let Ticket { price } = ticket`` in Move.
+    def check_writable(self, field: str = "") -> None:
+        """Record that a borrowed value changes; raise ContractError if the change would not be stored."""
+        if self.move_access is Access.READ_ONLY:
+            raise ContractError(f"{self._path()}{field and '.'}{field} cannot be changed: {READ_ONLY}")
+        if self.move_access is Access.BORROWED:
+            _set_access(self, Access.CHANGED)
 
-        A value without the ability drop must be unpacked or stored.
+    def freeze(self) -> None:
+        """Refuse further changes of fields, which would not be stored."""
+        _set_access(self, Access.READ_ONLY)
+        for value in self.__dict__.values():
+            if isinstance(value, Struct):
+                value.freeze()
 
-        Examples
-        --------
-        >>> from toolkit.embedded import Module, Struct, u64
-        >>> class Fair(Module, address="0xfa1"):
-        ...     class Ticket(Struct, abilities="store"):
-        ...         price: u64
-        >>> (price,) = Fair.Ticket(price=3).unpack()
-        >>> price
-        3
-        """
-        if self.move_loan is not None:
-            raise ContractError(f"{type(self).__name__} cannot be unpacked while it is borrowed")
-        fields = tuple(self.__dict__.values())
-        consumed(self)
-        self.__dict__.clear()
-        for value in fields:
-            created(value)
-        return fields
+    def __copy__(self) -> Self:
+        return self._copy(self.__dict__)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self._copy({name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()})
+
+    def _copy(self, fields: Mapping[str, Any]) -> Self:
+        copied = object.__new__(type(self))
+        _set_access(copied, Access.OWN)
+        copied.__dict__.update(fields)
+        return copied
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -714,6 +633,10 @@ class Struct(Value):
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
         return f"{type(self).__name__}({fields})"
+
+    @classmethod
+    def _path(cls) -> str:
+        return cls.__qualname__.rpartition("<locals>.")[2]
 
     @classmethod
     @functools.cache
@@ -738,6 +661,10 @@ class Struct(Value):
     def move_declared(cls) -> type[Struct]:
         """Return the class that declares the Move type: the struct itself, or the enum of a variant."""
         return cls
+
+
+# The descriptor of the slot, which sets it without `Struct.__setattr__`.
+_set_access: Callable[[Struct, Access], None] = vars(Struct)["move_access"].__set__
 
 
 class Enum(Struct):
@@ -811,11 +738,11 @@ class Enum(Struct):
             cls.move_variants[name] = variant = type(name, (cls,), own | {"move_enum": cls})
             setattr(cls, name, variant)
 
-    def __init__(self, /, *values: Any, **fields: Any) -> None:
+    def __init__(self, /, **fields: Any) -> None:
         if type(self).move_enum is None:
             names = ", ".join(self.move_variants)
             raise InputError(f"{type(self).__name__} is an enum: construct one of its variants ({names})")
-        super().__init__(*values, **fields)
+        super().__init__(**fields)
 
     def __repr__(self) -> str:
         return f"{self.move_declared().__name__}.{super().__repr__()}"
@@ -830,15 +757,12 @@ class Enum(Struct):
 
         Raises
         ------
-        InputError
-            If the value is not of the same enum.
+        ContractError
+            If the value is not of the same enum, or this value is read-only.
         """
         if not isinstance(value, self.move_declared()):
-            raise ContractError(f"expected a value of {self.move_declared().__name__}, got {value!r:.80}")
-        change(self, self.move_declared().__qualname__.rpartition("<locals>.")[2])
-        value = own(value)
-        if self.move_loan is not None:
-            lend(value, self.move_loan)
+            raise mismatch(self.move_declared().__name__, value)
+        self.check_writable()
         object.__setattr__(self, "__class__", type(value))
         self.__dict__.clear()
         self.__dict__.update(value.__dict__)
@@ -940,40 +864,21 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
         own = {base.__name__: base}
         names |= nested | own if own_name_wins else own | nested
     found: dict[str, Any] = {}
-    name, text = "", ""
-
-    def place(field: str = "", uses: str = "") -> str:
-        return declared_at(*where.rpartition(" ")[2].split("."), *([field] if field else []), uses=uses)
-
-    def alone() -> None:
-        """Hold one annotation at a time, so that an error can be attributed to it."""
-
-    try:
-        for name, text in inspect.get_annotations(owner).items():
-            kind = text
+    for name, text in inspect.get_annotations(owner).items():
+        kind = text
+        try:
             while isinstance(kind, str):  # twice if it is quoted and all annotations are (PEP 563)
-                alone.__annotations__ = {name: kind}
-                kind = inspect.get_annotations(alone, globals=scope, locals=names, eval_str=True)[name]
-            found[name] = kind
-    except TypeError:  # brackets that the type does not take
-        instead = "vector, Option and Object take one type in brackets, such as vector[u64]; Table[K, V] takes two"
-        if str(text).startswith("map["):
-            instead = "write Table[K, V]"
-        what = "returned value" if name == "return" else name
-        raise InputError(f"{where}, {what}: {text} is not a Move type; {instead}{place(name)}") from None
-    except NameError as error:
-        missing = error.name or ""
-        close = did_you_mean(missing, [*__all__, *names, "bool", "bytes"])
-        if missing in _MAPS:
-            close = "write Table[K, V]"
-        raise InputError(
-            f"{where}: {missing} is not defined; {close or 'expected a Move type or a struct of the contract'}"
-            f"{place(uses=missing)}"
-        ) from None
+                kind = eval(kind, scope, names)  # noqa: S307 - the annotations of the user's own class
+        except TypeError:  # brackets that the type does not take
+            instead = "vector, Option and Object take one type in brackets, such as vector[u64]; Table[K, V] takes two"
+            raise InputError(f"{where}, {name}: {text} is not a Move type; {instead}") from None
+        except NameError as error:
+            missing = error.name or ""
+            instead = did_you_mean(missing, [*__all__, *names, "bool", "bytes"])
+            instead = instead or "expected a Move type or a struct of the contract"
+            raise InputError(f"{where}, {name}: {missing} is not defined; {instead}") from None
+        found[name] = kind
     return found
-
-
-_MAPS = frozenset({"Map", "HashMap", "SimpleMap", "OrderedMap", "BigOrderedMap", "SmartTable", "TableWithLength"})
 
 
 def is_struct(value: Any) -> bool:
@@ -987,28 +892,23 @@ def is_framework(cls: type) -> bool:
 
 
 @functools.cache
-def _takes(cls: type[Struct]) -> dict[str, Lower | None]:
+def _takes(cls: type[Struct]) -> dict[str, Lower]:
     """Return the functions that check a struct's fields, by field name; empty for framework structs."""
     if is_framework(cls):
         return {}
-    return {name: move_type(annotation).take for name, annotation in cls.move_fields().items()}
+    takes = {name: move_type(annotation).take for name, annotation in cls.move_fields().items()}
+    return {name: take for name, take in takes.items() if take is not None}
 
 
-def _take_struct(cls: type[Struct]) -> Lower | None:
-    """Return a function that checks a struct and copies or moves it; framework structs are only checked."""
-    framework = is_framework(cls)
+def _take_struct(cls: type[Struct]) -> Lower:
+    """Return a function that checks that a value is an instance of a struct."""
 
     def taken(value: Any) -> Any:
         if not isinstance(value, cls):
-            what = cls.__qualname__.rpartition("<locals>.")[2]
-            raise ContractError(f"expected a value of {what}, got {value!r:.80}; write {what}(...)")
-        return value if framework else own(value)
+            raise mismatch(cls.__name__, value)
+        return value
 
     return taken
-
-
-# The descriptor of a slot, which sets it without `Struct.__setattr__`.
-_set_loan: typing.Callable[[Value, Loan | None], None] = vars(Value)["move_loan"].__set__
 
 
 def _struct_text(cls: type[Struct], arguments: tuple[MoveType, ...]) -> str:
@@ -1039,7 +939,7 @@ def _conversions(
             state[name] = new(integer, plain[name])
         for name, convert in lifts:
             state[name] = convert(session, plain[name])
-        _set_loan(value, session.loan)
+        _set_access(value, session.access)
         return value
 
     def lower(value: Struct) -> dict[str, Any]:

@@ -1,18 +1,16 @@
-"""Addresses in the form used in frames: conversion, finding rows, and a warning if a comparison cannot match."""
+"""Addresses in the form used in frames: conversion, and finding rows."""
 
 from __future__ import annotations
 
-import inspect
 import re
 import warnings
-from functools import wraps
 from typing import Any, overload
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit._present.text import plural, visible
+from toolkit._present.text import visible
 from toolkit.errors import InputError
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId
@@ -114,7 +112,8 @@ def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         found |= text.str.contains(pattern, regex=True).fillna(value=False).astype(bool)
     if len(frame) and not found.any():
         columns = visible(", ".join(map(str, texts)), 400) or "none"
-        _warn(f"no row mentions {visible(name, _MAX_SHOWN)}; text columns searched: {columns}")
+        message = f"no row mentions {visible(name, _MAX_SHOWN)}; text columns searched: {columns}"
+        warnings.warn(message, stacklevel=2)
     return frame[found]
 
 
@@ -129,61 +128,10 @@ def _as_text(column: pd.Series) -> pd.Series | None:
     return pd.Series(joined.to_pandas(types_mapper=pd.ArrowDtype).array, index=column.index).astype("string")
 
 
-def _warn(text: str) -> None:
-    """Warn with the location of the first caller outside of pandas and this package."""
-    level, place = 1, inspect.currentframe()
-    while place is not None and str(place.f_globals.get("__name__", "")).partition(".")[0] in {"toolkit", "pandas"}:
-        level, place = level + 1, place.f_back
-    warnings.warn(text, stacklevel=level)
-
-
-def _warn_of_short_form(array: Any, given: str) -> None:
-    """Warn if a text that equals no value of a column is the short form or the beginning of a value."""
-    try:
-        wanted = _long_form(given)
-    except InputError:
-        return
-    values = array.__arrow_array__()
-    shown = visible(repr(given), _MAX_SHOWN)
-    if same := pc.sum(pc.equal(values, wanted)).as_py():
-        hint = f"the long form of this address occurs {plural(same, 'time')}; compare with toolkit.address({shown})"
-        _warn(f"no value equals {shown}, but {hint}")
-    elif longer := pc.sum(pc.starts_with(values, pattern=f"{wanted}::")).as_py():
-        hint = f"it is the beginning of {plural(longer, 'value')}; toolkit.involving(frame, {shown}) returns the rows"
-        _warn(f"no value equals {shown}, but {hint}")
-
-
-_texts: Any = pd.arrays.ArrowStringArray
-_equal, _isin = _texts.__eq__, _texts.isin
-
-# Comparisons of text columns with an address warn if no value has it in that form: a filter that returns no row in
-# silence looks like a fact. The result is what pandas returns, and nothing is said unless the long form of the very
-# address is in the column.
-
-
-@wraps(_equal)
-def _equals(self: Any, other: Any) -> Any:
-    result = _equal(self, other)
-    if isinstance(other, str) and other.startswith("0x") and not result.any():
-        _warn_of_short_form(self, other)
-    return result
-
-
-@wraps(_isin)
-def _is_in(self: Any, values: Any) -> Any:
-    result = _isin(self, values)
-    texts = [value for value in values if isinstance(value, str) and value.startswith("0x")]
-    if texts and not result.any():
-        _warn_of_short_form(self, texts[0])
-    return result
-
-
-_texts.__eq__, _texts.isin = _equals, _is_in
-
-
 def warn_of_short_literals(query: str) -> None:
-    """Warn about addresses in an SQL query in a form that never occurs in frames."""
+    """Warn the caller's caller about addresses in an SQL query in a form that never occurs in frames."""
     for given, rest in _LITERAL.findall(query):
         if (long := parse_address(given)) != given:
             more = f" || '{visible(rest, _MAX_SHOWN)}'" if rest else ""
-            _warn(f"no value has the address {given}, which is stored as {long}; write address('{given}'){more}")
+            text = f"no value has the address {given}, which is stored as {long}; write address('{given}'){more}"
+            warnings.warn(text, stacklevel=3)

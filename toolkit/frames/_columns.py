@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import SchemaError
-from toolkit.frames import _addresses  # noqa: F401 - watches comparisons with addresses
 from toolkit.frames._schema import described_field
 from toolkit.move._arrow import column, field_columns
 

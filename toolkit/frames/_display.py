@@ -82,9 +82,10 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     """Format a frame as a table for reading.
 
     Long addresses are shortened to as many leading and trailing digits as are needed to distinguish the addresses in
-    the table. Quantities have thousands separators; ledger versions and other identifiers have none. The most important
-    columns come first, and empty columns are omitted. Named index levels become columns. The frame itself is not
-    modified. Notebooks display the toolkit's frames in this way; see `set_display`.
+    the table; an ellipsis marks what is left out, also zeros. Quantities have thousands separators; ledger versions and
+    other identifiers have none. The most important columns come first, and empty columns are omitted. Named index
+    levels become columns. The frame itself is not modified. Notebooks display the toolkit's frames in this way; see
+    `set_display`.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     names = [visible(label, _MAX_NAME) for label in flat]
     part = frame if len(frame) <= rows else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
     texts = [[_cell(str(frame.columns[place]), value) for value in part.iloc[:, place].tolist()] for place in places]
-    short = distinct_addresses(text for column in texts for text in column)
+    short = distinct_addresses((text for column in texts for text in column), mark=True)
     lines = [tuple(short(text) for text in row) for row in zip(*texts, strict=True)]
     if len(part) < len(frame):
         lines.insert((rows + 1) // 2, (ELLIPSIS,) * len(places))
@@ -176,7 +177,7 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
 
 
 def _cell(column: str, value: Any) -> str:  # noqa: PLR0911  # one return per kind of value
-    """Return a value as text: times to the second, quantities with separators, nothing for missing values."""
+    """Return a value as text: times to the second, with an offset unless they are UTC; quantities with separators."""
     if not isinstance(value, list | dict | tuple) and pd.isna(value):
         return ""
     if isinstance(value, bool):
@@ -190,5 +191,5 @@ def _cell(column: str, value: Any) -> str:  # noqa: PLR0911  # one return per ki
         text = f"{value:,f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
+        return f"{value:%Y-%m-%d %H:%M:%S}{f'{value:%z}' if value.utcoffset() else ''}"
     return visible(cell_text(json_value(value)), _MAX_CELL)

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
@@ -173,7 +174,7 @@ class Call(CallFields):
     def own_range(self) -> VersionPlan | None:
         """The range of committed transactions; None if the study's plan applies."""
         plan = None if self.versions is None else VersionPlan.parse(self.versions)
-        if plan is not None and plan.step != 1:
+        if plan is not None and not replace(plan, count=None).is_range:
             raise InputError(f"{_RANGE}, got {self.versions!r}")
         return plan
 

@@ -221,7 +221,7 @@ class Comparison:
         Raises
         ------
         InputError
-            If no call is on both sides, which leaves nothing to judge, or the threshold is not valid.
+            If the threshold is not valid.
         StudyError
             If a waiver is not valid.
         """

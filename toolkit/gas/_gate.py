@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import plural, relative_change
-from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._observations import Source
 from toolkit.gas._rules import NotJudged, Regression, Rules, Threshold, Waiver, matching, read_waivers
@@ -102,7 +101,8 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     lines += [f"regression: {_reason_text(one, name)}" for one in gate.regressions]
     lines += [f"could not judge: {_reason_text(one, name)}" for one in gate.not_judged]
     if not gate.judged and not gate.not_judged and not gate.regressions:
-        lines.append("every call is waived, but a gate needs at least one call to judge")
+        why = "every call is waived" if gate.waived else "no call is on both sides"
+        lines.append(f"{why}, but a gate needs at least one call to judge")
     if gate.not_judged and gate.judged:
         lines.append(
             "to judge the others alone, compare one source (--source view@version), or waive these calls or their "
@@ -162,16 +162,9 @@ def judge(
         Why calls cannot be judged because they were read too long ago, by label.
     today : date or None
         None for today's date in UTC.
-
-    Raises
-    ------
-    InputError
-        If no call is on both sides, which leaves nothing to judge.
     """
     day = today or datetime.now(UTC).date()
     rows = [_Row(row, rules) for row in plain_rows(calls)]
-    if not left_out and all(row.missing_side and not row.kind for row in rows):
-        raise InputError("no call is on both sides, so the gate has nothing to judge; compare runs of the same calls")
     for row in rows:
         row.why = unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not()
     judged = [row for row in rows if not row.why and not row.without_baseline]

@@ -147,6 +147,6 @@ def last_observations(observations: pd.DataFrame, *, version: int | None = None)
     """Return the last observation of each call and source, at or before `version` if it is given."""
     if version is not None:
         # pandas cannot compare Arrow integers with one of 2^63 or more.
-        observations = observations[observations["ledger_version"].to_numpy(dtype=np.uint64) <= np.uint64(version)]
+        observations = observations[observations["ledger_version"].to_numpy(dtype=np.int64) <= np.int64(version)]
     ordered = observations.sort_values("ledger_version", kind="stable")
     return ordered.groupby(["node", "fingerprint", "source"], sort=False).tail(1).sort_index().reset_index(drop=True)

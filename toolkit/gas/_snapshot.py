@@ -7,6 +7,7 @@ too, so the result agrees with a diff of the two files.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -125,14 +126,15 @@ class Snapshot:
     title : str
     nodes : tuple of NodeFacts
     lines : tuple of Line
-    places : mapping
-        Line number in the file by label; empty if the snapshot was not read from a file.
+    places : mapping of (str, str) to int
+        Line number in the file by node and label, and by an empty node and a label that only one node has; empty if the
+        snapshot was not read from a file.
     """
 
     title: str
     nodes: tuple[NodeFacts, ...]
     lines: tuple[Line, ...]
-    places: Mapping[str, int]
+    places: Mapping[tuple[str, str], int]
 
 
 def taken(run: Run) -> Snapshot:
@@ -186,7 +188,7 @@ def _committed_lines(frame: pd.DataFrame) -> Iterator[Line]:
         )
     good = frame[frame["success"].fillna(value=False).astype(bool) & frame["gas_used"].notna()]
     for (node, label), gas in good.groupby(["node", "label"], sort=False)["gas_used"]:
-        values = np.sort(gas.to_numpy(dtype=np.uint64))  # exact: a float would round gas beyond 2^53
+        values = np.sort(gas.to_numpy(dtype=np.int64))  # exact: a float would round gas beyond 2^53
         yield Line(str(node), Source.COMMITTED, str(label), int(values[(len(values) - 1) // 2]), count=len(values))
 
 
@@ -246,20 +248,38 @@ def read_snapshot(path: str | Path) -> Snapshot:
         what was expected and what was found.
     """
     text = text_of(path, "snapshot")
-    numbers = {line.partition(" = ")[0]: number for number, line in enumerate(text.split("\n"), start=1)}
     file = placed(f"snapshot {path}", _File.model_validate, toml_of(text, path, "snapshot"))
     lines: list[Line] = []
-    for table in file.nodes:
+    places: dict[tuple[str, str], int] = {}
+    numbers = _line_numbers(text)
+    for position, table in enumerate(file.nodes):
         for section, source in KINDS.items():
             for label, value in getattr(table, section).items():
-                number = numbers.get(toml_value(label))
+                if number := numbers.get((position, section, toml_value(label))):
+                    places[table.node, label] = number
                 place = f"snapshot {path}{f', line {number}' if number else ''}, {visible(label, 80)!r}"
                 lines.append(placed(place, _read_line, table.node, source, label, value))
     nodes = tuple(NodeFacts(**table.model_dump(exclude=set(KINDS))) for table in file.nodes)
     if len({facts.node for facts in nodes}) < len(nodes):
         raise StudyError(f"snapshot {path}: each [[nodes]] table must have a different `node`")
-    places = {line.label: number for line in lines if (number := numbers.get(toml_value(line.label)))}
+    counts = Counter(label for _, label in places)
+    places |= {("", label): number for (_, label), number in places.items() if counts[label] == 1}
     return Snapshot(file.title, nodes, tuple(sorted(lines, key=_order)), places)
+
+
+def _line_numbers(text: str) -> dict[tuple[int, str, str], int]:
+    """Return the line of each entry, by the position of its node's table, the name of its section and its key."""
+    found: dict[tuple[int, str, str], int] = {}
+    position, section = -1, ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        key = line.partition("=")[0].strip()
+        if key.startswith("[["):
+            position += 1
+        elif key.startswith("["):
+            section = key.strip("[ ]").removeprefix("nodes.")
+        elif key:
+            found[position, section, key if key.startswith('"') else toml_value(key)] = number
+    return found
 
 
 def _read_line(node: str, source: Source, label: str, value: Any) -> Line:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from toolkit._present.files import open_descriptor, read_file, replacing
+from toolkit._present.files import open_descriptor, read_text_file, replacing
 from toolkit._present.messages import shorten
 from toolkit._present.text import HIDDEN, visible
 from toolkit.client._versions import FindSteps, VersionPlan
@@ -178,7 +178,7 @@ def toml_of(text: str, source: str | Path, what: str) -> dict[str, Any]:
     if _LONG_KEY.search(text):  # the time of tomllib is quadratic in the parts of a key
         raise StudyError(f"{what} {source}: a key must have at most 64 parts")
     try:
-        return tomllib.loads(text.removeprefix("\ufeff"))  # editors of Windows may write a byte order mark
+        return tomllib.loads(text)
     except RecursionError:
         raise StudyError(f"{what} {source}: nested too deeply to be a {what}") from None
     except ValueError as error:  # also for an integer with thousands of digits
@@ -333,7 +333,7 @@ def text_of(source: str | Path, what: str) -> str:
         return _shipped(str(source))
     path = Path(source)
     try:
-        content = read_file(path, limit=_MAX_BYTES + 1)
+        content = read_text_file(path, limit=_MAX_BYTES + 1)
     except OSError as error:
         more = f", or the name of a study in the package: {', '.join(SHIPPED)}" if what == "study" else ""
         raise StudyError(f"{what} {path}: {error.strerror}; expected a TOML file{more}") from None

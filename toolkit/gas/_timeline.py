@@ -109,8 +109,7 @@ def timeline(
     names = [modules] if isinstance(modules, str) else list(modules)
     if type(initial) is not int or initial < 2:  # noqa: PLR2004 - two ends make a range
         raise InputError(f"initial: expected a whole number of at least 2, got {initial!r:.80}")
-    plan = VersionPlan.parse(versions) if type(versions) is str else VersionPlan(0, 0, count=1)
-    if plan.count is not None or plan.step != 1:
+    if type(versions) is not str or not VersionPlan.parse(versions).is_range:
         raise InputError(f"timeline takes a plain range such as '0:-1', got {versions!r:.80}")
     resolved, ledger = plan_versions(node, versions)
     first, last = resolved.versions[0], resolved.versions[-1]

@@ -153,7 +153,7 @@ def gas_by_version(
         at_ends = legend and len(names) > 1 and style.is_wide(axes)
         if at_ends:
             texts.name_ends(axes, names)
-        hidden = {name for _, name in names} if at_ends or len(names) == 1 else set()
+        hidden = {line.get_label() for line, _ in names} if at_ends or len(names) == 1 else set()
         handles = [one for one in axes.get_legend_handles_labels()[0] if one.get_label() not in hidden]
         texts.legend_below(axes, handles, wanted=legend, lines=1 + (x == "both"), needed=len(names))
     return axes
@@ -192,7 +192,7 @@ def _draw_readings(
         line = _draw_line(ax, level.series, (level.versions, level.gas), looks, gid="level-line", zorder=3)
         names.append((line, _level_name(level, named=several)))
     for line, name in names:
-        line.set_label(name)
+        line.set_label(style.legend_label(name))
     return names
 
 

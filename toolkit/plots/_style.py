@@ -191,6 +191,11 @@ def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: flo
     ax.plot(x, y, ls="none", marker=CAUSE_MARKS[cause].marker, markeredgecolor=line, label=name, **look, **where)
 
 
+def legend_label(name: str) -> str:
+    """Return the label of an artist with a name in the legend; matplotlib leaves out labels that start with ``_``."""
+    return f" {name}" if name.startswith("_") else name
+
+
 def once(ax: Axes, label: str) -> str:
     """Return `label` if no artist of the axes has it yet, otherwise a label that the legend omits."""
     return "_nolegend_" if label in ax.get_legend_handles_labels()[1] else label

@@ -1,7 +1,13 @@
-"""Time in figures: marks for the changes in a timeline, and ledger version axes with dates."""
+"""Time in figures: marks for the changes in a timeline, and ledger version axes with dates.
+
+Dates are UTC and English whatever the settings of matplotlib (``timezone``, ``date.epoch``) and the locale are, so each
+call of `matplotlib.dates` states its time zone, and times are counted from 1970 except inside those calls.
+"""
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,6 +34,12 @@ _MAX_TIMELINE_ROWS = 3  # so that the strip takes at most a seventh of the heigh
 _MAX_TIMELINE_LINES = 60  # lines of more changes would hide the gas
 _DAY_S = 86_400.0
 _dates: Any = dates  # it has no types
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _time(days: float) -> datetime:
+    """Return the time of a number of days since 1970."""
+    return _1970 + timedelta(days=float(days))
 
 
 class TimelineMark(NamedTuple):
@@ -169,9 +181,22 @@ class _VersionDates(Locator):
         return [] if self.axis is None else self.tick_values(*self.axis.get_view_interval())
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        first, last = (_dates.num2date(day) for day in self.dates(np.array(sorted((vmin, vmax)))))
+        first, last = map(_time, self.dates(np.array(sorted((vmin, vmax)))))
         most = int(np.clip(1.3 * self._width, 3, 7))
-        return self.versions(_dates.AutoDateLocator(minticks=min(3, most - 1), maxticks=most).tick_values(first, last))
+        ticks = _dates.AutoDateLocator(tz=UTC, minticks=min(3, most - 1), maxticks=most)
+        times = _dates.num2date(ticks.tick_values(first, last), tz=UTC)
+        return self.versions([(time - _1970) / timedelta(days=1) for time in times])
+
+
+# matplotlib's own formats, from years to seconds, with ~%m for the name of a month: %b depends on the locale.
+_TICKS = ("%Y", "~%m", "%d", "%H:%M", "%H:%M", "%S.%f")
+_FIRST_TICKS = ("", "%Y", "~%m", "~%m-%d", "%H:%M", "%H:%M")
+_SHARED = ("", "%Y", "%Y-~%m", "%Y-~%m-%d", "%Y-~%m-%d", "%Y-~%m-%d %H:%M")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def _with_months(text: str) -> str:
+    return re.sub(r"~(\d\d)", lambda month: _MONTHS[int(month[1]) - 1], text)
 
 
 class _DateTexts(Formatter):
@@ -179,17 +204,25 @@ class _DateTexts(Formatter):
 
     def __init__(self, ticks: _VersionDates) -> None:
         self._ticks = ticks
-        self._texts = _dates.ConciseDateFormatter(_dates.AutoDateLocator(), show_offset=True)
+        self._texts = _dates.ConciseDateFormatter(
+            _dates.AutoDateLocator(tz=UTC),
+            tz=UTC,
+            formats=_TICKS,
+            zero_formats=_FIRST_TICKS,
+            offset_formats=_SHARED,
+            show_offset=True,
+        )
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         del pos
-        return f"{_dates.num2date(self._ticks.dates(x)):%Y-%m-%d %H:%M:%S}"
+        return f"{_time(self._ticks.dates(x)):%Y-%m-%d %H:%M:%S}"
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
-        return list(self._texts.format_ticks(list(self._ticks.dates(np.asarray(values)))))
+        times = map(_time, self._ticks.dates(np.asarray(values)))
+        return list(map(_with_months, self._texts.format_ticks([_dates.date2num(time) for time in times])))
 
     def get_offset(self) -> str:
-        return str(self._texts.get_offset())
+        return _with_months(self._texts.get_offset())
 
 
 def _version_dates(ax: Axes, versions: Floats, seconds: Floats) -> _VersionDates:
@@ -231,6 +264,6 @@ def add_dates(ax: Axes, versions: Floats, seconds: Floats) -> None:
             return ""
         # A version just beyond the known times has the date of the nearest known version; further away has none.
         near = abs(version - known) <= 0.01 * (versions[-1] - versions[0])
-        return f"{version:.0f}\n{f'{_dates.num2date(ticks.dates(known)):{form}}' if near else ''}"
+        return f"{version:.0f}\n{f'{_time(ticks.dates(known)):{form}}' if near else ''}"
 
     whole_ticks(ax.xaxis, FuncFormatter(text), characters=len("2026-05-01"))

@@ -122,7 +122,11 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
 
 
 def comparison_annotations(
-    comparison: Comparison, gate: Gate | None = None, *, file: str | None = None, lines: Mapping[str, int] | None = None
+    comparison: Comparison,
+    gate: Gate | None = None,
+    *,
+    file: str | None = None,
+    lines: Mapping[tuple[str, str], int] | None = None,
 ) -> str:
     """Return the verdict of a gate as GitHub workflow commands, which become annotations on a pull request.
 
@@ -136,8 +140,9 @@ def comparison_annotations(
         Without a gate, there are only the comparison's warnings, as notices.
     file : str, optional
         The file to which the annotations are attached: a study or a snapshot.
-    lines : mapping of str to int, optional
-        Line numbers in `file` by label; annotations of other calls are attached to the file as a whole.
+    lines : mapping of (str, str) to int, optional
+        Line numbers in `file` by node and label, or by an empty node and a label; annotations of other calls are
+        attached to the file as a whole.
 
     Returns
     -------
@@ -146,8 +151,8 @@ def comparison_annotations(
     """
     where = "" if file is None else f"file={_escaped(file).replace(':', '%3A').replace(',', '%2C')},"
 
-    def command(level: str, title: str, text: str, label: str | None = None) -> str:
-        number = (lines or {}).get(label or "")
+    def command(level: str, title: str, text: str, node: str = "", label: str = "") -> str:
+        number = (lines or {}).get((node, label)) or (lines or {}).get(("", label))
         line = f"line={number}," if where and number else ""
         return f"::{level} {where}{line}title={title}::{_escaped(text)}"
 
@@ -157,7 +162,7 @@ def comparison_annotations(
         return "\n".join([*notices, sentences.counts_text(comparison.calls), ""])
     titles = {"Gas regression": gate.regressions, "Gas not judged": gate.not_judged, "Gas rise excused": gate.waived}
     about = [
-        command("warning" if one.waiver else "error", title, f"{one.label}: {_reason(one)}", one.label)
+        command("warning" if one.waiver else "error", title, f"{one.label}: {_reason(one)}", one.node, one.label)
         for title, ones in titles.items()
         for one in ones
     ]

@@ -2,14 +2,11 @@
 
 The lessons in ``notebooks/course`` end with exercises. A student writes an answer and runs `check`, which reports
 whether the answer is right, or what is wrong with it, without giving away the solution. Student notebooks contain no
-solutions. `grade` runs the notebooks of a class and judges the answers in them.
+solutions. `grade` runs the notebooks of a class and judges the answers that `check` receives in them.
 """
 
-from toolkit.teaching._check import CheckedAnswer, Verdict, check
-from toolkit.teaching._grade import grade
+from __future__ import annotations
 
-__all__ = ["CheckedAnswer", "Verdict", "check", "grade"]
+from lazy_loader import attach_stub as _attach_stub
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = _attach_stub(__name__, __file__)

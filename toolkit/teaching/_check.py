@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,12 +11,13 @@ from html import escape
 
 from toolkit._present.messages import did_you_mean
 from toolkit.errors import InputError
-from toolkit.frames._addresses import address
 from toolkit.teaching._answers import Answer, answer_of
-from toolkit.teaching._exercises import AnswerKind, Exercise, Step, exercises
+from toolkit.teaching._exercises import AnswerKind, Exercise, Step, exercises, forms, is_solution, plain
+from toolkit.teaching._records import record
 
 Happens = Callable[[tuple[Step, ...], Answer], str]
 
+_LAST: dict[str, CheckedAnswer] = {}  # the verdict on the last answer to each exercise
 _FAILURES: Counter[str] = Counter()  # wrong answers to each exercise since the last right one
 
 
@@ -36,6 +38,10 @@ class Verdict(StrEnum):
     MISSING = "not handed in"
 
 
+# Digits in groups of three may be separated. A dot is not a separator, because it would be a decimal point elsewhere.
+_NUMBER = re.compile(
+    r"(?P<sign>[+-]?|\N{MINUS SIGN})\s*(?P<digits>0x[0-9a-f]+|\d{1,3}(?:[,_'\s]\d{3})+|\d+)\s*(?P<unit>[^\W\d][\w\s]*|)"
+)
 _COLORS = {Verdict.NOT_ANSWERED: "#8a8f98", Verdict.RIGHT: "#2e8b57", Verdict.NOT_YET: "#c77700"}
 
 
@@ -88,9 +94,11 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     exercise : str
         Number of the exercise as printed in the lesson: lesson number, dot, exercise number, such as ``"08.1"``.
     answer : object
-        The answer, or ``...`` if you do not have one yet. Numbers must be integers; floats and bools are rejected. Text
-        is compared case-insensitively. Some exercises ask for the class in a ``%%contract`` cell, a list of requests,
-        or the rules of a gate. Such an answer is tried on a fresh ledger, and the outcome is judged.
+        The answer, or ``...`` if you do not have one yet. Numbers must be integers; floats and bools are rejected. A
+        number may also be text, such as ``"28,100 octas"`` or ``"0x6dc4"``. Text is compared case-insensitively; a name
+        may be qualified, such as ``"0x1::coin::supply"``, or not. Some exercises ask for the class in a ``%%contract``
+        cell, a list of requests, or the rules of a gate. Such an answer is tried on a fresh ledger, and the outcome is
+        judged.
 
     Returns
     -------
@@ -110,19 +118,57 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     >>> check("15.2", 200)
     15.2: not yet. 5,000 requests are needed this many times. How long does each round take?
     """
-    known = exercises()
-    if exercise not in known:
-        meant = did_you_mean(str(exercise).zfill(len("08.1")), known)
-        wanted = "exercise must be an exercise number as text, such as '08.1'"
-        raise InputError(f"{wanted}, got {exercise!r}{'; ' if meant else ''}{meant}")
-    if answer is ...:
-        return not_answered(exercise, known[exercise])
-    checked = judge(exercise, known[exercise], answer_of(answer), _FAILURES[exercise])
+    known = _known(exercise)
+    given = None if answer is ... else answer_of(answer)
+    record(exercise, given)
+    if given is None:
+        return not_answered(exercise, known)
+    checked = _LAST[exercise] = judge(exercise, known, given, _FAILURES[exercise])
     if checked.verdict is Verdict.RIGHT:
         del _FAILURES[exercise]
     else:
         _FAILURES[exercise] += 1
     return checked
+
+
+def points(exercise: str) -> int:
+    """Return the points for the last answer to an exercise that `check` received in this session.
+
+    Student notebooks call this in the cell after an exercise, which nbgrader reads as its autograder test.
+
+    Parameters
+    ----------
+    exercise : str
+        Number of the exercise, such as ``"08.1"``.
+
+    Returns
+    -------
+    int
+        The points of the exercise if that answer is right; otherwise 0.
+
+    Raises
+    ------
+    InputError
+        If the course has no such exercise.
+
+    Examples
+    --------
+    >>> from toolkit import teaching
+    >>> teaching.points("17.4")
+    0
+    """
+    found = _known(exercise)
+    last = _LAST.get(exercise)
+    return found.points if last is not None and last.verdict is Verdict.RIGHT else 0
+
+
+def _known(name: str) -> Exercise:
+    known = exercises()
+    if name not in known:
+        meant = did_you_mean(str(name).zfill(len("08.1")), known)
+        wanted = "exercise must be an exercise number as text, such as '08.1'"
+        raise InputError(f"{wanted}, got {name!r}{'; ' if meant else ''}{meant}")
+    return known[name]
 
 
 def not_answered(name: str, exercise: Exercise) -> CheckedAnswer:
@@ -147,32 +193,39 @@ def judge(
 def _what_is_wrong(exercise: Exercise, answer: Answer, happens: Happens | None) -> str:
     """Return what is wrong with an answer, or an empty string if it is right."""
     wanted, got = exercise.answer, answer.kind
-    if got is not wanted and not (wanted is AnswerKind.RULES and got in {AnswerKind.NUMBER, AnswerKind.TEXT}):
-        is_value = wanted is AnswerKind.NUMBER or (wanted is AnswerKind.TEXT and got is AnswerKind.RULES)
-        advice = answer.advice if is_value or got is AnswerKind.OTHER else ""
+    given = _readings(answer, exercise.unit)
+    if not exercise.steps and is_solution(exercise, given):
+        return ""
+    is_short = wanted is AnswerKind.RULES and got in {AnswerKind.NUMBER, AnswerKind.TEXT}  # a limit, such as "5%"
+    is_written = wanted is AnswerKind.NUMBER and any(one.lstrip("-").isdecimal() for one in given)
+    if got is not wanted and not is_short and not is_written:
+        with_advice = wanted is AnswerKind.NUMBER or (wanted is AnswerKind.TEXT and got is AnswerKind.RULES)
+        advice = answer.advice if with_advice or got is AnswerKind.OTHER else ""
         return f"Expected {exercise.expected}, got {answer.name}{advice}."
-    if exercise.solution is None:
+    if exercise.steps:
         if happens is not None:
             return happens(exercise.steps, answer)
         from toolkit.teaching._story import what_happens  # on use: it imports the embedded ledger
 
         return what_happens(exercise.steps, answer)
-    given = _plain(answer.value)
-    if given == _plain(exercise.solution):
-        return ""
-    found = [text for value, text in exercise.mistakes if given == _plain(value)]
+    found = [text for value, text in exercise.mistakes if not given.isdisjoint(forms(value))]
     noun = "number" if wanted is AnswerKind.NUMBER else "text"
     return found[0] if found else f"This is not the right {noun} ({exercise.unit}). {exercise.slips}".rstrip()
 
 
-def _plain(value: int | str) -> str:
-    """Return a value in the form in which answers are compared.
+def _readings(answer: Answer, unit: str) -> set[str]:
+    """Return the forms of a number or text: text as it is, and the number that it writes, if it does.
 
-    Text is lowercase, without surrounding whitespace or a trailing ``()``; a leading address has all its digits.
+    A number may be hexadecimal, and may have separators and the unit of the exercise, or a part of it.
     """
-    text = str(value).strip().casefold().removesuffix("()")
-    first, mark, rest = text.partition("::")
-    try:
-        return address(first) + mark + rest if first.startswith("0x") else text
-    except InputError:
-        return text
+    if answer.kind is AnswerKind.NUMBER:
+        return {answer.value}
+    if answer.kind is not AnswerKind.TEXT:
+        return set()
+    text = plain(answer.value)
+    found = _NUMBER.fullmatch(answer.value.strip().casefold())
+    if found is None or found["unit"] not in unit.casefold():
+        return {text}
+    sign, digits = found["sign"].replace("\N{MINUS SIGN}", "-"), re.sub(r"[^0-9a-fx]", "", found["digits"])
+    number = int(digits, 16) if digits.startswith("0x") else int(digits)
+    return {text, str(-number if sign == "-" else number)}

@@ -85,7 +85,7 @@ def _contracts(
     """
     tree = ast.parse(source, file)
     module = ModuleType(_MODULE)
-    vars(module).update({name: getattr(embedded, name) for name in embedded.__all__} | dict(variables))
+    vars(module).update({name: getattr(embedded, name) for name in dir(embedded)} | dict(variables))
     module.__name__ = _MODULE
     before = dict(vars(module))
     code = compile(source, file, "exec", __future__.annotations.compiler_flag, dont_inherit=True)

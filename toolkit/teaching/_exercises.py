@@ -6,7 +6,10 @@ class can have its own variant of the exercises, in a file next to its notebooks
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
+import secrets
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -14,9 +17,12 @@ from typing import Any
 
 import msgspec
 
-from toolkit._present.files import read_file
+from toolkit._present.files import read_text_file
 from toolkit.errors import InputError
+from toolkit.frames._addresses import address
 
+_ROUNDS = 200_000  # about 0.1 s for an answer
+_CODE = re.compile(r"0x[0-9a-f]{1,8}", re.IGNORECASE)
 CLASS_FILE = "exercises.json"  # name of the file with a class's own exercises, next to its notebooks
 PACKAGED = Path(__file__).with_name(CLASS_FILE)  # the exercises in the package, used if a class has none of its own
 
@@ -48,14 +54,23 @@ class Publish(msgspec.Struct, frozen=True, tag="publish"):
     says: str = ""
 
 
-class Call(msgspec.Struct, frozen=True, tag="call"):
-    """Commit a call. `aborts` is whether it must abort, the abort code it must report, or None for either outcome."""
+class Fresh(msgspec.Struct, frozen=True, tag="fresh"):
+    """Continue on a fresh ledger."""
+
+
+class Call(msgspec.Struct, frozen=True, tag="call", omit_defaults=True):
+    """Commit a call. `aborts` is whether it must abort, the abort code it must report, or None for either outcome.
+
+    `amount` is a view function that takes the sender; its value, minus `spared`, becomes the last argument.
+    """
 
     function: str
     arguments: tuple[Any, ...] = ()
     sender: str = ""
     aborts: bool | str | None = False
     says: str = ""
+    amount: str = ""
+    spared: int = 0
 
 
 class Play(msgspec.Struct, frozen=True, tag="play"):
@@ -98,22 +113,24 @@ class Gate(msgspec.Struct, frozen=True, tag="gate"):
     says: str = ""
 
 
-Step = Publish | Call | Play | Value | Gas | Mark | Gate
+Step = Publish | Fresh | Call | Play | Value | Gas | Mark | Gate
 
 
-class Exercise(msgspec.Struct, frozen=True):
-    """An exercise: the right answer, mistakes with their own feedback, two hints and a worked solution.
+class Exercise(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An exercise: the right answer, mistakes with their own feedback, hints and a worked solution.
 
-    An answer that is a number or text is compared with `solution`. Text is compared case-insensitively, and a leading
-    address may have any form. Each of the `mistakes` is a wrong answer with feedback on its likely reason; `slips` is
-    the feedback on all other wrong answers. `unit` is what the answer counts or names, such as "octas" or "the name of
-    a function".
+    An answer that is a number or text is compared with `solution`, a number or the longest form of a name. Each of the
+    `mistakes` is a wrong answer with feedback on its likely reason; `slips` is the feedback on all other wrong answers.
+    `unit` is what the answer counts or names, such as "octas" or "the name of a function".
 
     Other answers are tried in a story: a series of `steps` on a fresh ledger, each with an expected outcome.
+
+    In an exam, there are neither mistakes, hints nor worked solutions, and instead of the solution there are `digests`:
+    a hash of each of its forms with a `salt`.
     """
 
     answer: AnswerKind
-    hints: tuple[str, str]
+    hints: tuple[str, ...]
     solution: int | str | None = None
     mistakes: tuple[tuple[int | str, str], ...] = ()
     unit: str = ""
@@ -121,6 +138,8 @@ class Exercise(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...] = ()
     worked: str = ""
     points: int = 1
+    salt: str = ""
+    digests: tuple[str, ...] = ()
 
     @property
     def expected(self) -> str:
@@ -133,6 +152,50 @@ class Exercise(msgspec.Struct, frozen=True):
             AnswerKind.CALLS: f"a list of requests from {self.unit}, each made with function.request(..., sender=...)",
             AnswerKind.CONTRACT: f"the class defined in a %%contract cell{noted}",
         }[self.answer]
+
+
+def plain(value: int | str) -> str:
+    """Return a value in the form in which answers are compared.
+
+    Text is lowercase, without surrounding whitespace or a trailing ``()``; a leading address has all its digits.
+    """
+    text = str(value).strip().casefold().removesuffix("()")
+    first, mark, rest = text.partition("::")
+    try:
+        return address(first) + mark + rest if first.startswith("0x") else text
+    except InputError:
+        return text
+
+
+def forms(value: int | str) -> set[str]:
+    """Return the forms in which a value is right: a qualified name also without its address and module."""
+    text = plain(value)
+    names = text.split("::")
+    found = {"::".join(names[start:]) for start in range(len(names))}
+    if _CODE.fullmatch(str(value)):  # such as an abort code
+        found.add(str(int(str(value), 16)))
+    return found
+
+
+def is_solution(exercise: Exercise, given: set[str]) -> bool:
+    """Return whether one of the readings of an answer is the solution."""
+    if exercise.solution is not None:
+        return not given.isdisjoint(forms(exercise.solution))
+    return any(digest(exercise.salt, text) in exercise.digests for text in given)
+
+
+def for_exam(exercise: Exercise) -> Exercise:
+    """Return an exercise without its solution, mistakes and hints."""
+    known = forms(exercise.solution) if exercise.solution is not None else set()
+    salt = secrets.token_hex(16) if known else ""
+    digests = tuple(sorted(digest(salt, text) for text in known))
+    bare = {"hints": (), "mistakes": (), "slips": "", "worked": "", "solution": None}
+    return msgspec.structs.replace(exercise, salt=salt, digests=digests, **bare)
+
+
+def digest(salt: str, text: str) -> str:
+    """Return the hash of a text. It is slow to compute, because an answer has few digits."""
+    return hashlib.pbkdf2_hmac("sha256", text.encode(), salt.encode(), _ROUNDS).hex()
 
 
 def exercises() -> dict[str, Exercise]:
@@ -150,7 +213,7 @@ def read_exercises(path: str | os.PathLike[str]) -> dict[str, Exercise]:
         If the file cannot be read or does not contain exercises.
     """
     try:
-        return msgspec.json.decode(read_file(path), type=dict[str, Exercise])
+        return msgspec.json.decode(read_text_file(path), type=dict[str, Exercise])
     except (OSError, msgspec.DecodeError) as error:
         raise InputError(
             f"cannot read exercises from {path} ({error}); expected a file written by notebooks/make_course.py"

@@ -1,28 +1,30 @@
-"""Grade a class: run each notebook in its own process, judge its answers, write a table and a page per student."""
+"""Grade a class: run each notebook, judge its answers, write a table and a page per student."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from importlib.util import find_spec
 from pathlib import Path
-from queue import SimpleQueue
 
 import msgspec
 import pandas as pd
 from tqdm.auto import tqdm
 
-from toolkit._present.files import read_file
+from toolkit._present.messages import not_installed
 from toolkit._present.text import visible
 from toolkit.errors import InputError
+from toolkit.teaching._answers import Answer
 from toolkit.teaching._check import CheckedAnswer, Verdict, judge, not_answered
 from toolkit.teaching._exercises import PACKAGED, Exercise, read_exercises
-from toolkit.teaching._jobs import Found, Notebook
+from toolkit.teaching._notebooks import environment, run_notebook
 from toolkit.teaching._pages import Copy, write_pages
-from toolkit.teaching._processes import Runner
-
-_MAX_NOTEBOOK = 20_000_000  # bytes; figures are in it
+from toolkit.teaching._records import Trial
 
 
 def grade(
@@ -32,31 +34,32 @@ def grade(
     exercises: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     seconds: float = 120.0,
-    memory_mb: int = 1_024,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Grade the notebooks of a class.
+    """Grade the notebooks of a class by the answers that `check` receives in them.
 
-    Each notebook runs in its own process, with resource limits and without network access. If a cell fails or never
-    ends, the other cells still count. Answers are judged outside that process, so a notebook gains nothing by modifying
-    `check` or the exercises in memory. The limits guard against mistakes and block what no lesson needs, but they are
-    not a sandbox: use a container to grade notebooks from people you do not trust.
+    Each notebook runs from top to bottom in its own process. If a cell fails or never ends, the other cells still
+    count. Of several answers to an exercise, the last one counts, in the order of the cells and then of the notebooks'
+    names. An answer is judged as `check` judges it.
+
+    Notebooks run with your rights: they can read your files and use the network. Use a container to grade notebooks
+    from people you do not trust.
 
     Parameters
     ----------
     folder : path
-        Folder with one subfolder per student. Notebooks may be at any depth in a subfolder; other files are ignored.
+        Folder with one subfolder per student. Notebooks may be at any depth in a subfolder. Each runs in an empty
+        folder, so other files are ignored.
     out : path, optional
-        Folder for ``grades.csv``, ``grades.html`` and a page per student, ``feedback/NAME.html``.
+        Folder for ``grades.csv``, ``grades.html`` and a page per student in ``feedback``. They are written after each
+        student, and contain the students graded so far.
     exercises : path, optional
         File with the exercises of the class, as written by ``make class SEED=...``; by default, the exercises in the
         package.
     jobs : int, optional
         Maximum number of notebooks to run at the same time; by default, the number of processors.
     seconds : float, default 120
-        Time limit per notebook; a single cell may take up to a quarter of it.
-    memory_mb : int, default 1024
-        Memory in MB that a notebook may use in addition to what the toolkit needs; not enforced on macOS.
+        Time limit per notebook; a single cell may take up to a quarter of it. It also limits the judging of an answer.
     progress : bool, default True
         Whether to show a progress bar.
 
@@ -69,7 +72,7 @@ def grade(
     Raises
     ------
     InputError
-        If `folder` has no subfolders, a file cannot be read or written, or the system lacks `os.fork` (Windows).
+        If `folder` has no subfolders, a file cannot be read or written, or nbclient is not installed.
 
     Examples
     --------
@@ -79,89 +82,98 @@ def grade(
     0     ana      3  right    right  right
     1     ben      1  right  not yet  failed: cell 14: NameError: name 'regisrty' is not defined
     """
-    if not hasattr(os, "fork"):
-        raise InputError("grade requires os.fork; use Linux, macOS, or the Windows Subsystem for Linux")
-    place = Path(folder)
-    known = read_exercises(PACKAGED if exercises is None else exercises)
+    for package in ("nbclient", "ipykernel"):
+        if find_spec(package) is None:
+            raise InputError(not_installed("grade", package, "notebook"))
+    place, own = Path(folder), None if exercises is None else Path(exercises)
+    known = read_exercises(own or PACKAGED)
     try:
-        students = sorted(one.name for one in place.iterdir() if one.is_dir() and not one.name.startswith("."))
+        students = sorted(one for one in place.iterdir() if one.is_dir() and not one.name.startswith("."))
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror}; expected a folder with one subfolder per student") from None
     if not students:
         raise InputError(f"{folder} has no subfolders; expected one per student")
-    count = min(jobs or os.cpu_count() or 1, len(students))
-    runners: SimpleQueue[Runner] = SimpleQueue()
-    for _ in range(count):
-        runners.put(Runner(seconds, memory_mb, tuple(str(one) for one in (place, exercises, PACKAGED) if one)))
-    try:
-        with ThreadPoolExecutor(count) as pool:
-            graded = pool.map(lambda name: _grade_copy(place / name, known, runners), students)
-            bar = tqdm(graded, total=len(students), desc="grade", unit="copy", disable=not progress, leave=False)
-            copies = list(bar)
-    finally:
-        while not runners.empty():
-            runners.get().close()
-    return _written(copies, known, out)
+    copies: dict[int, Copy] = {}
+    frame = _written(copies, known, out)  # so that a folder that cannot be written is an error now
+    with ThreadPoolExecutor(min(jobs or os.cpu_count() or 1, len(students))) as pool:
+        graded = {pool.submit(_grade_copy, one, known, own, seconds): number for number, one in enumerate(students, 1)}
+        try:
+            total = len(students)
+            for done in tqdm(as_completed(graded), total=total, desc="grade", disable=not progress, leave=False):
+                copies[graded[done]] = done.result()
+                frame = _written(copies, known, out)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return frame
 
 
-def _grade_copy(folder: Path, known: Mapping[str, Exercise], runners: SimpleQueue[Runner]) -> Copy:
-    """Grade a student's notebooks, one after another."""
-    copy = Copy(folder.name)
+def _grade_copy(folder: Path, known: Mapping[str, Exercise], own: Path | None, seconds: float) -> Copy:
+    """Run a student's notebooks, one after another, and judge their answers."""
+    copy, answers, reasons = Copy(_name(folder)), dict[str, Answer | None](), dict[str, str]()
     for path in sorted(folder.rglob("*.ipynb")):
         # A link may lead to another student's copy.
-        if ".ipynb_checkpoints" not in path.parts and not path.is_symlink():
-            runner = runners.get()
-            try:
-                _grade_notebook(copy, path, known, runner)
-            finally:
-                runners.put(runner)
+        if ".ipynb_checkpoints" in path.parts or path.is_symlink():
+            continue
+        lesson = re.match(r"\d\d(?=[_ -])", path.name)
+        expected = [number for number in known if lesson and number.startswith(lesson[0])]
+        ran = run_notebook(path, own, expected, seconds)
+        if ran.problem:
+            copy.problems.append(f"{visible(path.name)}: {ran.problem}")
+        answers |= {name: one for name, one in ran.answers.items() if one is not None or name not in answers}
+        reasons |= ran.reasons
+    for name, exercise in known.items():
+        answer = answers.get(name)
+        if answer is not None:
+            copy.answers[name] = answer.value or answer.name
+            copy.checked[name] = judge(name, exercise, answer, happens=lambda *trial: _tried(Trial(*trial), seconds))
+        elif name in reasons:
+            copy.checked[name] = CheckedAnswer(name, Verdict.FAILED, reasons[name])
+        elif name in answers:
+            copy.checked[name] = not_answered(name, exercise)
     return copy
 
 
-def _grade_notebook(copy: Copy, path: Path, known: Mapping[str, Exercise], runner: Runner) -> None:
-    """Run a notebook and judge its answers."""
-    named = re.match(r"\d\d(?=[_ -])", path.name)
+def _name(folder: Path) -> str:
+    """Return the name of a student's folder. Names that are not UTF-8 come from archives made with Latin-1."""
+    name = os.fsencode(folder.name)
     try:
-        content = read_file(path, limit=_MAX_NOTEBOOK)
-        cells = msgspec.json.decode(content, type=Notebook).cells
-        numbers = [number for cell in cells for number in cell.exercises]
-        found, problem = runner.run(content)
-    except (OSError, msgspec.DecodeError, RecursionError) as error:
-        numbers = [number for number in known if named and number.startswith(named[0])]
-        found, problem = [], f"the notebook cannot be read: {error}"
-    if problem:
-        copy.problems.append(f"{visible(path.name)}: {problem}")
-    for one in found:
-        if one.exercise in known:
-            answer = one.answer.value or one.answer.name if one.answer else ""
-            copy.add(_judged(one, known[one.exercise], runner), answer)
-    for number in numbers:
-        if number in known and number not in copy.checked:
-            copy.add(CheckedAnswer(number, Verdict.FAILED, problem or "the cell with its answer did not run"))
+        return unicodedata.normalize("NFC", name.decode("utf-8"))
+    except UnicodeDecodeError:
+        return name.decode("latin-1")
 
 
-def _judged(found: Found, exercise: Exercise, runner: Runner) -> CheckedAnswer:
-    if found.problem:
-        return CheckedAnswer(found.exercise, Verdict.FAILED, found.problem)
-    if found.answer is None:
-        return not_answered(found.exercise, exercise)
-    return judge(found.exercise, exercise, found.answer, happens=runner.story)
+def _tried(trial: Trial, seconds: float) -> str:
+    """Return what goes wrong in a story, which runs in its own process: a contract may never end."""
+    command = [sys.executable, "-m", "toolkit.teaching._story"]
+    try:
+        done = subprocess.run(  # noqa: S603 - this interpreter
+            command,
+            env=environment(),
+            input=msgspec.json.encode(trial),
+            capture_output=True,
+            timeout=seconds,
+            check=True,
+        )
+        return msgspec.json.decode(done.stdout, type=str)
+    except subprocess.TimeoutExpired:
+        return f"The answer could not be judged within {seconds:g} s"
+    except (subprocess.CalledProcessError, msgspec.DecodeError):
+        return "The answer could not be judged: its process ended"
 
 
-def _written(copies: Sequence[Copy], known: Mapping[str, Exercise], out: str | os.PathLike[str] | None) -> pd.DataFrame:
-    """Return the table of a class; given `out`, also write the table and a page per student."""
-    lessons = {number[:2] for copy in copies for number in copy.checked}
+def _written(
+    copies: Mapping[int, Copy], known: Mapping[str, Exercise], out: str | os.PathLike[str] | None
+) -> pd.DataFrame:
+    """Return the table of the students graded so far; given `out`, also write the table and a page per student."""
+    ordered = dict(sorted(copies.items()))
+    lessons = {number[:2] for copy in copies.values() for number in copy.checked}
     numbers = [number for number in known if number[:2] in lessons]
-    for copy in copies:
-        for number in numbers:
-            if number not in copy.checked:
-                copy.add(CheckedAnswer(number, Verdict.MISSING, "; ".join(copy.problems)))
-    rows = [[_cell(copy.checked[number]) for number in numbers] for copy in copies]
+    rows = [[_cell(copy.verdict(number)) for number in numbers] for copy in ordered.values()]
     frame = pd.DataFrame(rows, columns=numbers, dtype="str")
-    frame.insert(0, "score", pd.Series([copy.score(known) for copy in copies], dtype="int64"))
-    frame.insert(0, "student", pd.Series([copy.student for copy in copies], dtype="str"))
+    frame.insert(0, "score", pd.Series([copy.score(known) for copy in ordered.values()], dtype="int64"))
+    frame.insert(0, "student", pd.Series([copy.student for copy in ordered.values()], dtype="str"))
     if out is not None:
-        write_pages(Path(out), frame, copies, {number: known[number] for number in numbers})
+        write_pages(Path(out), frame, ordered, {number: known[number] for number in numbers})
     return frame
 
 

@@ -16,7 +16,7 @@ from toolkit.errors import InputError
 from toolkit.teaching._check import CheckedAnswer, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -31,7 +31,6 @@ _MARKS = {
     Verdict.FAILED: "!",
     Verdict.MISSING: "–",  # noqa: RUF001
 }
-_RANK = list(reversed(_MARKS))
 
 
 @dataclass
@@ -47,15 +46,16 @@ class Copy:
         """Return the sum of the points for right answers."""
         return sum(known[number].points for number, one in self.checked.items() if one.verdict is Verdict.RIGHT)
 
-    def add(self, checked: CheckedAnswer, answer: str = "") -> None:
-        """Add a verdict. If an exercise has several verdicts, the best one counts."""
-        before = self.checked.get(checked.exercise)
-        if before is None or _RANK.index(checked.verdict) > _RANK.index(before.verdict):
-            self.checked[checked.exercise], self.answers[checked.exercise] = checked, answer
+    def verdict(self, number: str) -> CheckedAnswer:
+        """Return the verdict on an exercise, which may not have been handed in."""
+        reason = "" if self.checked else "; ".join(self.problems)  # of notebooks whose lesson is not known
+        return self.checked.get(number) or CheckedAnswer(number, Verdict.MISSING, reason)
 
 
-def write_pages(out: Path, frame: pd.DataFrame, copies: Sequence[Copy], known: Mapping[str, Exercise]) -> None:
-    """Write the table of a class as CSV and HTML, and a page per student.
+def write_pages(out: Path, frame: pd.DataFrame, copies: Mapping[int, Copy], known: Mapping[str, Exercise]) -> None:
+    """Write the table of a class as CSV and HTML, and a page per student, whose number is in the name of the page.
+
+    The CSV starts with a byte order mark, without which Excel misreads names that are not ASCII.
 
     Raises
     ------
@@ -74,12 +74,12 @@ def write_pages(out: Path, frame: pd.DataFrame, copies: Sequence[Copy], known: M
         lesson: [number for number in known if number[:2] == lesson]
         for lesson in dict.fromkeys(one[:2] for one in known)
     }
-    safe = [re.sub(r"[^\w-]", "_", copy.student)[:80] for copy in copies]
-    names = [f"{number}-{student}.html" for number, student in enumerate(safe, 1)]
-    table = environment.get_template("grades.html.j2").render(copies=list(zip(copies, names, strict=True)))
+    safe = {number: re.sub(r"[^\w-]", "_", copy.student)[:80] for number, copy in copies.items()}
+    pages = [(copy, f"{number}-{safe[number]}.html") for number, copy in copies.items()]
     page = environment.get_template("feedback.html.j2")
-    files = {"grades.csv": csv_table(to_arrow(frame)), "grades.html": table}
-    files |= {f"feedback/{name}": page.render(copy=copy) for copy, name in zip(copies, names, strict=True)}
+    files = {"grades.csv": "\ufeff" + csv_table(to_arrow(frame))}
+    files["grades.html"] = environment.get_template("grades.html.j2").render(copies=pages)
+    files |= {f"feedback/{name}": page.render(copy=copy) for copy, name in pages}
     for name, text in files.items():
         try:
             with replacing(out / name, parents=True) as file:

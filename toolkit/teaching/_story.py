@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import operator
+import sys
 from collections.abc import Iterable
-from functools import cache
-from types import ModuleType
+from contextlib import redirect_stdout
 from typing import Any
 
 import msgspec
 
-from toolkit import embedded
 from toolkit.client._node import connect
 from toolkit.embedded import Ledger
-from toolkit.embedded._compiler import ALLOWED_BUILTINS
 from toolkit.errors import ContractError, ToolkitError
-from toolkit.gas._compare import compare
-from toolkit.gas._study import Study
 from toolkit.teaching._answers import Answer, calls_of
 from toolkit.teaching._contract_cell import contracts_in, is_published
-from toolkit.teaching._exercises import AnswerKind, Call, Gas, Gate, Mark, Play, Publish, Relation, Step, Value
+from toolkit.teaching._exercises import AnswerKind, Call, Fresh, Gas, Gate, Mark, Play, Publish, Relation, Step, Value
+from toolkit.teaching._records import Trial
 from toolkit.wire import EntryFunction, ViewFunction
 
 _MAX_CALLS = 40  # the exercises need few; each call is executed while a class is graded
 _COMPARE = {Relation.EQUAL: operator.eq, Relation.AT_LEAST: operator.ge, Relation.AT_MOST: operator.le}
-_ONLY_CLASSES = "the cell may contain only classes and constants, and must define everything that they use"
-_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AnnAssign, ast.Assign, ast.Expr, ast.Pass)
-# Prefixes of attributes through which a value leads to the frames and globals of the judging code.
-_INNER = ("_", "ag_", "co_", "cr_", "f_", "gi_", "tb_")
 
 
 def what_happens(steps: Iterable[Step], answer: Answer) -> str:
@@ -65,7 +57,12 @@ class _Story:
         match step:
             case Publish(source):
                 return self._publish(source)
+            case Fresh():
+                self._ledger = Ledger(fund_new_senders=True)
             case Call(function, arguments, sender, aborts):
+                if step.amount:
+                    (amount,), _gas_used = self._ledger.view(step.amount, (sender,))
+                    arguments = (*arguments, max(0, amount - step.spared))
                 return self._call(EntryFunction(function, arguments), sender, aborts=aborts)
             case Play(senders):
                 return self._play(senders)
@@ -100,10 +97,12 @@ class _Story:
         return f"{what}, expected at most {step.at_most:,}"
 
     def _publish(self, source: str) -> str:
-        if not source:
-            source = self._answer.value
-            _check_cell(source)
-        found = contracts_in(source, "your contract", self._ledger)
+        try:
+            found = contracts_in(source or self._answer.value, "your contract", self._ledger)
+        except ToolkitError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the code of an answer raises
+            raise ContractError(f"{type(error).__name__}: {error}; the cell must define all that it uses") from None
         if new := [contract for contract in found if not is_published(self._ledger, contract)]:
             self._ledger.publish(*new)
         return "" if found else "The cell defines no contract"
@@ -136,6 +135,9 @@ class _Story:
 
     def _gate(self, watched: dict[str, tuple[str, tuple[Any, ...]]], *, passes: bool) -> str:
         """Judge a gate by the answer's rules, which also name the calls to watch if the step names none."""
+        from toolkit.gas._compare import compare
+        from toolkit.gas._study import Study
+
         is_text = self._answer.kind is AnswerKind.TEXT
         rules: Any = self._answer.value if is_text else msgspec.json.decode(self._answer.value)
         if not watched:
@@ -159,66 +161,6 @@ class _Story:
         return f"The gate {outcome}: {costs}"
 
 
-def _check_cell(source: str) -> None:
-    """Check that a cell contains nothing but contracts.
-
-    The functions of a contract are checked when it is published. All other code runs here, in the judging process, and
-    may therefore use only names that contracts need.
-
-    Raises
-    ------
-    ContractError
-        If the cell contains anything else. The message includes the line number.
-    """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ContractError(f"the cell is not valid Python: {error}") from None
-    nodes = list(ast.walk(tree))
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
-    # Nodes of a syntax tree are compared by identity.
-    in_functions = {id(node) for function in functions for node in ast.walk(function)}
-    # The parts that Python may read as a type, in which text would be run as code.
-    types = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
-    types += [function.returns for function in functions if function.returns is not None]
-    types += [node.annotation for node in nodes if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation]
-    quoted_types = {
-        id(node)
-        for part in types
-        for node in ast.walk(part)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    defined = {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-    defined |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    defined |= {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    for node in nodes:
-        line = getattr(node, "lineno", 1)
-        runs_here = isinstance(node, ast.stmt) and id(node) not in in_functions
-        if isinstance(node, ast.Import | ast.ImportFrom) or (runs_here and not isinstance(node, _DEFINITIONS)):
-            raise ContractError(f"{_ONLY_CLASSES}; names from toolkit.embedded need no import (line {line})")
-        if id(node) in quoted_types:
-            raise ContractError(f"types must be written without quotes (line {line})")
-        names = [getattr(node, key, None) for key in ("attr", "id", "arg", "name")]
-        for name in (one for one in names if isinstance(one, str)):  # the name of a type alias is a node
-            if name.startswith("__") or (name.startswith(_INNER) and name not in {*defined, "_"}):
-                raise ContractError(f"a contract cannot use the name {name} (line {line})")
-        if isinstance(node, ast.Name) and node.id not in defined | _names():
-            raise ContractError(f"{node.id} is not defined in the cell; {_ONLY_CLASSES} (line {line})")
-
-
-@cache
-def _names() -> frozenset[str]:
-    """Return the names that contracts may use, which exclude ledgers, nodes and Python modules."""
-    homes = tuple(f"toolkit.embedded.{home}" for home in ("_contract", "_vm_status", "framework"))
-    values = {name: getattr(embedded, name) for name in embedded.__all__}
-    return ALLOWED_BUILTINS | {
-        name
-        for name, value in values.items()
-        if not isinstance(value, ModuleType)
-        and (name in vars(embedded.types) or not callable(value) or value.__module__.startswith(homes))
-    }
-
-
 def _written(function: str, arguments: tuple[Any, ...]) -> str:
     """Return a call in the form in which students write it."""
     return f"{function.rpartition('::')[2]}({', '.join(json.dumps(one) for one in arguments)})"
@@ -230,3 +172,15 @@ def _shown(value: Any) -> str:
 
 def _short(address: str) -> str:
     return "0x" + (address.removeprefix("0x").lstrip("0") or "0")
+
+
+def main() -> None:
+    """Read a `Trial` and write what happens, for `grade`."""
+    trial = msgspec.json.decode(sys.stdin.buffer.read(), type=Trial)
+    with redirect_stdout(sys.stderr):  # the answer may print
+        said = what_happens(trial.steps, trial.answer)
+    sys.stdout.buffer.write(msgspec.json.encode(said))
+
+
+if __name__ == "__main__":
+    main()

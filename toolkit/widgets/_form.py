@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import contextvars
-import gzip
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
@@ -126,16 +124,9 @@ _JOIN_S = 2.0  # how long `Form.close` waits for an abandoned thread, which ends
 
 
 def source_of(*names: str) -> str:
-    """Return files of this folder without indentation and whole-line comments, since each form sends them."""
+    """Return the text of files of this folder, joined."""
     folder = Path(__file__).parent
-    lines = [line.strip() for name in names for line in (folder / name).read_text("utf-8").splitlines()]
-    return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
-
-
-def packed(*names: str) -> str:
-    """Return a JavaScript module that unpacks and exports the module in these files, at a third of the size."""
-    data = base64.b64encode(gzip.compress(source_of(*names).encode(), mtime=0)).decode()
-    return source_of("unpack.js").replace("DATA", data)
+    return "\n".join((folder / name).read_text("utf-8") for name in names)
 
 
 class GivenUpError(Exception):
@@ -313,7 +304,7 @@ class Form(Pictured):
         Initial content of the form.
     """
 
-    _esm = packed("common.js", "form.js")
+    _esm = source_of("common.js", "form.js")
     _css = source_of("form.css")
 
     _form: ClassVar[About]

@@ -16,7 +16,7 @@ from toolkit.client._http import base_url
 from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, ToolkitError
 from toolkit.move import FunctionId
-from toolkit.widgets._form import Background, Form, Pictured, is_given_up, packed, picture, source_of
+from toolkit.widgets._form import Background, Form, Pictured, is_given_up, picture, source_of
 from toolkit.widgets._messages import Message, NodeShown, message_of, shown
 from toolkit.wire import NodeInfo, TableItemRequest
 
@@ -117,7 +117,7 @@ class Workbench(Pictured):
     >>> workbench.close()
     """
 
-    _esm = packed("common.js", "workbench.js")
+    _esm = source_of("common.js", "workbench.js")
     _css = Form._css + "\n" + source_of("workbench.css")  # noqa: SLF001 - one style for all
 
     node = Instance(Node, allow_none=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _U8_MAX = 2**8 - 1
-_U64_DIGITS = 20  # of 2^64 - 1
+_MAX_DIGITS = 19  # of 2^63 - 1
 _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The brand is the part of the header name before this suffix.
 _BRAND = re.compile(r"x-([a-z0-9]+(?:-[a-z0-9]+)*)-ledger-oldest-version", re.IGNORECASE)
@@ -148,7 +148,7 @@ def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> An
     prefix = f"x-{known.lower()}-"
     cursor = lowered.get(prefix + "cursor")
     texts = [lowered.get(name, "") for name in _ledger_names(prefix)]
-    ledger = _state(*texts) if max(map(len, texts)) <= _U64_DIGITS else None
+    ledger = _state(*texts) if max(map(len, texts)) <= _MAX_DIGITS else None
     return AnswerHeaders(
         ledger=ledger,
         gas_used=_number(lowered.get(prefix + "gas-used")),
@@ -215,10 +215,10 @@ def _chain_id(lowered: Mapping[str, str], prefix: str = "") -> int | None:
 
 
 def _number(text: str | None) -> int | None:
-    if text is None or len(text) > _U64_DIGITS or not (text.isascii() and text.isdigit()):
+    if text is None or len(text) > _MAX_DIGITS or not (text.isascii() and text.isdigit()):
         return None
     value = int(text)
-    return value if value < 2**64 else None
+    return value if value < 2**63 else None  # columns of versions and gas are int64
 
 
 @lru_cache(maxsize=16)

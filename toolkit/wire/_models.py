@@ -48,17 +48,16 @@ class WireModel(BaseModel):
         fields |= placed
         if missing := [name for name, field in known.items() if field.is_required() and name not in fields]:
             raise TypeError(f"{name_of_class} is missing {', '.join(missing)}")
-        self._fill({"unknown": fields})
+        self._fill(**fields)
 
-    def _fill(self, given: dict[str, Any]) -> None:
-        """Initialise this instance from the ``locals()`` of its `__init__`, whose parameters are the fields.
+    def _fill(self, **fields: Any) -> None:
+        """Initialise this instance from its fields.
 
         Raises
         ------
         InputError
             If a field is unknown or its value is not valid; the message names the field.
         """
-        fields = {name: value for name, value in given.items() if name not in {"self", "unknown"}} | given["unknown"]
         try:
             BaseModel.__init__(self, **fields)
         except ValidationError as error:

@@ -68,7 +68,7 @@ class EntryFunction(_Call):
     def __init__(
         self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
     ) -> None:
-        self._fill(locals())
+        self._fill(function=function, arguments=arguments, type_arguments=type_arguments, **unknown)
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> EntryFunction:
@@ -129,7 +129,7 @@ class Script(WireModel):
         **unknown: Any,
     ) -> None:
         abi = None if abi is None else dict(abi)
-        self._fill(locals())
+        self._fill(bytecode=bytecode, abi=abi, type_arguments=type_arguments, arguments=arguments, **unknown)
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Script:
@@ -189,7 +189,7 @@ class Multisig(WireModel):
     def __init__(
         self, multisig_address: str, *, transaction_payload: EntryFunction | Script | None = None, **unknown: Any
     ) -> None:
-        self._fill(locals())
+        self._fill(multisig_address=multisig_address, transaction_payload=transaction_payload, **unknown)
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Multisig:
@@ -313,7 +313,7 @@ class TableItemRequest(WireModel):
     value_type: TypeText
 
     def __init__(self, key: Any, *, key_type: str, value_type: str, **unknown: Any) -> None:
-        self._fill(locals())
+        self._fill(key=key, key_type=key_type, value_type=value_type, **unknown)
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON body."""
@@ -348,7 +348,7 @@ class ViewFunction(_Call):
     def __init__(
         self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
     ) -> None:
-        self._fill(locals())
+        self._fill(function=function, arguments=arguments, type_arguments=type_arguments, **unknown)
 
 
 def _key(value: object) -> object:
@@ -461,7 +461,25 @@ class SimulationRequest(WireModel):
                 "SimulationRequest.payload: expected an EntryFunction, Script or Multisig, "
                 f"got {shorten(getattr(payload, 'type', payload))}"
             )
-        self._fill(locals())
+        self._fill(
+            payload=payload,
+            sender=sender,
+            fee_payer=fee_payer,
+            secondary_signers=secondary_signers,
+            public_key=public_key,
+            secondary_public_keys=secondary_public_keys,
+            fee_payer_public_key=fee_payer_public_key,
+            sequence_number=sequence_number,
+            max_gas_amount=max_gas_amount,
+            gas_unit_price=gas_unit_price,
+            expiration_timestamp_secs=expiration_timestamp_secs,
+            replay_protection_nonce=replay_protection_nonce,
+            signature=signature,
+            estimate_max_gas_amount=estimate_max_gas_amount,
+            estimate_gas_unit_price=estimate_gas_unit_price,
+            estimate_prioritized_gas_unit_price=estimate_prioritized_gas_unit_price,
+            **unknown,
+        )
 
     @model_validator(mode="after")
     def _check_signatures(self) -> SimulationRequest:

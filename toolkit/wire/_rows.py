@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     _Reader: TypeAlias = Callable[[Any, "_CanonicalForms"], _Columns]
 
 #: Columns of the transactions: `_NUMBERS` contain u64 numbers, `success` and `chain_success` bools, `abort` instances
-#: of `Abort`, `secondary_signers` and `type_arguments` lists of text, all others text.
+#: of `Abort`, all others text.
 TRANSACTION_COLUMNS = tuple(
     """
     version hash type success chain_success vm_status abort gas_used sender fee_payer secondary_signers sequence_number
@@ -305,13 +305,16 @@ def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], 
     signatures = [_decode_signature(one.signature_raw) or _Signature() for one in found]
     payers = [one.fee_payer_address if one.type == "fee_payer_signature" else None for one in signatures]
     others = [one.secondary_signer_addresses for one in signatures]
+    kinds = [call.type_arguments for call in calls]
     numbers = ("sequence_number", "max_gas_amount", "gas_unit_price", "expiration_timestamp_secs")
     return _attributes(found, *(f"{name}_text" for name in (*numbers, "replay_protection_nonce"))) | {
         "sender": [known.addresses[one.sender] for one in found],
         "fee_payer": [payer and known.addresses[payer] for payer in payers],
-        "secondary_signers": [[known.addresses[name] for name in names] if names else None for names in others],
+        "secondary_signers": [
+            ", ".join(known.addresses[name] for name in names) if names else None for names in others
+        ],
         "function": [call.function and known.types[call.function] for call in calls],
-        "type_arguments": [call.type_arguments and [known.types[one] for one in call.type_arguments] for call in calls],
+        "type_arguments": [types if types is None else ", ".join(known.types[one] for one in types) for types in kinds],
         "arguments": [str(call.arguments, "utf-8") or None for call in calls],
         "payload_type": [head.type for head in payloads],
         "payload": _texts(one.payload_raw for one in found),

@@ -43,15 +43,15 @@ class Shop(Module, address="0x5407"):
     @entry
     def buy(self, account: signer, amount: u64) -> None:
         with self.borrow_mut(Shop.Till, "0x5407") as till:
-            assert self.use(Timestamp).now_seconds() >= till.opens_at, self.E_CLOSED
-            assert amount >= till.price, self.E_SMALL
+            self.require(self.use(Timestamp).now_seconds() >= till.opens_at, self.E_CLOSED)
+            self.require(amount >= till.price, self.E_SMALL)
             till.sales.append(till.price)
             self.use(Coin).transfer(APTOS_COIN, account, "0x5407", till.price)
             self.emit(Shop.Sold(to=account, price=till.price))
 
     @view
     def income(self) -> u64:
-        return sum(self.borrow(Shop.Till, "0x5407").sales)
+        return sum(self.each(self.borrow(Shop.Till, "0x5407").sales))
 
 
 class NextShop(Shop, revision=2):

@@ -1,4 +1,4 @@
-"""Both ways to the network as `transport`, servers for them, and an environment without proxies, certificates and credentials."""
+"""Both transports as `transport`, servers for them, and an environment without proxies, certificates and credentials."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.transports.servers import Proxy, Server, serving
-from tests.integration.transports.single import EngineTransport
-from toolkit.client._http import Credentials
-from toolkit.client._transport import Routes, SessionTransport
+from toolkit.client._engine import BulkEngine
+from toolkit.client._http import Credentials, proxy_logins
+from toolkit.client._transport import SessionTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from toolkit.client._http import Transport
 
-TRANSPORTS = {"requests": SessionTransport, "engine": EngineTransport}
+TRANSPORTS = {"requests": SessionTransport, "engine": BulkEngine}
 KEY = "topsecret"
 
 
@@ -37,9 +37,8 @@ def open_transport(request: pytest.FixtureRequest) -> Iterator[Callable[..., Tra
     made = []
 
     def make(*, api_key=None, login=None, **settings):
-        routes = Routes(settings.setdefault("timeout_s", 10))
-        credentials = Credentials(api_key, login, proxies=routes.logins)
-        made.append(TRANSPORTS[request.param](credentials, routes=routes, **settings))
+        credentials = Credentials(api_key, login, proxies=proxy_logins())
+        made.append(TRANSPORTS[request.param](credentials, **{"timeout_s": 10, **settings}))
         return made[-1]
 
     yield make

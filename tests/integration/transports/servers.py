@@ -82,6 +82,11 @@ class _Handler(BaseHTTPRequestHandler):
     def serve_deflate(self) -> None:
         self.answer(zlib.compress(FINE), Content_Encoding="deflate")
 
+    def serve_encoded(self) -> None:
+        """Answer with the encoding and the bytes that a test has set."""
+        encoding, body = self.server.body
+        self.answer(body, Content_Encoding=encoding)
+
     def serve_badgzip(self) -> None:
         self.answer(b"this is not gzip", Content_Encoding="gzip")
 
@@ -232,6 +237,7 @@ class Server(ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.open = self.connections = self.most_open = 0
         self.failures_left = 0
+        self.body = "identity", b""
 
     @property
     def port(self) -> int:

@@ -12,8 +12,8 @@ import pytest
 
 import toolkit
 from tests.integration.transports.servers import HTML_429, Server, _Handler, serving
-from tests.integration.transports.single import EngineTransport
 from tests.unit.client.fakes import function, info, module
+from toolkit.client._engine import BulkEngine
 from toolkit.client._http import Answer, Request, RetryPolicy
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import NodeError, NodeUnreachable, SchemaError, ToolkitError
@@ -227,7 +227,7 @@ def mangled(seed: int) -> bytes:
     return bytes(whole)
 
 
-@pytest.mark.parametrize("transport_class", [SessionTransport, EngineTransport])
+@pytest.mark.parametrize("transport_class", [SessionTransport, BulkEngine])
 def test_mangled_answers_are_an_answer_or_none(transport_class):
     """300 damaged or random answers: each is an answer with text headers or NodeUnreachable, nothing else."""
     server, transport = Raw(map(mangled, range(300))), transport_class(timeout_s=1.0)

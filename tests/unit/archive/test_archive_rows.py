@@ -73,7 +73,7 @@ def test_a_column_whose_type_changes_has_one_column_per_type(tmp_path):
     head = LedgerState(4, 10, 0, None, 0, 0, 0)
     for place, (value, kind) in enumerate(zip(values, TYPES, strict=True)):
         last = 60 * place + 59  # the second file has rows of two types
-        rows = pa.table({"ledger_version": pa.array([last], pa.uint64()), "value": pa.array([value], kind)})
+        rows = pa.table({"ledger_version": pa.array([last], pa.int64()), "value": pa.array([value], kind)})
         manifest = folder.add(manifest, Partition({"price": rows}, None, head), last)
     archive = Archive(tmp_path)
     names = ["ledger_version", "value", "value[uint64]", "value[#2]", "value[#3]"]

@@ -207,3 +207,7 @@ def user_transaction(
         },
         "signature": {"type": "no_account_signature"},
     } | more
+
+
+# The transaction at the head, which a node with a cache in a file reads to compare ledgers.
+HEAD_TRANSACTION = {"GET /transactions/by_version/1000": answer(user_transaction(1_000, type="user_transaction"))}

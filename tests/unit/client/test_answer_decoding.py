@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledger, module, user_transaction
+from tests.unit.client.fakes import (
+    HEAD_TRANSACTION,
+    URL,
+    FakeNode,
+    answer,
+    function,
+    info,
+    ledger,
+    module,
+    user_transaction,
+)
 from toolkit.client._fetch import fetch_table_items, fetch_transactions, fetch_views
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
@@ -55,7 +65,7 @@ def bad(body, kind="text/html"):
 
 
 def a_node(routes=None, **options):
-    fake = FakeNode(ROUTES | (routes or {}))
+    fake = FakeNode(ROUTES | HEAD_TRANSACTION | (routes or {}))
     return Node(URL, transport=fake, **options), fake
 
 

@@ -81,11 +81,11 @@ def test_secrets_go_to_the_same_site_only(archive, goes, url, monkeypatch):
     """An archive elsewhere is asked without the key, and without the login."""
     opened = []
 
-    def open_transport(credentials, **_):
+    def open_transport(_, credentials, **options):
         opened.append((credentials.api_key, credentials.login))
         return Road(answer({"type": "0x1::m::R", "data": {}}))
 
-    monkeypatch.setattr("toolkit.client._node.SessionTransport", open_transport)
+    monkeypatch.setattr("toolkit.client._node._open_transport", open_transport)
     key = None if "@" in url else "SECRET"
     with Node(url, api_key=key, archive=True, transport=Road(pruned(archive=archive))) as node:
         node.resource("0x1", "0x1::m::R", ledger_version=5)

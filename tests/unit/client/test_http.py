@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.transports.single import EngineTransport
+from toolkit.client._engine import BulkEngine
 from toolkit.client._http import NETWORKS, Request, ascii_url, base_url, is_nearby, redacted_url
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import InputError, NodeUnreachable
@@ -166,7 +166,7 @@ def test_a_refused_url_does_not_show_its_password(target):
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("transport_class", [SessionTransport, EngineTransport])
+@pytest.mark.parametrize("transport_class", [SessionTransport, BulkEngine])
 def test_a_host_that_is_not_ascii_is_looked_up_by_both_transports(transport_class):
     """Its name goes out in the ASCII form; here nobody has it."""
     transport = transport_class(timeout_s=2.0)

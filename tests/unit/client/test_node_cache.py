@@ -7,6 +7,7 @@ from threading import Thread
 import pytest
 
 from tests.unit.client.fakes import (
+    HEAD_TRANSACTION,
     URL,
     FakeNode,
     answer,
@@ -55,7 +56,7 @@ def place(tmp_path):
 
 def a_node(place, routes=None, *, head=None, **options):
     """Return a node over a fake that keeps its answers in a file."""
-    fake = FakeNode(head=head)
+    fake = FakeNode(HEAD_TRANSACTION, head=head)
     fake.routes |= {
         "GET /accounts/0x1/module/m": lambda *_: answer(M, head=fake.head),
         "POST /view": counting,
@@ -89,7 +90,7 @@ class TestKept:
         with node:
             second = fetch_views(node, COUNT, versions="100:299", progress=False)
         assert second.equals(first)
-        assert {where for where, _, _ in fake.asked} == {"GET ", "GET /transactions/by_version/299"}
+        assert {where for where, _, _ in fake.asked} == {"GET ", *HEAD_TRANSACTION, "GET /transactions/by_version/299"}
 
     def test_within_one_session_too(self, place):
         """One call twice at one version is one request, alone or among many."""
@@ -123,7 +124,7 @@ class TestKept:
         read(a_node(place, routes)[0])
         node, fake = a_node(place, routes)
         read(node)
-        assert {where for where, _, _ in fake.asked} <= {"GET "}
+        assert {where for where, _, _ in fake.asked} <= {"GET ", *HEAD_TRANSACTION}
 
     def test_a_missing_item_is_the_same_row_from_the_file(self, place):
         """Alone and among many, from the node and from the file, one error."""
@@ -220,7 +221,9 @@ class TestApart:
             node.view(COUNT, ledger_version=500)
         one = ledger()
         other = LedgerState(5, one.version, 0, one.timestamp, one.epoch, one.block_height, one.oldest_block_height)
-        node, _ = a_node(place, {"POST /view": answer(["8"], head=other)}, head=other)
+        routes = {"POST /view": answer(["8"], head=other)}
+        routes |= {where: answer(user_transaction(1_000), head=other) for where in HEAD_TRANSACTION}
+        node, _ = a_node(place, routes, head=other)
         with node:
             assert node.view(COUNT, ledger_version=500).value == 8
 
@@ -231,7 +234,7 @@ class TestApart:
     )
     def test_hosts_share_only_by_name(self, place, other):
         """Another host, scheme or port has its own answers, unless both nodes are given one `cache_name`."""
-        routes = {"POST /view": counting, "GET /accounts/0x1/module/m": answer(M)}
+        routes = {"POST /view": counting, "GET /accounts/0x1/module/m": answer(M)} | HEAD_TRANSACTION
         for name, requests in ((None, 1), ("four", 0)):
             with a_node(place, cache_name=name)[0] as node:
                 node.view(COUNT, ledger_version=500)
@@ -253,7 +256,7 @@ class TestApart:
         """`http://node.test` and `http://node.test:80` are one host."""
         with a_node(place)[0] as node:
             node.view(COUNT, ledger_version=500)
-        fake = FakeNode()
+        fake = FakeNode(HEAD_TRANSACTION)
         with Node("http://node.test:80/v1", transport=fake, cache=place) as node:
             node.view(COUNT, ledger_version=500)
         assert fake.sent("POST /view") == []
@@ -281,7 +284,7 @@ class TestApart:
         with node:
             node.view(COUNT, ledger_version=500)
             cache = NodeCache(node.url, node.cache)
-            where = cache.place(node.prepare_view(COUNT, 501), node.info)
+            where = cache.place(node.prepare_view(COUNT, 501), node.info, node._connection.fingerprint)
             other = Answer(200, {**answer(["666"]).headers, "X-APTOS-CHAIN-ID": "77"}, b'["666"]')
             cache.store(where, other)
             assert cache.find([where]) == {}

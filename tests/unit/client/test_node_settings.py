@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import toolkit
-from tests.integration.transports.servers import dead_port
+from tests.integration.transports.servers import Server, serving
 from tests.unit.client.fakes import module
-from toolkit.client._http import NETWORKS, RetryPolicy
-from toolkit.client._node import Node, connect
-from toolkit.client._transport import SessionTransport
+from toolkit.client._http import NETWORKS, PreparedCall, RetryPolicy
+from toolkit.client._node import Node, _open_transport, connect
 from toolkit.errors import InputError, NodeUnreachable
 from toolkit.move import decode_module_abi
 
@@ -59,26 +58,18 @@ def test_a_target_that_is_none_is_refused_by_both(target):
             make(target)
 
 
-SLEPT: list[float] = []
-
-
-def sleep(seconds):
-    SLEPT.append(seconds)
-
-
 @pytest.mark.parametrize("copied", [lambda node: node.with_share(2), lambda node: pickle.loads(pickle.dumps(node))])  # noqa: S301 - its own
-def test_copies_have_the_retry_policy_and_the_sleep(copied):
-    """Three attempts with two waits of 10 s or more, none of which is slept."""
-    SLEPT.clear()
-    retry = RetryPolicy(attempts=3, base_s=20.0, cap_s=20.0)
+def test_copies_have_the_retry_policy(copied):
+    """Two attempts, and not five."""
+    retry = RetryPolicy(attempts=2, base_s=0.01)
     with (
-        Node(f"http://127.0.0.1:{dead_port()}", cache=None, retry=retry, sleep=sleep) as node,
+        serving(Server()) as server,
+        Node(f"http://127.0.0.1:{server.port}", cache=None, retry=retry) as node,
         copied(node) as copy,
         pytest.raises(NodeUnreachable),
     ):
-        copy.ledger()
-    assert len(SLEPT) == 2
-    assert min(SLEPT) >= 10.0
+        copy.one(PreparedCall(copy.request("GET", "/cut"), "cut", lambda answer: answer))
+    assert len(server.seen) == 2
 
 
 def test_the_key_of_the_environment_is_for_both(monkeypatch):
@@ -86,11 +77,11 @@ def test_the_key_of_the_environment_is_for_both(monkeypatch):
     monkeypatch.setenv("LEDGER_TOOLKIT_API_KEY", "of-the-environment")
     keys = []
 
-    def open_transport(credentials, **options):
+    def open_transport(url, credentials, **options):
         keys.append(credentials.api_key)
-        return SessionTransport(credentials, **options)
+        return _open_transport(url, credentials, **options)
 
-    monkeypatch.setattr("toolkit.client._node.SessionTransport", open_transport)
+    monkeypatch.setattr("toolkit.client._node._open_transport", open_transport)
     for make in (Node, connect):
         for target, given, key in (
             (URL, None, "of-the-environment"),

@@ -199,7 +199,7 @@ def test_an_archive_that_cannot_be_reached_is_a_row_and_is_asked_once(monkeypatc
     def view(query, _):
         return pruned() if int(query["ledger_version"]) < 50 else answer([query["ledger_version"]])
 
-    monkeypatch.setattr("toolkit.client._node.SessionTransport", lambda *_, **__: Away())
+    monkeypatch.setattr("toolkit.client._node._open_transport", lambda *_, **__: Away())
     clock = Clock()
     node, _ = a_node(lambda *_: answer(M), {"POST /view": view}, clock=clock, archive=True)
     frame = fetch_views(node, COUNT, versions="0:99", progress=False)

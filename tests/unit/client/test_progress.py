@@ -79,3 +79,14 @@ def test_a_script_that_imports_a_kernel_is_no_notebook():
     """Its output goes to a pipe here, so nothing is drawn."""
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, timeout=60)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_finished_bar_leaves_nothing_in_a_notebook():
+    """Its output would be a text with 0 % in an exported notebook; what the cell returns stays."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    source = "from toolkit.client._progress import progress_bar\nwith progress_bar(3, 'views', show=True) as bar:\n    bar.advance(3)\n'done'"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    assert [output["data"] for output in notebook.cells[0].outputs] == [{"text/plain": ""}, {"text/plain": "'done'"}]

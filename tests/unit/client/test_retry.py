@@ -83,6 +83,21 @@ def test_retry_after_by_its_name_in_any_case():
     assert Answer(429, {}, b"").retry_after_s is None
 
 
+@pytest.mark.parametrize(
+    ("date", "seconds"),
+    [
+        ("Thu, 01 Jan 2015 00:00:00 GMT", 90.0),
+        ("Fri, 31 Dec 2100 00:00:00 GMT", 0.0),
+        ("soon", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_a_date_is_counted_from_that_of_the_response(date, seconds):
+    """The clock of this machine may be wrong; without a date of the response, it is what there is."""
+    answer = Answer(503, {"retry-after": "Thu, 01 Jan 2015 00:01:30 GMT", "date": date}, b"")
+    assert answer.retry_after_s == seconds
+
+
 @given(st.text(alphabet=st.characters(codec="latin-1"), max_size=40))
 def test_no_retry_after_text_breaks_the_reading(text):
     """Whatever the header holds, the answer is a wait of 0 or more, or None."""

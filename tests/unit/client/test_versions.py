@@ -70,7 +70,7 @@ def test_text_plans_include_both_ends(plan, expected):
         (np.int64(9), [9]),
         (pd.Series([1, 2]), [1, 2]),
         (np.arange(0, 10, 4, dtype=np.uint64), [0, 4, 8]),
-        ([2**64 - 1], [2**64 - 1]),
+        ([2**63 - 1], [2**63 - 1]),
     ],
 )
 def test_listed_versions_keep_order_and_repetition(plan, expected):
@@ -142,7 +142,7 @@ def test_what_cannot_be_a_plan_is_refused(plan, head, words):
 @pytest.mark.parametrize("entry", [True, 1.0, "5", None, -1_002, 2**64])
 def test_an_entry_that_is_no_version_is_named(entry):
     """One bad entry of a list is refused by name, with the range that would do."""
-    with pytest.raises(InputError, match=r"expected an integer from -1001 to 2\^64 - 1") as caught:
+    with pytest.raises(InputError, match=r"expected an integer from -1001 to 2\^63 - 1") as caught:
         resolve_versions([1, entry], head=HEAD)
     assert repr(entry) in str(caught.value)
 
@@ -233,8 +233,15 @@ DAYS = {place * 10: MAY + timedelta(hours=6 * place) for place in range(101)}  #
         (" 2026-05-01 .. 2026-05-01T12:00 : 6h ", [9, 19, 29]),
         ("2026-05-01..2026-05-20:1w", [279, 559, 839]),
         ("2026-05-01T00:00Z..2026-05-01T06:00Z:180min", [9, 19]),
-        (pd.date_range("2026-05-01", "2026-05-03", tz="UTC"), [39, 79, 119]),
-        (pd.date_range("2026-05-01", periods=2, freq="D"), [39, 79]),
+        ("2026-05-01..2026-05-20:1mo", [HEAD]),
+        ("2026-03-31..2026-05-10:1mo", [HEAD]),
+        ("2026-05-01..2026-05-02:999999w", [HEAD]),
+        ("2026-05-01..2026-05-02:999999mo", [HEAD]),
+        (pd.period_range("2026-05-01", periods=2, freq="D"), [39, 79]),
+        (pd.period_range("2026-05-01", periods=2, freq="6h")[::-1], [19, 9]),
+        (pd.period_range("2026-04", "2026-05", freq="M"), [HEAD]),
+        (["2026-05-02", " 2026-05-01T06:00+02:00", "2026-05-01T13:00Z"], [49, 9, 29]),
+        (pd.Series(["2026-05-02", "2026-05-03"]), [49, 89]),
         ([MAY + timedelta(hours=7), date(2026, 5, 2)], [19, 49]),
         (pd.DatetimeIndex(["2026-05-01", "2026-05-01 05:00", "2026-05-01 13:00"]), [9, 29]),
     ],
@@ -242,6 +249,65 @@ DAYS = {place * 10: MAY + timedelta(hours=6 * place) for place in range(101)}  #
 def test_periods_and_times_are_read_at_their_last_version(plan, expected):
     """Each version once: the last one of each day, hour or week, or at or before each time."""
     assert versions(plan, version_at=at(DAYS)) == expected
+
+
+def test_months_are_those_of_the_calendar():
+    """A month begins on the day of the first, or on its last day if it is shorter."""
+    plan = VersionPlan.parse("2026-01-31..2026-04-30:1mo")
+    assert [f"{end:%m-%d}" for end in plan.ends_of_periods(plan.first, plan.last)] == [
+        "02-28",
+        "03-31",
+        "04-30",
+        "05-31",
+    ]
+    plan = VersionPlan.parse("2025-11-15..2026-06-01:3mo")
+    ends = plan.ends_of_periods(plan.first, plan.last)
+    assert [f"{end:%Y-%m-%d}" for end in ends] == ["2026-02-15", "2026-05-15", "2026-08-15"]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pd.date_range("2026-05-01", "2026-05-04", tz="UTC"),
+        pd.date_range("2026-05-01", periods=6, freq="12h"),
+        pd.date_range("2026-04-30", "2026-05-31", freq="ME", tz="Asia/Tokyo"),
+        pd.date_range("2026-03-27", "2026-03-31", tz="Europe/Berlin"),  # the clocks change on the 29th
+    ],
+)
+def test_a_datetime_index_is_the_times_that_it_contains(times):
+    """Whatever its frequency is, whether pandas dropped it, and in whatever order."""
+    begin = datetime(2026, 3, 27, tzinfo=UTC) - timedelta(days=1)
+    version_at = at({place * 10: begin + timedelta(hours=6 * place) for place in range(301)})
+    expected = [version_at([moment(time) + timedelta(microseconds=1)])[0] - 1 for time in times]
+    for index in (times, times[list(range(len(times)))], times.rename("when"), list(times)):
+        assert versions(index, head=3_000, version_at=version_at) == expected
+    assert versions(times[::-1], head=3_000, version_at=version_at) == expected[::-1]
+    assert versions(times[1:], head=3_000, version_at=version_at) == expected[1:]
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        ("2026-05-20..", (760, HEAD)),
+        ("..2026-05-20", (0, 769)),
+        (" .. 2026-05-01 ", (0, 9)),
+        ("2026-05-20../3", (760, HEAD)),
+    ],
+)
+def test_one_end_may_be_left_out(plan, expected):
+    """It is the oldest version, or the head."""
+    found = versions(plan, version_at=at(DAYS))
+    assert (found[0], found[-1]) == expected
+    assert len(found) == 3 if "/3" in plan else len(found) == expected[1] - expected[0] + 1
+
+
+@pytest.mark.parametrize(
+    "plan", ["..", "2026-05-01..:1d", "..2026-05-01:1mo", "....", ":1mo", "2026-05-01...2026-05-02"]
+)
+def test_periods_without_two_ends_are_refused(plan):
+    """As are no ends at all."""
+    with pytest.raises(InputError):
+        VersionPlan.parse(plan)
 
 
 def test_periods_without_a_version_are_noted():
@@ -256,10 +322,10 @@ def test_periods_without_a_version_are_noted():
     for text, words in [
         ("2026-04-01..2026-04-02:1d", "before version 40, the oldest"),
         ("2026-05-02..2026-05-01:1d", "runs backwards"),
-        ("2026-05-01..2026-05-02:0d", "expected periods of 1 or more min, h, d, w"),
+        ("2026-05-01..2026-05-02:0d", "expected periods of 1 or more min, h, d, w, mo"),
         ("2026-05-01..2026-05-02:1month", "expected periods of 1 or more min, h, d, w"),
         ("2030-01-01..2030-02-02:1d", "begins at 2030-01-01T00:00:00.00:00, after this node's head"),
-        ("2020-01-01..2026-05-02:1min", "periods, more than 100,000"),
+        ("2020-01-01..2026-05-02:1min", "more than 100,000 periods"),
     ]:
         with pytest.raises(InputError, match=words):
             resolve_versions(text, head=HEAD, oldest=40, version_at=version_at)
@@ -295,10 +361,10 @@ def test_a_version_may_be_any_integer(value):
     assert type(as_version(value)) is int
 
 
-@pytest.mark.parametrize("value", ["5", None, 1.5, True, -1, 2**64, np.array([5]), np.float64(5), pd.NA])
+@pytest.mark.parametrize("value", ["5", None, 1.5, True, -1, 2**63, np.array([5]), np.float64(5), pd.NA])
 def test_what_is_no_version_is_refused(value):
     """Anything but a whole number from 0 on is refused by name."""
-    with pytest.raises(InputError, match=r"is not a ledger version: expected a whole number from 0 to 2\^64 - 1"):
+    with pytest.raises(InputError, match=r"is not a ledger version: expected a whole number from 0 to 2\^63 - 1"):
         as_version(value)
 
 

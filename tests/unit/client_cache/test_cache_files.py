@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -228,6 +230,9 @@ def test_a_forked_copy_leaves_the_file_alone(place, key_of):
 
 
 FOREIGN = {
+    "format": lambda path: make_database(
+        path, f"pragma application_id = {cache_file.APPLICATION_ID}", "pragma user_version = 2"
+    ),
     "text": lambda path: path.write_bytes(b"Dear diary, this is not a database. " * 100),
     "short": lambda path: path.write_bytes(b"SQLite format 3\0"),
     "zeros": lambda path: path.write_bytes(bytes(8192)),
@@ -251,13 +256,12 @@ def make_database(path, *statements):
 
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_a_foreign_file_is_set_aside_unharmed(place, key_of, answer, kind):
-    """What is no cache is renamed with a warning that points here, byte for byte, and a new cache begun."""
+    """What is no cache is renamed with a warning, byte for byte, and a new cache begun."""
     place.parent.mkdir()
     FOREIGN[kind](place)
     before = place.read_bytes()
-    with pytest.warns(UserWarning, match=r"not a usable cache .*answers.sqlite3.damaged") as caught:
+    with pytest.warns(UserWarning, match=r"not a usable cache .*answers.sqlite3.damaged"):
         cache = AnswerCache(place)
-    assert [warning.filename for warning in caught] == [__file__]
     assert damaged(place) == ["answers.sqlite3.damaged"]
     assert place.with_name("answers.sqlite3.damaged").read_bytes() == before
     with cache:
@@ -370,9 +374,8 @@ def test_a_place_that_cannot_be_written_means_no_cache(tmp_path, key_of, answer)
     """A folder, or a path through a file, gives a warning and a cache that keeps nothing."""
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "file" / "below.sqlite3"):
-        with pytest.warns(UserWarning, match="responses are not cached") as caught:
+        with pytest.warns(UserWarning, match="responses are not cached"):
             cache = AnswerCache(path)
-        assert [warning.filename for warning in caught] == [__file__]
         with cache:
             assert not cache.put(key_of(1), answer())
             assert cache.get(key_of(1)) is None
@@ -439,3 +442,42 @@ def test_a_file_held_for_ever_costs_entries_not_the_session(place, key_of, answe
         cache.flush()
         assert cache.get(key_of(2)) is not None
     assert damaged(place) == []
+
+
+def as_nobody(code, place):
+    """Run Python code as a user that cannot write the file and its folder; root can write everything."""
+    place.parent.chmod(0o555)
+    place.chmod(0o444)
+    drop = "import os\nif not os.getuid(): os.setgid(65534); os.setuid(65534)\n"
+    return run_python(drop + textwrap.dedent(code), place, 0, 0, stderr=subprocess.PIPE).communicate(timeout=60)[1]
+
+
+@pytest.mark.fault("a cache file on a read-only disk", "it is read; one warning that nothing is stored")
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions are those of POSIX")
+@pytest.mark.parametrize("written", [False, True], ids=["read-only disk", "written by another user"])
+def test_a_file_that_cannot_be_written_is_read(key_of, answer, written):
+    """One warning; nothing is stored, and clearing and closing do no harm."""
+    folder = Path(tempfile.mkdtemp())  # not pytest's, which only one user can enter
+    place = folder / "answers.sqlite3"
+    filled(place, key_of, answer, 3)
+    code = """
+    import warnings
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cache = AnswerCache(place)
+    assert [str(one.message).startswith("responses are read from") for one in caught] == [True]
+    assert cache.get(key_of(2)).body == b"[2]"
+    assert not cache.put(key_of(7), answer(7))
+    cache.set_ledger("x", 1, None)
+    cache.clear()
+    cache.forget_since(0)
+    assert (cache.stats().entries, cache.get(key_of(2)) is None) == (3, False)
+    cache.close()
+    """
+    with contextlib.ExitStack() as stack:
+        if written:
+            writer = stack.enter_context(AnswerCache(place))
+            writer.put(key_of(2), answer(b"[2]"))
+            writer.flush()
+        assert as_nobody(code, place) == ""
+    shutil.rmtree(folder)

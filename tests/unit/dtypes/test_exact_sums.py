@@ -161,14 +161,13 @@ def test_what_no_decimal_can_represent_is_refused():
     assert most.tolist() == [Decimal(2**64 - 1).scaleb(-18)]
 
 
-def test_the_difference_of_two_columns_is_exact_and_its_error_names_the_way():
-    """`after - before` of u64 columns ends in an error of Arrow, to which what to do is added."""
+def test_the_difference_of_two_columns_is_exact():
+    """`after - before` of u64 columns ends in an error of Arrow; `exact_diff` is the documented way."""
     after, before = (pd.Series(values, dtype="uint64[pyarrow]") for values in ([1, 2**64 - 1, None], [2, 0, 5]))
     assert dtypes.exact_diff(after, before).tolist() == [-1, 2**64 - 1, pd.NA]
     assert dtypes.exact_diff(before.astype("u256"), after).dtype == "i256"
     for calculate in (lambda: after - before, before.diff, lambda: before.groupby([1, 1, 1]).diff()):
-        with pytest.raises(pa.ArrowInvalid, match="overflow") as caught:
+        with pytest.raises(pa.ArrowInvalid, match="overflow"):
             calculate()
-        assert "toolkit.exact_diff(after, before)" in caught.value.__notes__[0]
     with pytest.raises(InputError, match="`by` requires a number of rows"):
         dtypes.exact_diff(after, before, by=[1, 1, 1])

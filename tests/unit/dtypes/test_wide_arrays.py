@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import pickle
+from fractions import Fraction
 
 import pandas as pd
 import pyarrow as pa
@@ -56,6 +57,9 @@ def test_arithmetic_is_exact_or_refused(case, name):
         return
     wide = first if first[0] == second[0] and int(first[1:]) >= int(second[1:]) else second
     kind = _arrow.KINDS[wide if first[0] == second[0] else "i256"]
+    signed = _arrow.KINDS["i256"]
+    if name == "sub" and all(value is None or signed.low <= value <= signed.high for value in expected):
+        kind = signed if not kind.signed else kind
     if all(value is None or kind.low <= value <= kind.high for value in expected):
         result = op(left, right)
         assert plain(result) == expected
@@ -142,6 +146,36 @@ def test_plain_integers_join_in():
     assert plain(series == native) == [False, False, None]
     assert plain(-series.astype("i256")) == [-1, -BIG, None]
     assert plain(abs(-series.astype("i256"))) == [1, BIG, None]
+
+
+@given(pairs(), st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.decimals(allow_nan=False, places=3))
+def test_quotients_are_the_nearest_floats(case, number):
+    """By a number or a column, from either side: the float nearest to the exact quotient, infinite for a zero."""
+    (first, second), rows = case
+    left, right = (pd.Series([row[side] for row in rows], dtype=name) for side, name in enumerate((first, second)))
+    for found, parts in (
+        (left / right, rows),
+        (left / number, [(a, number) for a, _ in rows]),
+        (number / left, [(number, a) for a, _ in rows]),
+    ):
+        assert found.dtype == "double[pyarrow]"
+        for value, (above, below) in zip(found.tolist(), parts, strict=True):
+            if above is None or below is None or (not above and not below):
+                assert value is pd.NA
+            elif not below or math.isinf(above) or math.isinf(below):
+                assert value is pd.NA or value == 0 or math.isinf(value)
+            else:
+                try:
+                    assert value == float(Fraction(above) / Fraction(below))
+                except OverflowError:
+                    assert math.isinf(value)
+
+
+def test_what_is_not_a_number_does_not_divide():
+    """Text and truth values are refused by name."""
+    for other in ("2", True):
+        with pytest.raises(TypeError, match=f"truediv: u128 and {type(other).__name__}"):
+            pd.Series([1], dtype="u128") / other
 
 
 def test_floats_are_refused_in_arithmetic():

@@ -119,11 +119,11 @@ class Boxes(Module, address="0x7116"):
 
     @entry
     def take_left(self, account: signer) -> None:
-        self.move_from(Boxes.Left, account).unpack()
+        self.move_from(Boxes.Left, account)
 
     @entry
     def take_right(self, account: signer) -> None:
-        self.move_from(Boxes.Right, account).unpack()
+        self.move_from(Boxes.Right, account)
 
 
 def test_a_group_is_deleted_with_its_last_member():

@@ -96,7 +96,6 @@ class Shapes(Module, address="0xca11"):
     def erase(self, account: signer) -> None:
         drawing = self.move_from(Shapes.Drawing, account)
         drawing.seen.remove(account)
-        drawing.unpack()
 
     @entry
     def overflow(self, account: signer) -> None:

@@ -100,7 +100,7 @@ class Lamps(Module, address="0x1a4b"):
 
     @entry
     def take(self, account: signer) -> None:
-        self.move_from(Lamps.Mode, account).unpack()
+        self.move_from(Lamps.Mode, account)
 
     @view
     def mode(self) -> Lamps.Mode:
@@ -181,9 +181,9 @@ def test_values_compare_and_print_with_the_name_of_the_enum():
 
 def test_a_wrong_value_is_refused(ledger):
     """A value of another enum, the enum itself, a missing field."""
-    with pytest.raises(InputError, match=r"expected a value of Lamps\.Mode, got Color\.White\(\)"):
+    with pytest.raises(InputError, match=r"expected Mode, got Color\.White\(\)"):
         ledger.view("0x1a4b::lamps::wrong")
-    with pytest.raises(InputError, match="expected a value of Mode, got Color"):
+    with pytest.raises(InputError, match="expected Mode, got Color"):
         Lamps.Mode.Off().assign(Lamps.Color.White())
     with pytest.raises(InputError, match=r"construct one of its variants \(Off, On, Pair\)"):
         Lamps.Mode()

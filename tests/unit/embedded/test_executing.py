@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -205,3 +205,12 @@ def test_a_transaction_that_spends_its_fee_fails_and_pays_it(features):
     assert "0x1::transaction_validation: PROLOGUE_ECANT_PAY_GAS_DEPOSIT(0x203ed)" in done.vm_status
     [held], _ = ledger.view("0x1::coin::balance", ["0xf00d"], ["0x1::aptos_coin::AptosCoin"])
     assert held == 10**8 - 100 * done.gas_used
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(5, "00:00:05"), (0.5, "00:00:00.500000"), (3600, "01:00:00")])
+def test_a_new_ledger_advances_by_seconds(seconds, expected):
+    """From the time of its first block, because it has none yet; the next seconds are added to that."""
+    ledger = Ledger()
+    assert ledger.advance(seconds=seconds).timestamp.time().isoformat() == expected
+    before = ledger.state.timestamp
+    assert ledger.advance(seconds=seconds).timestamp - before == timedelta(seconds=seconds)

@@ -37,7 +37,7 @@ class Keeper(Module, address="0x5afe"):
 
     @entry
     def drop(self, account: signer) -> None:
-        self.move_from(Keeper.Note, account).unpack()
+        self.move_from(Keeper.Note, account)
 
     @entry
     def keep_and_drop(self, account: signer, text: bytes) -> None:

@@ -94,7 +94,7 @@ class Shop(Module, address="0x5407", uses=[Prices]):
 
     @entry
     def leave(self, account: signer) -> None:
-        self.move_from(Shop.Visit, account).unpack()
+        self.move_from(Shop.Visit, account)
 
     def _told(self, number: int) -> None:
         self.emit(Shop.Sold(number=number))
@@ -154,7 +154,7 @@ def test_a_profile_adds_up_to_the_simulation(ledger, call):
     assert profile.gas_used == simulation.gas_used
     frame = profile.to_frame()
     assert int(frame["internal_gas"].sum()) == profile.gas_used * profile.scaling
-    assert frame["internal_gas"].dtype == pd.ArrowDtype(pa.uint64())
+    assert frame["internal_gas"].dtype == pd.ArrowDtype(pa.int64())
     parts = frame.groupby("category")["internal_gas"].sum()
     assert simulation.gas is not None
     assert -(-int(parts.get("execution", 0)) // profile.scaling) == simulation.gas.execution_gas_units

@@ -144,29 +144,21 @@ def test_a_script_that_fails(node, request_, status):
     assert result.vm_status.startswith(status)
 
 
-FAILED = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
-
-
 @pytest.mark.parametrize(
-    ("request_", "message"),
+    ("request_", "named"),
     [
-        (paid(bytecode=pay_all.bytecode[:-1] + b"\0"), f"{FAILED}invalid transaction script bytecode"),
-        (
-            toolkit.Script(pay_all.bytecode, arguments=[]),
-            f"{FAILED}expected 2 arguments [array<string<address>>, string<u64>], but got 0 ([])",
-        ),
-        (
-            toolkit.Script(pay_all.bytecode, arguments=[["0x1"], 5]),
-            f"{FAILED}parse arguments[1] failed, expect string<u64>, caused by error: invalid type: number, expected a string",
-        ),
+        (paid(bytecode=pay_all.bytecode[:-1] + b"\0"), "script bytecode"),
+        (toolkit.Script(pay_all.bytecode, arguments=[]), "expected 2 arguments"),
+        (toolkit.Script(pay_all.bytecode, arguments=[["0x1"], 5]), "arguments[1]"),
     ],
     ids=["unknown", "number", "type"],
 )
-def test_a_script_that_a_node_refuses(node, request_, message):
+def test_a_script_that_a_node_refuses(node, request_, named):
     """Unknown bytecode, and arguments that do not fit the signature."""
     with pytest.raises(InvalidRequest) as caught:
         node.simulate(request_, sender=ALICE)
-    assert message in str(caught.value)
+    assert caught.value.error_code == "invalid_input"
+    assert named in str(caught.value)
 
 
 def test_arguments_in_bcs_are_decoded_by_the_signature(ledger):

@@ -33,6 +33,20 @@ def test_addresses_that_share_both_ends_are_told_apart():
     assert all(row[0] in row[1] for row in table.rows)
 
 
+def test_what_is_shortened_is_marked():
+    """Also where only zeros are left out: `== "0xa11ce"` would match no row. Names and special addresses are whole."""
+    column = [address("0xa11ce"), "0x1", f"{address('0xcafe')}::m::T<{LONG[0]}>", "0xb0b", address("0x0a")]
+    table = show(pd.DataFrame({"owner": column}))
+    assert [row[0] for row in table.rows] == ["0x…a11ce", "0x1", "0x…cafe::m::T<0xababab…cdcd>", "0xb0b", "0xa"]
+
+
+def test_times_of_another_zone_have_their_offset():
+    """A time without one is UTC."""
+    time = pd.Series(pd.to_datetime(["2026-05-01T12:00Z"]))
+    frame = pd.DataFrame({"utc": time, "tokyo": time.dt.tz_convert("Asia/Tokyo")})
+    assert show(frame).rows[0] == ("2026-05-01 12:00:00", "2026-05-01 21:00:00+0900")
+
+
 def test_numbers_are_for_reading():
     """Quantities have separators, versions and other identifiers have none, missing values are empty."""
     frame = pd.DataFrame(

@@ -85,7 +85,7 @@ def test_versions_and_counts_are_those_of_the_changes():
     assert found.loc["a"].tolist() == [5, 7, 2, True]
     assert found.loc["b"].tolist() == [5, 11, 3, False]
     assert found.loc["c"].tolist() == [9, 9, 1, True]
-    assert str(found["first_version"].dtype) == "uint64[pyarrow]"
+    assert str(found["first_version"].dtype) == "int64[pyarrow]"
 
 
 def test_handles_are_taken_in_any_spelling():
@@ -100,7 +100,7 @@ def test_a_table_nobody_wrote_has_no_rows():
     _, changes, _ = frames_of((5, [write(b"\x01a")]))
     empty = table_keys(changes, OTHER, key_type="u64")
     assert len(empty) == 0
-    assert empty.dtypes.astype(str).tolist()[:2] == ["uint64[pyarrow]", "uint64[pyarrow]"]
+    assert empty.dtypes.astype(str).tolist()[:2] == ["uint64[pyarrow]", "int64[pyarrow]"]
 
 
 def test_what_has_changes_will_do():
@@ -147,7 +147,7 @@ def test_changes_in_another_order_give_the_same():
     handle = "0x" + "0" * 61 + "abc"
     changes = pd.DataFrame(
         {
-            "ledger_version": pd.array([5, 9], dtype="uint64[pyarrow]"),
+            "ledger_version": pd.array([5, 9], dtype="int64[pyarrow]"),
             "type": ["write_table_item", "delete_table_item"],
             "handle": [handle] * 2,
             "key": pd.Series([b"\x01a"] * 2, dtype=object),

@@ -370,7 +370,7 @@ def test_rows_that_are_not_there_make_the_progress_void():
     """Fewer rows than were noted: everything is read again."""
     call = Call(committed=PAY)
     there = plan(last=99, committed_read=CommittedRead(((0, 99),), 3))
-    known = {call.fingerprint: np.array([1, 5, 200], np.uint64)}
+    known = {call.fingerprint: np.array([1, 5, 200], np.int64)}
     assert noted(there, [call], known) == CommittedRead((), 0)
-    known = {call.fingerprint: np.array([1, 5, 7, 200], np.uint64)}
+    known = {call.fingerprint: np.array([1, 5, 7, 200], np.int64)}
     assert noted(there, [call], known).ranges == ((0, 99),)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.gas.observed import change_manifest, frame, row
 from toolkit import FindSteps
-from toolkit.errors import InputError, StudyError
+from toolkit.errors import StudyError
 from toolkit.gas._compare import compare, comparison_text
 from toolkit.gas._study import Study
 from toolkit.reports._to_html import COMPARISON_FORMATS
@@ -112,11 +112,19 @@ def test_a_call_that_disappeared_fails_the_gate():
     assert not gate(*sides, waivers=[WAIVER | {"call": "new *"}]).passed
 
 
-@pytest.mark.parametrize(("before", "after"), [([], []), ([row(1)], []), ([row(1, label="x")], [row(1, label="y")])])
-def test_a_gate_that_checked_nothing_does_not_pass(before, after):
-    """Bad input, not a green light."""
-    with pytest.raises(InputError, match="no call is on both sides"):
-        gate(before, after)
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ([], [], "could not judge"),
+        ([row(1)], [], "failed"),
+        ([], [row(1)], "could not judge"),
+        ([row(1, label="x")], [row(1, label="y")], "failed"),
+    ],
+)
+def test_a_gate_that_checked_nothing_does_not_pass(before, after, verdict):
+    """A call that disappeared is a regression; without one, nothing was judged."""
+    found = gate(before, after)
+    assert (found.judged, found.passed, found.verdict) == (0, False, verdict)
 
 
 def test_a_gate_without_a_judged_call_could_not_judge():

@@ -23,7 +23,7 @@ from toolkit.gas.runs._store import RunStore
 NODE = "http://node.test/v1"
 ROWS = [
     row(1, 10),
-    row(2, 2**64 - 1, value_digest="ab"),
+    row(2, 2**63 - 1, value_digest="ab"),
     row(3, error="http_503"),
     row(4, None, value_digest=""),
     row(1, 7, label="b", vm_status="é\n", source="committed", ledger_timestamp=NOW),

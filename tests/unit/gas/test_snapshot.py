@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import warnings
 
 import pytest
@@ -65,6 +66,31 @@ def test_a_snapshot_has_a_line_for_each_call(run, text):
     assert snapshot_text(taken(Run.open(run.path))) == text
 
 
+def test_a_snapshot_with_a_byte_order_mark_is_read(text, tmp_path):
+    """Editors of Windows write one."""
+    path = tmp_path / "marked.toml"
+    path.write_text(text, encoding="utf-8-sig")
+    assert snapshot_text(read_snapshot(path)) == text
+
+
+def test_entries_of_two_nodes_have_their_own_lines(text, tmp_path):
+    """A label is on both, with and without quotes; an error names the line of the damaged entry."""
+    head, table = text.split("[[nodes]]")
+    other = re.sub('node = "[^"]*"', 'node = "other"', table).replace('"size" = 21', "size=21")
+    path = tmp_path / "two.toml"
+    path.write_text(f"{head}[[nodes]]{table}[[nodes]]{other}")
+    found, lines = read_snapshot(path), path.read_text().splitlines()
+    first, second = (found.places[node.node, "size"] for node in found.nodes)
+    assert (lines[first - 1], lines[second - 1]) == ('"size" = 21', "size=21")
+    assert ("", "size") not in found.places
+    for number in (first, second):
+        damaged = [*lines]
+        damaged[number - 1] = 'size = "x"'
+        path.write_text("\n".join(damaged))
+        with pytest.raises(StudyError, match=f"line {number}, "):
+            read_snapshot(path)
+
+
 def test_a_snapshot_comes_back_exactly(run, text, edited):
     """Also a label with quotes, brackets and characters that a reader would not see."""
     assert "\u202e" not in text
@@ -72,8 +98,8 @@ def test_a_snapshot_comes_back_exactly(run, text, edited):
     assert snapshot_text(found) == text
     assert {line.label for line in found.lines} == set(CALLS)
     lines = text.splitlines()
-    assert found.places.keys() == set(CALLS)
-    for label, number in found.places.items():
+    assert found.places.keys() == {(node, label) for label in CALLS for node in (found.nodes[0].node, "")}
+    for (_, label), number in found.places.items():
         assert label[:4].replace('"', '\\"')[:3] in lines[number - 1]
     comparison = compare_snapshot(found, run)
     assert len(comparison.unchanged) == len(comparison.calls) == len(CALLS)

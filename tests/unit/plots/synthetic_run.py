@@ -26,7 +26,7 @@ TENFOLD, CHEAPER, BORN, UPGRADE = 2_503, 3_901, 1_807, 3_204
 ABORT = "Move abort in 0xcafe::registry: ENAME_TAKEN(0x80001): the name is taken"
 EPOCH = pd.Timestamp("2026-05-01T12:00:00Z")
 
-U64 = pa.uint64()
+U64 = pa.int64()
 OBSERVATION_TYPES: dict[str, pa.DataType] = {
     "label": pa.string(), "fingerprint": pa.string(), "source": pa.string(), "node": pa.string(),
     "node_build": pa.string(), "model": pa.bool_(), "chain_id": pa.uint8(), "ledger_version": U64,

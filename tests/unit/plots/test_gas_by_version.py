@@ -317,6 +317,40 @@ def test_an_axis_of_time_has_dates_and_the_places_of_the_versions() -> None:
     assert {"Jun", "Jul", "Aug"} <= set(shown_dates(ax))
 
 
+def test_names_that_start_with_an_underscore_are_in_the_legend() -> None:
+    """matplotlib leaves such labels out."""
+    rows = synthetic_run.observations()
+    kept = rows["label"].unique()[:2]
+    rows = rows[rows["label"].isin(kept)].replace({"label": {kept[0]: "_size"}})
+    _, ax = plt.subplots(figsize=(4, 4))
+    names = [text.get_text().strip() for text in gas_by_version(rows, ax=ax).get_legend().get_texts()]
+    assert "_size" in names
+
+
+@pytest.mark.parametrize("x", ["time", "both"])
+def test_dates_are_utc_whatever_the_settings_are(x: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of matplotlib and of the process."""
+    known = timeline([(100, "code", True), (4_900, "code", True)])
+    texts = []
+    for zone, days in (
+        ("UTC", 100),
+        ("Asia/Tokyo", 100),
+        ("America/New_York", 3),
+        ("UTC", 3),
+        ("Asia/Tokyo", 0.1),
+        ("UTC", 0.1),
+    ):
+        known["time"] = [synthetic_run.EPOCH, synthetic_run.EPOCH + pd.Timedelta(days=days)]
+        monkeypatch.setenv("TZ", zone)
+        with plt.rc_context({"timezone": zone}):
+            ax = gas_by_version(synthetic_run.observations().assign(ledger_timestamp=None), timeline=known, x=x)
+            ax.figure.canvas.draw()
+            texts.append((shown_dates(ax), ax.xaxis.get_offset_text().get_text()))
+    assert texts[0] == texts[1]
+    assert texts[2] == texts[3]
+    assert texts[4] == texts[5]
+
+
 def test_times_of_the_observations_need_no_others() -> None:
     """Committed transactions have their own; those of 1970, of a test ledger, are drawn too."""
     versions = range(0, 600, 60)

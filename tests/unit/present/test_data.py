@@ -49,6 +49,38 @@ def test_a_json_column_has_one_type():
     ]
 
 
+def test_parts_of_a_json_column_have_one_type():
+    """A list, or a field of structs, is text in all rows if one integer of it is beyond 2^53; other parts stay numbers."""
+    big = 2**60
+    table = pa.table({"items": [[1, 2], None, [big]], "pair": [{"a": 1, "b": 2}, {"a": big, "b": None}, None]})
+    assert [row["items"] for row in json_rows(table)] == [["1", "2"], None, [str(big)]]
+    assert [row["pair"] for row in json_rows(table)] == [{"a": "1", "b": 2}, {"a": str(big), "b": None}, None]
+    nested = pa.table({"v": [[{"k": [1]}, {"k": [big]}], [{"k": []}]]})
+    assert json_rows(nested) == [{"v": [{"k": ["1"]}, {"k": [str(big)]}]}, {"v": [{"k": []}]}]
+    assert json_value({"rows": [{"n": 1}, {"n": big}], "n": 3}) == {"rows": [{"n": "1"}, {"n": str(big)}], "n": 3}
+    cells = [row["items"] for row in csv.DictReader(io.StringIO(csv_table(table), newline=""))]
+    assert cells == ['["1", "2"]', "", f'["{big}"]']
+
+
+def test_a_workbook_begins_with_the_keys_of_groups(tmp_path):
+    """Under their names; row numbers are not written, and long integers in lists are text in every row."""
+    from openpyxl import load_workbook
+
+    def written(frame):
+        toolkit.write_excel(frame, tmp_path / "x.xlsx")
+        return [[cell.value for cell in row] for row in load_workbook(tmp_path / "x.xlsx").active.rows]
+
+    frame = pd.DataFrame({"owner": ["b", "a", "b"], "coin": "x", "octas": pd.array([1, 2**60, 3], dtype="u128")})
+    assert written(frame.groupby(["owner", "coin"]).sum()) == [
+        ["owner", "coin", "octas"],
+        ["a", "x", str(2**60)],
+        ["b", "x", "4"],
+    ]
+    assert written(frame[frame["owner"] == "b"][["octas"]]) == [["octas"], [1], [3]]
+    assert written(frame.set_index(pd.Index([7, 8, 9], name="row"))[["coin"]])[:2] == [["row", "coin"], [7, "x"]]
+    assert written(pd.DataFrame({"v": [[1], [2**60]]})) == [["v"], ['["1"]'], [f'["{2**60}"]']]
+
+
 def test_csv_guards_text_and_leaves_numbers():
     """Only text gets an apostrophe: a negative number is not a formula."""
     table = pa.table({"=n": [-5, None], "share": [-1.5, 2.0], "text": ["-5", "a\nb"], "at": [NOON, NOON]})

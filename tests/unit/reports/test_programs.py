@@ -48,7 +48,8 @@ def test_annotations_are_commands_and_one_verdict(judged):
 
 def test_annotations_are_attached_to_a_line(judged):
     """The file and the line of a call, escaped as properties are; a call without a line has only the file."""
-    lines = comparison_annotations(*judged, file="a,b:c%.toml", lines={"rises": 7}).splitlines()
+    of_another = {("", "rises"): 7, ("another node", "rises"): 8}
+    lines = comparison_annotations(*judged, file="a,b:c%.toml", lines=of_another).splitlines()
     start = "::error file=a%2Cb%3Ac%25.toml"
     assert any(line.startswith(f"{start},line=7,title=Gas regression::rises: ") for line in lines)
     assert any(line.startswith(f"{start},title=Gas regression::fails: ") for line in lines)

@@ -115,7 +115,14 @@ def test_equal_runs_give_equal_bytes(tmp_path: Path, ending: str) -> None:
 
 def test_equal_runs_give_equal_pages_whatever_the_reader_has_set(tmp_path: Path, page: str) -> None:
     """The page written is the one rendered before, byte for byte, and a notebook's matplotlib settings change nothing."""
-    with plt.rc_context({"font.size": 30, "axes.grid": True, "svg.hashsalt": "mine", "lines.linewidth": 9}):
+    theirs = {
+        "font.size": 30,
+        "axes.grid": True,
+        "svg.hashsalt": "mine",
+        "lines.linewidth": 9,
+        "timezone": "Asia/Tokyo",
+    }
+    with plt.rc_context(theirs | {"axes.formatter.use_locale": True, "axes.unicode_minus": False}):
         assert write(made_up(), tmp_path / "report.html").read_bytes() == page.encode()
     assert plt.get_fignums() == []
 

@@ -109,15 +109,41 @@ def test_the_sentence_on_a_neighbour_does_not_say_which_way_to_go(name):
 @pytest.mark.parametrize(
     ("name", "answers"),
     [
-        ("03.1", ["0xfa17::vault::preview", "0xfa17::vault::share_price"]),
-        ("10.2", ["close_day", "place"]),
-        ("14.3", ["0xb00c::order_book::depth", "0xfa17::vault::share_price"]),
+        ("01.1", [652, "652", " 652 names", "0x28c", np.uint16(652)]),
+        ("01.2", ["153,575,560 octas", "153_575_560", "153 575 560", "+153'575'560"]),
+        ("04.3", ["-9,773", "-9773 units", "\N{MINUS SIGN}9,773"]),
+        ("03.1", ["preview", "vault::preview", "0xfa17::vault::preview", "0xFA17::vault::preview()"]),
+        ("03.2", ["0x7ade0", "0x" + "7ade0".zfill(64), "0x7ADE0"]),
+        ("06.1", ["EINSUFFICIENT_BALANCE", "0x1::coin::EINSUFFICIENT_BALANCE", "coin::einsufficient_balance"]),
+        ("10.2", ["close_day", "order_book::close_day", "0xb00c::order_book::close_day"]),
+        ("12.1", ["0x10001", 65537, "65537", "0x010001", 0x10001]),
+        ("12.3", ["16,000 octas", 16_000]),
+        ("14.3", ["book depth", "Book depth"]),
     ],
 )
-def test_the_right_name_in_another_form_is_not_confirmed(name, answers):
-    """A name in another form gets the same sentence, whether it is the right one or not."""
-    exercise = exercises()[name]
-    assert len({judge(name, exercise, answer_of(answer), failures=0).message for answer in answers}) == 1
+def test_every_reasonable_form_of_a_right_answer_is_right(name, answers):
+    """Digits with separators and the unit, hexadecimal numbers, names with and without address and module."""
+    given = {str(answer): judge(name, exercises()[name], answer_of(answer)).verdict for answer in answers}
+    assert set(given.values()) == {Verdict.RIGHT}, given
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("01.1", "652 octas"),
+        ("01.1", "6.52"),
+        ("01.1", "65,2"),
+        ("01.1", "652 or 653"),
+        ("01.2", "153.575560 octas"),
+        ("03.1", "0xfa18::vault::preview"),
+        ("06.1", "0x1::account::EINSUFFICIENT_BALANCE"),
+        ("10.2", "close"),
+        ("12.1", 10001),
+    ],
+)
+def test_what_only_looks_like_a_right_answer_is_not(name, answer):
+    """Another unit, a decimal point, another address or module."""
+    assert judge(name, exercises()[name], answer_of(answer)).verdict is Verdict.NOT_YET
 
 
 def test_a_value_that_the_lesson_shows_for_something_else_is_not_right():
@@ -169,7 +195,8 @@ def test_hints_come_with_the_second_and_the_third_failure():
         (5, [5], Verdict.NOT_YET, "got a value of type list (take its only element with [0])."),
         (5, pd.Series([5]), Verdict.NOT_YET, "got a value of type Series (take its only element with .item())."),
         (5, np.bool_(True), Verdict.NOT_YET, "got a value of type bool."),
-        (5, "5", Verdict.NOT_YET, "type str (write numbers without quotes)."),
+        (5, "5", Verdict.RIGHT, ""),
+        (5, "five", Verdict.NOT_YET, "type str (write numbers without quotes)."),
         ("E_X", 1.5, Verdict.NOT_YET, "got a value of type float."),
         (5, None, Verdict.NOT_YET, "got nothing (None)."),
         (5, 6, Verdict.NOT_YET, "This is not the right number (octas)."),

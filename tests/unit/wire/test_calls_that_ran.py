@@ -65,7 +65,7 @@ def test_the_innermost_call_is_the_one_that_ran(payload):
     """Function, type arguments and arguments are those of the call; the payload's type and text stay the outer ones."""
     (row,) = transaction_frames([transaction(payload)])[0].to_dict("records")
     assert (row["function"], row["module"]) == (FUNCTION, FUNCTION.rpartition("::")[0])
-    assert list(row["type_arguments"]) == ["0x1::aptos_coin::AptosCoin"]
+    assert row["type_arguments"] == "0x1::aptos_coin::AptosCoin"
     assert json.loads(row["arguments"]) == ["5", ["0x1"]]
     assert (row["payload_type"], json.loads(row["payload"])) == (payload["type"], payload)
 
@@ -73,8 +73,8 @@ def test_the_innermost_call_is_the_one_that_ran(payload):
 @pytest.mark.parametrize(
     ("payload", "types", "arguments"),
     [
-        (SCRIPT, ["u8"], [True]),
-        (decrypted(SCRIPT), ["u8"], [True]),
+        (SCRIPT, "u8", [True]),
+        (decrypted(SCRIPT), "u8", [True]),
         (SAFE, None, None),
         (HIDDEN | {"encrypted_state": "encrypted"}, None, None),
         (HIDDEN | {"encrypted_state": "failed_decryption"}, None, None),

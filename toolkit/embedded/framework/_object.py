@@ -104,8 +104,7 @@ class ObjectModule(Module, address="0x1", name="object"):
         with self.borrow_mut(ObjectModule.ObjectCore, object) as core:
             number = core.guid_creation_num
             core.guid_creation_num += 1
-        handle: EventHandle[Any] = self.session.add_handle(event_handle(object, number))
-        return handle
+        return event_handle(object, number)
 
     def is_object(self, at: address) -> bool:
         """Return True if there is an object at an address."""

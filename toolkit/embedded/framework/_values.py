@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Generic
+from typing import Annotated, Any, Generic
 
 from toolkit.embedded._contract import Module
-from toolkit.embedded._session import load_value
 from toolkit.embedded._vm_status import AbortCode
 from toolkit.embedded.types import *
-
-if TYPE_CHECKING:
-    from toolkit.embedded._values import MoveType
-
 
 ResourceType = Annotated[TypeArgument, "key"]
 """A type argument that must be a resource, such as the type of an object."""
@@ -102,13 +95,6 @@ class EventModule(Module, address="0x1", name="event"):
 
         counter: u64
         guid: Guid.GUID
-
-        @classmethod
-        @lru_cache(maxsize=4096)
-        def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
-            """Return the Move type of event handles."""
-            kind = super().move_type(arguments)
-            return replace(kind, lift=lambda session, plain: session.load_handle(load_value(kind, plain, session)))
 
 
 EventHandle = EventModule.EventHandle

@@ -12,25 +12,30 @@ from urllib.parse import parse_qsl, unquote
 from toolkit._present.messages import raised_at
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.http._messages import ApiError, HttpAnswer, HttpCall, framework_error, shown
-from toolkit.embedded.http._node import EmbeddedNode, Limits, Postponed
 from toolkit.embedded.http._operations import POSTS
 from toolkit.embedded.http._reads import GETS
 from toolkit.errors import ContractError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from toolkit.embedded.http._node import EmbeddedNode, Limits
 
     Handler = Callable[[EmbeddedNode, HttpCall], HttpAnswer]
+    _Route = tuple[tuple[str, ...], re.Pattern[str], Handler]
     Headers = Sequence[tuple[bytes, bytes]]
 
 
 _LENGTH_DIGITS = 20  # of a u64; int() raises for thousands of digits
 _PARAMETER = re.compile(r"\{(\w+)\}")
-_ROUTES: list[tuple[tuple[str, ...], re.Pattern[str], Handler]] = [
-    (methods, re.compile("/v1" + _PARAMETER.sub(r"(?P<\1>[^/]+)", path)), handler)
-    for methods, handlers in ((("POST",), POSTS), (("GET", "HEAD"), GETS))
-    for path, handler in handlers.items()
-]
+
+
+def _routes(methods: tuple[str, ...], handlers: Mapping[str, Handler]) -> Iterator[_Route]:
+    for path, handler in handlers.items():
+        yield methods, re.compile("/v1" + _PARAMETER.sub(r"(?P<\1>[^/]+)", path)), handler
+
+
+_ROUTES = [*_routes(("POST",), POSTS), *_routes(("GET", "HEAD"), GETS)]
 
 
 class HttpResponse(NamedTuple):
@@ -80,17 +85,14 @@ def answer_request(
         lines.append((b"content-length", str(len(body)).encode()))
     path, _, query = target.partition("?")
     try:
-        body_bytes(node.limits, len(target), lines)
+        body_bytes(node.limits, lines)
     except ApiError as error:
         return response(node, error.answer())
     return response(node, routed(node, method, (unquote(path), query), lines, body or b"", in_worker=True))
 
 
-def body_bytes(limits: Limits, target_bytes: int, headers: Headers) -> int:
-    """Return the size of a request's body, or raise `ApiError` if head or body is too large or the size is unknown."""
-    head_bytes = target_bytes + sum(len(name) + len(value) for name, value in headers)
-    if len(headers) > limits.header_lines or head_bytes > limits.header_bytes:
-        raise header_problem(limits)
+def body_bytes(limits: Limits, headers: Headers) -> int:
+    """Return the size of a request's body, or raise `ApiError` if it is too large or unknown."""
     length = 0
     for name, value in headers:
         if name == b"transfer-encoding":
@@ -100,12 +102,6 @@ def body_bytes(limits: Limits, target_bytes: int, headers: Headers) -> int:
     if length > limits.body_bytes:
         raise framework_error("payload too large", status=413)
     return length
-
-
-def header_problem(limits: Limits) -> ApiError:
-    """Return the error for a request head that is too long."""
-    message = f"the request head is too long: at most {limits.header_bytes:,} bytes and {limits.header_lines:,} lines"
-    return framework_error(message, status=431, headers={"connection": "close"})
 
 
 def _length_required() -> ApiError:
@@ -130,8 +126,6 @@ def routed(
         handler, parts = _route(method, path, named)
         with node.chain.lock:  # the ledger does not grow during a request
             return handler(node, HttpCall(parts, parameters, named, body, in_worker))
-    except Postponed:
-        raise
     except ApiError as error:
         return error.answer()
     except VmError as error:

@@ -1,4 +1,4 @@
-"""Requests and their values, responses, and the documented errors with the texts that nodes use."""
+"""Requests and their values, responses, and the documented errors with the codes that nodes use."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import msgspec
 
-from toolkit.errors import InputError, SchemaError, ToolkitError
+from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, Layout, StructTag, TypeTag, parse_address, parse_type_tag
-from toolkit.move._ids import address_to_bytes, check_identifier, parse_hex
-from toolkit.move._node_messages import json_debug
+from toolkit.move._ids import check_identifier, parse_hex, wire_address
 from toolkit.move._values import decode_argument
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ class ApiError(Exception):
     error_code : str
         Error code of the REST API.
     message : str
-        Message, in the words of a node.
+        What is wrong.
     vm_error_code : int, optional
         Number of the VM status.
     with_ledger : bool, default True
@@ -132,7 +131,6 @@ _T = TypeVar("_T")
 
 # Longer texts from a request are truncated in messages, so that a hostile request does not cause a large response.
 _SHOWN = 200
-_ENDS = (" left", " bytes left", "the data ends inside a ULEB128")
 _JSON_MEDIA = re.compile(r"application/(?:[^;\s]+\+)?json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
 _HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _STATE_KEY_KINDS = {0, 1, 255}  # access paths, table items and raw keys
@@ -192,14 +190,14 @@ def _unsigned(bits: int) -> Callable[[str], int]:
 
 def _flag(text: str) -> bool:
     if text not in {"true", "false"}:
-        raise ValueError(f"provided string was not `true` or `false`: {shown(text)!r}")
+        raise ValueError(f"expected true or false, got {shown(text)!r}")
     return text == "true"
 
 
 def _transaction_hash(text: str) -> str:
     match = _HASH.fullmatch(text)
     if match is None:
-        raise ValueError(f"unable to parse HashValue {shown(text)!r}")
+        raise ValueError(f"expected a hash of 64 hex digits, got {shown(text)!r}")
     return f"0x{match[1].lower()}"
 
 
@@ -210,29 +208,25 @@ def _state_cursor(text: str) -> bytes:
     return data
 
 
-# The name that nodes use for each kind, and the parser of its text, which raises ValueError.
-_KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
-    U16: ("integer(uint16)", _unsigned(16)),
-    U32: ("integer(uint32)", _unsigned(32)),
-    U64: ("string(U64)", _unsigned(64)),
-    Flag: ("boolean", _flag),
-    Address: ("string(Address)", parse_address),
-    Identifier: ("string(IdentifierWrapper)", check_identifier),
-    TransactionHash: ("string(HashValue)", _transaction_hash),
-    Hex: ("string(HexEncodedBytes)", parse_hex),
-    StateCursor: ("string(StateKeyWrapper)", _state_cursor),
+# The parser of each kind's text, which raises ValueError.
+_PARSERS: dict[Any, Callable[[str], Any]] = {
+    U16: _unsigned(16),
+    U32: _unsigned(32),
+    U64: _unsigned(64),
+    Flag: _flag,
+    Address: parse_address,
+    Identifier: check_identifier,
+    TransactionHash: _transaction_hash,
+    Hex: parse_hex,
+    StateCursor: _state_cursor,
 }
 
 
 def _parsed(kind: type[_T], value: Any) -> _T:
     """Parse text as a kind of value; msgspec calls this for the fields of a body."""
-    name, parse = _KINDS[kind]
     if not isinstance(value, str):
-        raise ValueError(f'failed to parse "{name}": expected a string')  # noqa: TRY004 - as of the parsers
-    try:
-        return kind(parse(value))  # type: ignore[call-arg]  # made of what the parser returns
-    except ValueError as error:
-        raise ValueError(f'failed to parse "{name}": {error}') from None
+        raise ValueError("expected a string")  # noqa: TRY004 - as of the parsers
+    return kind(_PARSERS[kind](value))  # type: ignore[call-arg]  # made of what the parser returns
 
 
 def path_value(call: HttpCall, name: str, kind: type[_T]) -> _T:
@@ -314,15 +308,14 @@ def function_id(text: str) -> FunctionId:
     try:
         return FunctionId.parse(text)
     except InputError:
-        problem = f'failed to parse "string(EntryFunctionId)": Invalid entry function ID {shown(text)}'
-        raise framework_error(f"parse request payload error: {problem}") from None
+        raise framework_error(f"parse request payload error: invalid function id {shown(text)}") from None
 
 
 def type_tag(text: str) -> TypeTag:
     """Return the type tag of a type argument, or raise the error if the text is not a type."""
     tag = _type_tag(text)
     if tag is None:
-        invalid_input(f'Invalid move type for converting into `TypeTag`: Unparsable("{shown(text)}")')
+        invalid_input(f"invalid Move type {shown(text)}")
     return tag
 
 
@@ -330,7 +323,7 @@ def check_types(texts: Iterable[str], where: str) -> None:
     """Check the types of a request before the ledger is read."""
     for text in texts:
         if _type_tag(text) is None:
-            invalid_input(f"{where}: Unable to parse move type {shown(text)}", with_ledger=False)
+            invalid_input(f"{where}: invalid Move type {shown(text)}", with_ledger=False)
 
 
 def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind: str) -> BoundFunction:
@@ -351,8 +344,7 @@ def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind
     """
     definition = code.modules.get((function.address, function.module))
     if definition is None:
-        full = address_to_bytes(function.address).hex()
-        invalid_input(f'Module ModuleId {{ address: {full}, name: Identifier("{function.module}") }} can\'t be found')
+        invalid_input(f"module {wire_address(function.address)}::{function.module} can't be found")
     found = definition.functions.get(function.name)
     if found is None:
         invalid_input(f"could not find {kind} function by {function.wire}")
@@ -366,8 +358,7 @@ def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list
     """Return JSON arguments decoded with the layouts of a function's parameters."""
     if len(arguments) != len(layouts):
         types = ", ".join(layout.words for layout in layouts)
-        values = ", ".join(json_debug(argument) for argument in arguments)
-        invalid_input(f"expected {len(layouts)} arguments [{types}], but got {len(arguments)} ([{shown(values)}])")
+        invalid_input(f"expected {len(layouts)} arguments [{types}], but got {len(arguments)}")
     try:
         return [
             decode_argument(layout, argument, where=f"arguments[{index}]")
@@ -375,13 +366,3 @@ def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list
         ]
     except SchemaError as error:
         return invalid_input(str(error))
-
-
-def bcs_problem(error: ToolkitError) -> str:
-    """Return why bytes are not valid BCS, in a node's words for the most common problems."""
-    text = str(error)
-    if "expected the end of the data" in text:
-        return "remaining input"
-    if "expected a bool, 0 or 1" in text:
-        return "expected boolean"
-    return "unexpected end of input" if text.endswith(_ENDS) else shown(text)

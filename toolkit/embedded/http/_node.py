@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.embedded._execution import MAX_VIEW_GAS
+from toolkit.embedded._meter import Meter
 from toolkit.embedded.http._messages import U64, ApiError, HttpCall, query_value
 from toolkit.errors import InputError
 from toolkit.wire._headers import ledger_headers
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
 # Fewer than the requests that wait for them, because each takes time from the thread that answers the others.
 _WORKERS = 4
-# Seconds for which other requests wait at most while contract code runs in the thread that serves them.
-_MAX_INLINE_S = 0.05
+# Gas units of execution that contract code may use in the thread that serves all requests: loops that use as much run
+# for some 30 ms.
+_MAX_INLINE_GAS = 1_000
 # Part of a header's name: up to 64 letters, digits and inner hyphens.
 _BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 
@@ -39,13 +41,6 @@ class Limits:
         Maximum number of gas units that a view may use.
     page : int, default 100
         Maximum number of transactions in one response.
-    header_bytes, header_lines : int, default 64 KiB and 100
-        Maximum size of a request head: bytes including the request line, and number of header lines. A longer head is
-        rejected with status 431.
-    header_timeout_s, body_timeout_s : float, default 10 and 30
-        Time limits in seconds for a client to send a head, and to send a body or read a response.
-    connections : int, default 512
-        Maximum number of open connections; above it, the oldest idle connection is closed.
 
     Examples
     --------
@@ -56,15 +51,24 @@ class Limits:
     body_bytes: int = 8 * 1024 * 1024
     view_gas: int = MAX_VIEW_GAS
     page: int = 100
-    header_bytes: int = 64 * 1024
-    header_lines: int = 100
-    header_timeout_s: float = 10.0
-    body_timeout_s: float = 30.0
-    connections: int = 512
 
 
-class Postponed(Exception):  # noqa: N818 - not an error of the call
-    """Contract code takes too long for the thread that answers all requests."""
+class Postponed(BaseException):
+    """Contract code takes too long for the thread that answers all requests.
+
+    It is not an `Exception`, so that contracts do not catch it.
+    """
+
+
+class InlineMeter(Meter):
+    """The meter of contract code in the thread that answers all requests; long executions raise `Postponed`."""
+
+    __slots__ = ()
+
+    def _spend(self, amount: int, operation: str) -> None:
+        super()._spend(amount, operation)
+        if self._execution > _MAX_INLINE_GAS * self.schedule.scaling:
+            raise Postponed
 
 
 class EmbeddedNode:
@@ -118,24 +122,21 @@ class EmbeddedNode:
         return headers
 
     @contextmanager
-    def execution(self, call: HttpCall, version: int) -> Iterator[LedgerSnapshot]:
-        """Yield the snapshot on which contract code inside the ``with`` block runs.
+    def execution(self, call: HttpCall, version: int) -> Iterator[tuple[LedgerSnapshot, type[Meter]]]:
+        """Yield the snapshot on which contract code inside the ``with`` block runs, and the class of its meter.
 
-        A call first runs for a moment in the thread that serves all requests, because passing it to another thread
-        would take longer than most calls. If contract code takes longer, `Postponed` is raised, and the code runs again
-        in a worker without the lock. The node can then answer other requests in the meantime. Contract code changes
-        nothing here, so running it twice has no visible effect.
+        A call first runs in the thread that serves all requests, because passing it to another thread would take longer
+        than most calls. If it uses much gas, `Postponed` is raised, and it runs again in a worker without the lock. The
+        node can then answer other requests in the meantime. Contract code changes nothing here, so running it twice has
+        no visible effect. Code that uses no gas is not interrupted.
         """
         snapshot = self.chain.snapshot(version)
         if not call.in_worker:
-            timeout_s = snapshot.timeout_s
-            if timeout_s is None or timeout_s > _MAX_INLINE_S:
-                snapshot = snapshot._replace(timeout_s=_MAX_INLINE_S, timeout_error=Postponed)
-            yield snapshot
+            yield snapshot, InlineMeter
             return
         self.chain.lock.release()
         try:
-            yield snapshot
+            yield snapshot, Meter
         finally:
             self.chain.lock.acquire()
             self.check_kept(version)  # if it was pruned meanwhile, the reads may have been incomplete

@@ -18,7 +18,7 @@ from toolkit import wire
 from toolkit._present.messages import not_installed
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
-from toolkit.embedded._execution import decoded_arguments, execute, returned_text, run_view
+from toolkit.embedded._execution import decoded_arguments, execute, run_view
 from toolkit.embedded._state import StateKey
 from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
@@ -31,7 +31,6 @@ from toolkit.move import FunctionId, TypeTag, Untyped, decode_bcs, encode_bcs, e
 from toolkit.move._bcs import uleb128
 from toolkit.move._ids import wire_address
 from toolkit.move._layouts import NO_ABI
-from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
 from toolkit.wire import FeePayerSignature, RawTransaction, SignedTransaction, TransactionSignature
 from toolkit.wire import _bcs_requests as payloads
@@ -143,7 +142,10 @@ def has_valid_signature(signed: SignedTransaction) -> bool:
         reason = not_installed("checking a signature that is not zeros", "cryptography", "signatures")
         raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
     message = signed.signing_message()
-    return all(_is_valid(*one, message) for part in _account_signatures(signed.signature) for one in _to_verify(part))
+    for account in _account_signatures(signed.signature):
+        if not all(_is_valid(*part, message) for part in _to_verify(account)):
+            return False
+    return True
 
 
 def _account_signatures(signature: TransactionSignature) -> list[SignatureModel]:
@@ -202,7 +204,6 @@ _INVALID = "Simulated transaction invalid"
 _ESTIMATED = ("max_gas_amount", "gas_unit_price", "prioritized_gas_unit_price")
 _NO_BYTECODE = "Script payload bytecode must not be empty"
 _NO_BUNDLES = "Module bundle payload has been removed"
-_CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
 
 
 class _ItemRequest(msgspec.Struct):
@@ -281,7 +282,7 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     version = node.version(call)
     code = node.chain.code_at(version)
     if str(key_tag) == "signer":
-        messages.invalid_input(f"unexpected move type Signer for value {json_debug(key)}")
+        messages.invalid_input("a signer cannot be the key of a table")
     try:
         layout = code.layout(str(key_tag))
         if isinstance(layout, Untyped) and layout.reason.startswith(NO_ABI):
@@ -298,7 +299,7 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
             raise SchemaError("cannot deserialize signer")
         return HttpAnswer(messages.encode(encode_json(layout, decode_bcs(layout, data))))
     except ToolkitError as error:
-        text = f"Failed to deserialize table item retrieved from DB: {messages.bcs_problem(error)}"
+        text = f"Failed to deserialize table item: {messages.shown(error)}"
         raise ApiError(500, "internal_error", text) from None
 
 
@@ -330,7 +331,7 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         try:
             called: EncodedEntryFunction = whole(FUNCTION_CALL, call.body)
         except ToolkitError as error:
-            messages.invalid_input(f"Failed to deserialize input into ViewRequest: {messages.bcs_problem(error)}")
+            messages.invalid_input(f"Failed to deserialize the view request: {messages.shown(error)}")
         tags = called.type_arguments
         bound = _loaded(node, version, called.function, tags)
         arguments = decoded_arguments(bound, called.arguments)
@@ -342,16 +343,13 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         bound = messages.bind(node.chain.code_at(version), function, tags, kind="view")
         arguments = messages.plain_arguments(bound.parameters, body.arguments)
         bound = _loaded(node, version, function, tags)
-    with node.execution(call, version) as snapshot:
-        values, gas_used = run_view(snapshot, bound, arguments, tags, max_gas=node.limits.view_gas)
-    try:
-        if call.wants_bcs():
-            data = b"".join(map(encode_bcs, bound.returns, values))
-            return HttpAnswer(uleb128(len(values)) + data, media_type=BCS, gas_used=gas_used)
-        return HttpAnswer(messages.encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
-    except SchemaError as error:  # code without a source is not checked when it is published
-        text = f"Failed to render the returned values: {error}; {returned_text(bound, values)}"
-        raise ApiError(400, "internal_error", text) from None
+    with node.execution(call, version) as (snapshot, metered):
+        meter = metered(snapshot.schedule, max_gas_units=node.limits.view_gas)
+        values, gas_used = run_view(snapshot, bound, arguments, tags, meter=meter)
+    if call.wants_bcs():
+        data = b"".join(map(encode_bcs, bound.returns, values))
+        return HttpAnswer(uleb128(len(values)) + data, media_type=BCS, gas_used=gas_used)
+    return HttpAnswer(messages.encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
 
 
 def _loaded(node: EmbeddedNode, version: int, function: FunctionId, tags: tuple[TypeTag, ...]) -> BoundFunction:
@@ -376,19 +374,17 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         if inner is not None:
             messages.check_types(inner.type_arguments, _INVALID)
         signature = read_signature(request.signature, _INVALID)
-        try:
-            signed = SignedTransaction(_raw(node, request, payload), signature)
-        except ApiError as error:  # a node's message is the chain of its causes
-            error.message = f"{_CONTEXT}{error.message}"
-            raise
+        signed = SignedTransaction(_raw(node, request, payload), signature)
     else:
         signed = _from_bcs(call.body)
     if has_valid_signature(signed):
         messages.invalid_input("Simulated transactions must not have a valid signature")
     transaction = Transaction(_override(node, signed, max_gas=max_gas, price=price, prioritized=prioritized))
     version = node.chain.head
-    with node.execution(call, version) as snapshot:
-        output = execute(snapshot, transaction, check_keys=True)
+    with node.execution(call, version) as (snapshot, metered):
+        raw = transaction.raw
+        meter = metered(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
+        output = execute(snapshot, transaction, check_keys=True, meter=meter)
     gas_used = output.charges.total_charge_gas_units
     if call.wants_bcs():
         encoded = render.simulation_bcs(transaction, output, state=node.chain.state, version=version)
@@ -401,7 +397,7 @@ def _from_bcs(body: bytes) -> SignedTransaction:
     try:
         signed = SignedTransaction.from_bcs(body)
     except ToolkitError as error:
-        messages.invalid_input(f"Failed to deserialize input into SignedTransaction: {messages.bcs_problem(error)}")
+        messages.invalid_input(f"Failed to deserialize the signed transaction: {messages.shown(error)}")
     match signed.raw.payload:
         case payloads.EncodedModuleBundle():
             messages.invalid_input(_NO_BUNDLES)

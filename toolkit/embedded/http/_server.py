@@ -1,22 +1,18 @@
-"""The server of a node, which checks connections and requests, injects faults, and sends responses.
+"""The server of a node, which checks the origin and the size of requests and sends responses.
 
 `start` and `serve` run a node in a thread, served by uvicorn on loopback.
 
 A page from another site can make its host name resolve to 127.0.0.1 (DNS rebinding); the browser then sends that name
 in `Host`. Other requests from such a page name the site in `Origin`. `Hosts` rejects both.
-
-uvicorn parses HTTP with httptools, which limits neither the size of a request head nor its time, or with h11, which
-limits only the size. `Bounds` adds the same limits to both.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-import math
 import socket
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from threading import Thread
@@ -24,10 +20,8 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 import uvicorn
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from toolkit.embedded.http._dispatch import body_bytes, header_problem, response, routed
-from toolkit.embedded.http._faults import Faults
+from toolkit.embedded.http._dispatch import body_bytes, response, routed
 from toolkit.embedded.http._messages import ApiError, HttpAnswer, framework_error
 from toolkit.embedded.http._node import EmbeddedNode, Limits, Postponed
 from toolkit.errors import InputError
@@ -47,12 +41,6 @@ _MAX_KNOWN_HOSTS = 64
 # Characters of a name in a message; longer names are truncated, so that a hostile request does not cause a large
 # response.
 _MAX_SHOWN = 80
-# After an error, further data from the client is read and dropped for this long: closing a socket with unread data
-# resets the connection, and the client might lose the answer.
-_LINGER_S = 1.0
-_LINGER_BYTES = 64 * 1024 * 1024
-# Requests of one connection that wait while another is answered; browsers and HTTP libraries do not pipeline at all.
-_MAX_PIPELINED = 64
 IDLE_TIMEOUT_S = 75
 """Seconds after which an idle connection is closed; this is the default of nginx."""
 
@@ -121,124 +109,8 @@ def _refused(name: str, value: bytes, answered: str) -> ApiError:
     return framework_error(f"`{name}: {shown}` is refused: this embedded node accepts only {answered}", status=403)
 
 
-class Bounds(asyncio.Protocol):
-    """Limits of one connection, to be combined with a protocol class of uvicorn; see `Server`."""
-
-    limits: Limits
-    # The open connections of the node, oldest first.
-    open: dict[Bounds, None]
-    # Attributes of both protocol classes of uvicorn.
-    loop: asyncio.AbstractEventLoop
-    transport: asyncio.Transport
-    cycle: Any
-    _head_bytes = 0
-    _deadline: asyncio.TimerHandle | None = None
-    _lingers = False
-    _dropped_bytes = 0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for a request; above the connection limit, close the oldest connection that waits for its client."""
-        super().connection_made(transport)
-        self.open[self] = None
-        self._expect_within(self.limits.header_timeout_s)
-        if len(self.open) > self.limits.connections:
-            # The new connection waits too, so there is always one to close; an answer in progress is not interrupted.
-            next(one for one in self.open if one.waits())._abort()  # noqa: SLF001 - of this class
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
-        self.open.pop(self, None)
-        self._expect_within(None)
-        super().connection_lost(exc)
-
-    def waits(self) -> bool:
-        """Return True if the client must act next: send a request or read its response."""
-        return self._deadline is not None or not self._is_answering() or bool(self.cycle.more_body)
-
-    def data_received(self, data: bytes) -> None:
-        """Pass the data to the parser; reject a head that is longer than its limit."""
-        if self._lingers:
-            self._dropped_bytes += len(data)
-            if self._dropped_bytes > _LINGER_BYTES:
-                self._abort()
-            return
-        before = self.cycle
-        in_body = self._is_answering() and before.more_body
-        super().data_received(data)
-        if len(getattr(self, "pipeline", ())) > _MAX_PIPELINED:
-            self._abort()
-            return
-        if in_body or self.cycle is not before:
-            self._head_bytes = 0
-            self._expect_within(None)
-            return
-        if not self._head_bytes and not self._is_answering():
-            self._expect_within(self.limits.header_timeout_s)
-        self._head_bytes += len(data)
-        if self._head_bytes < self.limits.header_bytes or self.transport.is_closing():
-            return
-        if self._is_answering():
-            self._abort()  # an error cannot be sent in the middle of another answer
-        else:
-            self._refuse_head()
-
-    def on_response_complete(self) -> None:
-        """Wait for the next request, or close the connection if the response preceded the end of the request."""
-        answered = self.cycle
-        self._head_bytes = 0
-        super().on_response_complete()  # type: ignore[misc]  # a method of uvicorn's classes
-        is_last = self.cycle is answered and answered.response_complete
-        if is_last and answered.more_body and not self.transport.is_closing():
-            self._linger()
-
-    def pause_writing(self) -> None:
-        """Limit the time in which the client must read its response."""
-        self._expect_within(self.limits.body_timeout_s)
-        super().pause_writing()
-
-    def resume_writing(self) -> None:
-        """Continue to send."""
-        self._expect_within(None)
-        super().resume_writing()
-
-    def _is_answering(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
-
-    def _expect_within(self, seconds: float | None) -> None:
-        """Close the connection if the client does not act within a number of seconds; None cancels the deadline."""
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = None if seconds is None else self.loop.call_later(seconds, self._abort)
-
-    def _abort(self) -> None:
-        """Close immediately, without sending the rest of the response."""
-        self.open.pop(self, None)
-        self.transport.abort()
-
-    def _refuse_head(self) -> None:
-        answer = header_problem(self.limits).answer()
-        head = (
-            "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"
-            f"content-type: {answer.media_type}\r\ncontent-length: {len(answer.body)}\r\n\r\n"
-        )
-        self.transport.write(head.encode() + answer.body)
-        self._linger()
-
-    def _linger(self) -> None:
-        """Stop sending, drop received data, and close when the client closes or after `_LINGER_S` seconds."""
-        self._lingers = True
-        self._unset_keepalive_if_required()  # type: ignore[attr-defined]  # a method of uvicorn's classes
-        self._expect_within(_LINGER_S)
-        with suppress(OSError, RuntimeError):  # the client may have closed the connection
-            self.transport.write_eof()
-
-
-# Number of pieces of a slow answer.
-_PIECES = 10
-
-
 class NodeApp:
-    """The ASGI application of a node under ``/v1``, with latency and faults.
+    """The ASGI application of a node under ``/v1``.
 
     The body of a request is read completely before the request is answered, so that the connection can be reused.
 
@@ -246,64 +118,31 @@ class NodeApp:
     ----------
     node : EmbeddedNode
         The node.
-    faults : Faults
-        Latency and faults.
     hosts : Hosts
         The hosts and origins that the node accepts.
     """
 
-    def __init__(self, node: EmbeddedNode, faults: Faults, hosts: Hosts) -> None:
+    def __init__(self, node: EmbeddedNode, hosts: Hosts) -> None:
         self._node = node
-        self._faults = faults
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or inject a fault."""
-        kind = None
+        """Answer a request."""
         try:
-            body = await self._checked_body(scope, receive)
-        except TimeoutError:
-            waited = f"within {self._node.limits.body_timeout_s:g} s"
-            answer = framework_error(f"the request body did not arrive {waited}", status=408).answer()
+            more = body_bytes(self._node.limits, scope["headers"]) > 0
+            self._hosts.check(scope["headers"], scope["http_version"])
         except ApiError as error:
             answer = error.answer()
         else:
-            await self._faults.wait()
-            fault = self._faults.draw(scope["path"].removeprefix("/v1"))
-            refusal = None
-            if fault is not None:
-                kind = fault.kind
-                refusal = self._faults.answer(fault)
-            if kind == "hang":
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                return
-            answer = refusal or await self._answer(scope, body)
-        status, headers, body = response(self._node, answer)
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        if kind == "cut":  # the server closes the connection, because the end is missing
-            await send({"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True})
-            return
-        if kind == "slow":
-            size = max(1, math.ceil(len(body) / _PIECES))
-            for start in range(0, len(body), size):
-                await asyncio.sleep(1 / _PIECES)
-                await send({"type": "http.response.body", "body": body[start : start + size], "more_body": True})
-            body = b""
-        await send({"type": "http.response.body", "body": body})
-
-    async def _checked_body(self, scope: Scope, receive: Receive) -> bytes:
-        """Return the body of a request, or raise `ApiError` if the request must be rejected."""
-        length = body_bytes(self._node.limits, len(scope["raw_path"]) + len(scope["query_string"]), scope["headers"])
-        self._hosts.check(scope["headers"], scope["http_version"])
-        pieces: list[bytes] = []
-        more = length > 0
-        async with asyncio.timeout(self._node.limits.body_timeout_s):
+            pieces: list[bytes] = []
             while more:
                 message = await receive()
                 pieces.append(message.get("body", b""))
                 more = message.get("more_body", False)
-        return b"".join(pieces)
+            answer = await self._answer(scope, b"".join(pieces))
+        status, headers, body = response(self._node, answer)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
     async def _answer(self, scope: Scope, body: bytes) -> HttpAnswer:
         target = scope["path"], scope["query_string"].decode("latin-1")
@@ -330,8 +169,6 @@ class Server:
     ----------
     url : str
         Base URL, which ends in ``/v1``.
-    faults : Faults
-        Latency and faults, which can be changed while the node runs.
     node : EmbeddedNode
         The running node.
 
@@ -348,20 +185,14 @@ class Server:
     True
     """
 
-    def __init__(self, node: EmbeddedNode, *, faults: Faults, host: str, port: int) -> None:
+    def __init__(self, node: EmbeddedNode, *, host: str, port: int) -> None:
         self.node = node
-        self.faults = faults
         self._socket = _listen(host, port)
         bound_port = self._socket.getsockname()[1]
         shown_host = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown_host}:{bound_port}/v1"
-        bounds = {"limits": node.limits, "open": {}}
-        self._protocol: type[Bounds] = type("BoundedProtocol", (Bounds, AutoHTTPProtocol), bounds)
         config = uvicorn.Config(
-            NodeApp(node, faults, Hosts(host, node.host_names)),
-            http=self._protocol,
-            # Larger than the node's own limit, which must apply first.
-            h11_max_incomplete_event_size=2 * node.limits.header_bytes,
+            NodeApp(node, Hosts(host, node.host_names)),
             ws="none",
             log_config=None,  # the program configures logging, and stdout may be missing
             log_level="critical",
@@ -406,7 +237,6 @@ def start(
     host: str = _LOOPBACK,
     brand: str = "APTOS",
     limits: Limits | None = None,
-    faults: Faults | None = None,
     host_names: Collection[str] = (),
 ) -> Server:
     """Serve a ledger over HTTP, in a separate thread.
@@ -423,8 +253,6 @@ def start(
         Part of the names of ledger headers.
     limits : Limits, optional
         Limits on requests.
-    faults : Faults, optional
-        Latency and faults, for tests and courses.
     host_names : collection of str, optional
         Host names, without a port, to accept in addition to ``localhost``, loopback addresses and `host`; for example
         the name of a container. Requests for other names are rejected with status 403.
@@ -447,7 +275,7 @@ def start(
     True
     """
     node = EmbeddedNode(ledger, brand=brand, limits=limits, host_names=host_names)
-    return Server(node, faults=faults or Faults(), host=host, port=port)
+    return Server(node, host=host, port=port)
 
 
 @contextmanager
@@ -458,14 +286,13 @@ def serve(
     host: str = _LOOPBACK,
     brand: str = "APTOS",
     limits: Limits | None = None,
-    faults: Faults | None = None,
     host_names: Collection[str] = (),
 ) -> Iterator[str]:
     """Serve a ledger over HTTP during a ``with`` block.
 
     Parameters
     ----------
-    ledger, port, host, brand, limits, faults, host_names
+    ledger, port, host, brand, limits, host_names
         See `start`.
 
     Yields
@@ -485,7 +312,7 @@ def serve(
     ...     url.startswith("http://127.0.0.1:")
     True
     """
-    with start(ledger, port=port, host=host, brand=brand, limits=limits, faults=faults, host_names=host_names) as node:
+    with start(ledger, port=port, host=host, brand=brand, limits=limits, host_names=host_names) as node:
         yield node.url
 
 

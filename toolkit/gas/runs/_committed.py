@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 _PAGES = 50
 
 
-def _among(versions: NDArray[np.uint64], first: int, last: int) -> NDArray[np.uint64]:
+def _among(versions: NDArray[np.int64], first: int, last: int) -> NDArray[np.int64]:
     """Return the versions in a sorted array that lie between `first` and `last`, both included."""
     low, high = np.searchsorted(versions, [first, last + 1])
     return versions[low:high]
 
 
-def noted(plan: NodeRun, calls: Iterable[Call], known: Mapping[str, NDArray[np.uint64]]) -> CommittedRead:
+def noted(plan: NodeRun, calls: Iterable[Call], known: Mapping[str, NDArray[np.int64]]) -> CommittedRead:
     """Return which transactions were read according to the manifest, or none if rows that it counts are missing.
 
     Parameters
@@ -74,7 +74,7 @@ def noted(plan: NodeRun, calls: Iterable[Call], known: Mapping[str, NDArray[np.u
 _NOTHING = CommittedRead((), 0)
 
 
-def count_rows(calls: Iterable[Call], known: Mapping[str, NDArray[np.uint64]], ranges: Iterable[Range]) -> int:
+def count_rows(calls: Iterable[Call], known: Mapping[str, NDArray[np.int64]], ranges: Iterable[Range]) -> int:
     """Return the number of rows of calls in ranges, from the sorted versions of each call."""
     arrays = [known[call.fingerprint] for call in calls if call.fingerprint in known]
     return sum(len(_among(versions, *one)) for one in ranges for versions in arrays)
@@ -225,7 +225,7 @@ def missing_transactions(job: Job, plan: NodeRun) -> Iterator[tuple[Call, list[i
     good, failed = (versions_read(job.store, plan.node, failed=failed) for failed in (False, True))
     read = noted(plan, calls, good)
     unread = without(wanted_ranges(job.store, plan, calls), read.ranges)
-    nothing = np.empty(0, np.uint64)
+    nothing = np.empty(0, np.int64)
     for call in calls:
         first, last = plan.range_of(call)
         missing = [low for low, _ in within(unread, first, last)]
@@ -247,7 +247,7 @@ class CommittedReader:
         The sorted versions that earlier attempts have read, by fingerprint.
     """
 
-    def __init__(self, reading: Reading, known: Mapping[str, NDArray[np.uint64]]) -> None:
+    def __init__(self, reading: Reading, known: Mapping[str, NDArray[np.int64]]) -> None:
         self._reading = reading
         self._calls = reading.job.spec.committed
         self._node, self._plan, self._collector = reading.node, reading.plan, reading.collector

@@ -131,7 +131,7 @@ def prove_whole(job: Job, manifest: Manifest) -> None:
             _refuse(store, call.name, what, found)
 
 
-def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDArray[np.uint64]) -> None:
+def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDArray[np.int64]) -> None:
     if len(versions):
         shown = ", ".join(str(int(version)) for version in versions[:_MAX_NAMED])
         more = ", ..." if len(versions) > _MAX_NAMED else ""

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from toolkit.gas.runs._manifest import NodeRun
     from toolkit.wire import SimulationRequest, ViewFunction
 
-    Versions = NDArray[np.uint64]
+    Versions = NDArray[np.int64]
 
 
 # Minimum number of view calls in a range: a range costs a scheduler milliseconds, and a worker a connection.
@@ -185,7 +185,7 @@ class NodeReader:
         self._collector.bar.expect(missing, found=found)
         if missing:
             self._learn(calls, versions)
-            planned = np.array(versions, np.uint64)
+            planned = np.array(versions, np.int64)
             unread = ((call, planned[~np.isin(planned, _of(call, self._read))]) for call in calls)
             self._read_views(((call, int(version)) for call, those in unread for version in those), missing)
 
@@ -258,7 +258,7 @@ class NodeReader:
 
 
 def _of(call: Call, read: Mapping[str, Versions]) -> Versions:
-    return read.get(call.fingerprint, np.empty(0, np.uint64))
+    return read.get(call.fingerprint, np.empty(0, np.int64))
 
 
 def unread(
@@ -275,7 +275,7 @@ def unread(
     """
     spec = job.spec
     if spec.search is None:
-        planned = np.array(plan.planned(), np.uint64)
+        planned = np.array(plan.planned(), np.int64)
         for call in spec.calls_read(ReadAt.VERSIONS):
             found = _of(call, read)
             yield call, "not in its plan", found[~np.isin(found, planned)]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LEFT_OUT = ("node", "head_version", "error_message", "observed_at", "toolkit_version")
 
 
-def versions_read(store: RunStore, node: str, *, failed: bool | None = None) -> dict[str, NDArray[np.uint64]]:
+def versions_read(store: RunStore, node: str, *, failed: bool | None = None) -> dict[str, NDArray[np.int64]]:
     """Return the versions of each call that a run has read, sorted, by fingerprint.
 
     Parameters
@@ -43,7 +43,7 @@ def versions_read(store: RunStore, node: str, *, failed: bool | None = None) -> 
     -------
     dict of str to array
     """
-    found: dict[str, list[NDArray[np.uint64]]] = {}
+    found: dict[str, list[NDArray[np.int64]]] = {}
     for table in store.tables(KEY if failed is None else (*KEY, "error_code"), coded=KEY[:2]):
         chosen = pc.equal(table["node"], node)
         if failed is not None:

@@ -19,7 +19,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from msgspec import structs
 
-from toolkit._present.files import check_regular, checked_path, read_file, remove_left_overs, replacing
+from toolkit._present.files import check_regular, checked_path, read_text_file, remove_left_overs, replacing
 from toolkit._present.messages import shorten
 from toolkit._present.text import visible
 from toolkit.archive._lock import locked
@@ -143,7 +143,7 @@ class RunStore:
         except OSError as error:
             raise StudyError(f"{visible(self.path)} is not a run folder: {error.strerror}") from None
         try:
-            return Manifest.of_text(read_file(place))
+            return Manifest.of_text(read_text_file(place))
         except OSError as error:
             raise StudyError(f"{self.path} is not a run folder: {_MANIFEST}: {error.strerror}{self._kept()}") from None
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Who may call a function, and what types must be able to do: visibility, friends, abilities, constraints."""
+"""Who may call a function, and what type arguments must be able to do: visibility, friends, constraints."""
 
 from __future__ import annotations
 
@@ -9,15 +9,9 @@ import pytest
 from toolkit import embedded
 from toolkit.embedded import (
     T0,
-    Enum,
-    Event,
-    EventHandle,
     Module,
-    Object,
-    Option,
     Resource,
     Struct,
-    Table,
     TypeArgument,
     entry,
     friend,
@@ -25,14 +19,9 @@ from toolkit.embedded import (
     public,
     signer,
     u64,
-    vector,
     view,
 )
-from toolkit.embedded._code import CodeSet, abilities_of
-from toolkit.embedded._contract import check_abilities
-from toolkit.embedded.framework import FRAMEWORK
 from toolkit.errors import ContractError, InputError
-from toolkit.move import parse_type_tag
 
 
 class Till(Module, address="0x7111", friends=["desk"]):
@@ -183,18 +172,6 @@ class Vaults(Module, address="0x7113"):
     class Box(Resource, Generic[T0], constraints={"T0": "store"}):
         content: T0
 
-    class Label(Struct, Generic[T0], abilities="drop copy store"):
-        n: u64
-
-    class Wrapped(Struct, Generic[T0]):
-        value: T0
-
-    class Either(Enum, Generic[T0]):
-        class Left: ...
-
-        class Right:
-            value: T0
-
     @view
     def name_of(self, kind: Annotated[TypeArgument, "store copy"]) -> bool:
         return True
@@ -214,41 +191,11 @@ def vaults():
 VAULTS = "0x7113::vaults"
 
 
-@pytest.mark.parametrize(
-    ("kind", "abilities"),
-    [
-        ("u64", "copy drop store"),
-        ("signer", "drop"),
-        ("vector<address>", "copy drop store"),
-        ("vector<signer>", "drop"),
-        (f"vector<{VAULTS}::Token>", "store"),
-        ("0x1::string::String", "copy drop store"),
-        (f"0x1::option::Option<{VAULTS}::Ticket>", "drop"),
-        (f"0x1::object::Object<{VAULTS}::Box<u64>>", "copy drop store"),
-        (f"{VAULTS}::Box<u64>", "key"),
-        (f"{VAULTS}::Box<{VAULTS}::Ticket>", ""),
-        (f"{VAULTS}::Label<{VAULTS}::Token>", "copy drop store"),  # phantom
-        (f"{VAULTS}::Wrapped<{VAULTS}::Token>", "store"),
-        (f"{VAULTS}::Wrapped<{VAULTS}::Label<{VAULTS}::Token>>", "copy drop store"),
-        (f"{VAULTS}::Either<{VAULTS}::Ticket>", "drop"),
-        ("0x1::coin::Coin<0x1::aptos_coin::AptosCoin>", "store"),
-        (f"0x1::table::Table<u64, {VAULTS}::Token>", "store"),
-        (f"0x1::event::EventHandle<{VAULTS}::Ticket>", "store"),
-        ("0x7113::nothing::Here", ""),
-    ],
-)
-def test_abilities_of_a_type(vaults, kind, abilities):
-    """Those of the struct, as far as the type arguments that it holds have them."""
-    code = vaults.chain.code_at(vaults.head)
-    assert abilities_of(code, parse_type_tag(kind)) == frozenset(abilities.split())
-
-
 def test_constraints_are_in_the_abi_and_checked_on_calls(vaults):
     """The VM refuses a type argument that lacks an ability."""
     abi = Vaults.definition.abi
     assert abi.function("name_of").generic_type_params[0].constraints == ("copy", "store")
     assert abi.struct("Box").generic_type_params[0].constraints == ("store",)
-    assert abi.struct("Label").generic_type_params[0].constraints == ()
     assert vaults.view(f"{VAULTS}::name_of", [], ["u64"])[0] == [True]
     with pytest.raises(InputError, match=r"T0 must have copy, store; 0x7113::vaults::Token lacks copy"):
         vaults.view(f"{VAULTS}::name_of", [], [f"{VAULTS}::Token"])
@@ -258,97 +205,26 @@ def test_constraints_are_in_the_abi_and_checked_on_calls(vaults):
     assert refused.vm_status.startswith("CONSTRAINT_NOT_SATISFIED")
 
 
-def _published(**structs):
-    namespace = {"__module__": __name__, "__annotations__": {}} | structs
-    contract = type("Wrong", (Module,), namespace, address="0x7114")
-    return embedded.Ledger().publish(contract)
+def test_only_structs_with_key_are_stored():
+    """A resource has the ability key."""
 
-
-class NoStore(Struct, abilities="drop copy"):
-    n: u64
-
-
-class NoDrop(Struct, abilities="store"):
-    n: u64
-
-
-def _holding(kind, base=Resource, **options):
-    return type("Holder", (base,), {"__annotations__": {"held": kind}, "__module__": __name__}, **options)
-
-
-@pytest.mark.parametrize(
-    ("structs", "message"),
-    [
-        ({"NoStore": NoStore, "Holder": _holding(NoStore)}, "field held: Holder has the ability key, so its fields"),
-        ({"NoStore": NoStore, "Holder": _holding(Table[u64, NoStore])}, "type argument 1 of 0x1::table::Table must"),
-        ({"NoDrop": NoDrop, "Holder": _holding(Table[NoDrop, u64])}, r"type argument 0 of 0x1::table::Table must have"),
-        ({"NoDrop": NoDrop, "Holder": _holding(EventHandle[NoDrop])}, "must have drop, store; .*NoDrop lacks drop"),
-        ({"NoDrop": NoDrop, "Holder": _holding(vector[NoDrop], Struct)}, "ability copy, .*; write class"),
-        ({"NoDrop": NoDrop, "Holder": _holding(Option[NoDrop], Event)}, "has the ability drop, so its fields must .*"),
-        ({"Holder": _holding(Object[NoStore], Struct), "NoStore": NoStore}, None),
-    ],
-)
-def test_fields_are_checked_when_a_module_is_defined(structs, message):
-    """As by a verifier: the fields of a struct have its abilities, type arguments those that are required."""
-    if message is None:
-        assert _published(**structs).success
-    else:
-        with pytest.raises(InputError, match=message):
-            _published(**structs)
-
-
-def test_values_are_used_as_their_abilities_allow():
-    """Resources have key, events drop and store, and an item that upsert replaces drop."""
-
-    class Used(Module, address="0x7115"):
-        class Plain(Struct):
+    class Plain(Module, address="0x7115"):
+        class Part(Struct):
             n: u64
 
-        class Kept(Struct, abilities="store"):
-            n: u64
-
-        class Kepts(Resource):
-            kept: Table[u64, Used.Kept]
-
-        def init_module(self, account: signer) -> None:
-            self.move_to(account, Used.Kepts(kept=self.new_table()))
-
-        @entry
-        def put(self, account: signer) -> None:
-            self.borrow(Used.Kepts, "0x7115").kept.upsert(1, Used.Kept(n=1))
-
-    class Wrong(Used, address="0x7115", name="wrong"):
         @entry
         def store(self, account: signer) -> None:
-            self.move_to(account, Used.Plain(n=1))
-
-        @entry
-        def tell(self, account: signer) -> None:
-            self.emit(Used.Kept(n=1))
+            self.move_to(account, Plain.Part(n=1))
 
     ledger = embedded.Ledger()
-    with pytest.raises(ContractError) as caught:
-        ledger.publish(Wrong)
-    assert [line.partition(" (")[0] for line in str(caught.value).splitlines()] == [
-        "Wrong.store: self.move_to: Plain lacks the ability key: write class Plain(Resource)",
-        "Wrong.tell: self.emit: Kept lacks the ability drop: write class Kept(Event)",
-    ]
-    ledger.publish(Used)
-    with pytest.raises(InputError, match="ability drop"):
-        ledger.commit("0x7115::used::put", sender="0xb0b")
-
-
-def test_the_framework_satisfies_the_checks():
-    """Its modules are defined without them."""
-    definitions = [module.definition for module in FRAMEWORK]
-    code = CodeSet({}).with_modules(definitions)
-    for definition in definitions:
-        check_abilities(definition.name, definition.structs.values(), definition.functions.values(), code)
+    ledger.publish(Plain)
+    with pytest.raises(ContractError, match="must have the ability key"):
+        ledger.commit("0x7115::plain::store", sender="0xb0b")
 
 
 def test_unknown_words_are_refused():
     """In abilities and constraints."""
     with pytest.raises(InputError, match="copy, drop, store, key; got 'sore'"):
         type("Odd", (Struct,), {}, abilities="key sore")
-    with pytest.raises(InputError, match=r"constraints must be empty: .*'T0'"):
-        type("Odd", (Struct,), {}, constraints={"T0": "store"})
+    with pytest.raises(InputError, match="got 'sore'"):
+        type("Odd", (Struct,), {}, constraints={"T0": "sore"})

@@ -1,0 +1,78 @@
+"""Run one notebook. `grade` starts this module in a process of its own for each notebook of a class.
+
+It writes a line of JSON, a `FailedCell`, for each cell that fails. The kernel of the notebook is another process, which
+ends with this one.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+NOTEBOOK, FAILED = "notebook.ipynb", "failed.jsonl"  # files in the folder of the run
+_MAX_ERROR = 500  # characters of an error message
+
+
+class FailedCell(msgspec.Struct, frozen=True):
+    """A cell that failed, by its number from 1, with the error."""
+
+    cell: int
+    error: str
+
+
+def run(folder: Path, seconds: float) -> None:
+    """Run the notebook in a folder.
+
+    A cell may take a quarter of the time limit, so that the cells after an endless one count too.
+    """
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import DeadKernelError
+
+    class Client(NotebookClient):
+        """Keeps no outputs, of which a notebook may write any amount."""
+
+        def output(self, *_: Any) -> None:
+            """Drop an output."""
+
+    current = 0
+
+    def started(cell: Any, cell_index: int) -> None:
+        nonlocal current
+        del cell
+        current = cell_index
+
+    def failed(cell: Any, cell_index: int, execute_reply: Any) -> None:
+        del cell
+        content = execute_reply["content"]
+        report(folder, cell_index, f"{content['ename']}: {content['evalue']}")
+
+    notebook = nbformat.read(folder / NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+    client = Client(
+        notebook,
+        kernel_name="python3",
+        timeout=max(1, int(seconds / 4)),
+        interrupt_on_timeout=True,
+        error_on_timeout={"ename": "timed out", "evalue": "a cell may take a quarter of the limit", "traceback": []},
+        allow_errors=True,
+        on_cell_start=started,
+        on_cell_error=failed,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    try:
+        client.execute()
+    except DeadKernelError:
+        report(folder, current, "the kernel died")
+
+
+def report(folder: Path, index: int, error: str) -> None:
+    """Append the failure of the cell with this index."""
+    with (folder / FAILED).open("ab") as file:
+        file.write(msgspec.json.encode(FailedCell(index + 1, error[:_MAX_ERROR])) + b"\n")
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), float(sys.argv[2]))
