@@ -32,7 +32,21 @@ ALLOWED = {
     "widgets": {"dtypes", "move", "wire", "vm", "frames", "client", "fork", "gas", "plots"},
     "embedded": {"dtypes", "move", "wire"},
     "teaching": {"dtypes", "move", "wire", "frames", "client", "gas", "embedded"},
-    "cli": {"dtypes", "move", "wire", "vm", "frames", "client", "fork", "archive", "gas", "plots", "reports", "widgets", "teaching"},
+    "cli": {
+        "dtypes",
+        "move",
+        "wire",
+        "vm",
+        "frames",
+        "client",
+        "fork",
+        "archive",
+        "gas",
+        "plots",
+        "reports",
+        "widgets",
+        "teaching",
+    },
 }
 # The exceptions: connect() and the command line start or ask the embedded node, and a node makes forks, inside a function.
 LAZY_EXCEPTION = {

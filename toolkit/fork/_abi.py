@@ -68,7 +68,9 @@ def module_json(code: bytes) -> dict[str, Any]:
 def abi_json(module: Module) -> dict[str, Any]:
     """Return the ABI of a module in the JSON form of a node."""
     address, _, name = str(module.id).partition("::")
-    functions = (one for one in module.functions.values() if one.visibility != PRIVATE or one.is_entry or _is_view(module, one))
+    functions = (
+        one for one in module.functions.values() if one.visibility != PRIVATE or one.is_entry or _is_view(module, one)
+    )
     return {
         "address": address,
         "name": name,

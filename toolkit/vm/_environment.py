@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from toolkit.errors import Unsupported
 from toolkit.vm import _schedule as flags
 from toolkit.vm._bcs import Input
+from toolkit.vm._errors import MoveError
 from toolkit.vm._schedule import Features, Schedule
 from toolkit.vm._state import Base, resource_key
 from toolkit.vm._types import FRAMEWORK, struct
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 MAINNET, TESTNET, TEST_CHAIN = 1, 2, 4
 _HOUR = 3_600_000_000
 
-# Days on which timed features start; on the test chain they start one hour after 1970, on other chains always.
+# Days on which timed features start on the public networks. On other chains they are on, but for two that start one
+# hour after 1970 on the test chain: memory tracking, and the refusal to capture options (of which no day is known).
 FIX_MEMORY_TRACKING = {MAINNET: datetime(2025, 3, 11, tzinfo=UTC), TESTNET: datetime(2025, 3, 7, tzinfo=UTC)}
 FIX_TABLE_MEMORY = {MAINNET: datetime(2025, 10, 21, tzinfo=UTC), TESTNET: datetime(2025, 10, 16, tzinfo=UTC)}
+NO_CAPTURED_OPTIONS: dict[int, datetime] = {}
 CHARGE_BYTES_FOR_PRINTS = {MAINNET: datetime(2025, 3, 11, tzinfo=UTC), TESTNET: datetime(2025, 3, 7, tzinfo=UTC)}
 
 
@@ -42,14 +45,24 @@ class Environment:
     def __init__(self, read: Read, usage: tuple[int, int] | None = None) -> None:
         self.base = Base(read)
         self.usage = usage
+        try:
+            self._read_configuration()
+        except (MoveError, IndexError):
+            raise Unsupported("a state whose configuration cannot be decoded") from None
+        if flags.ENUM_OPTION in self.features and flags.FRAMEWORK_OPTION not in self.features:
+            raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
+
+    def _read_configuration(self) -> None:
         self.features = Features(_framework(self.base, "features::Features")[1:])
         self.chain_id = _framework(self.base, "chain_id::ChainId")[0]
         reconfiguration = Input(_framework(self.base, "reconfiguration::Configuration"))
         reconfiguration.take(8)
         self.last_reconfiguration = int.from_bytes(reconfiguration.take(8), "little")
         self.schedule = Schedule.from_bcs(_framework(self.base, "gas_schedule::GasScheduleV2"))
-        if flags.ENUM_OPTION in self.features and flags.FRAMEWORK_OPTION not in self.features:
-            raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
+
+    def replace(self, name: str, value: bytes) -> None:
+        """Let a resource of ``0x1`` that exists have another value."""
+        self.base.replace(resource_key(FRAMEWORK, struct(f"0x1::{name}")), value)
 
     def timed(self, starts: dict[int, datetime]) -> bool:
         """Return whether a timed feature is on.
@@ -59,7 +72,7 @@ class Environment:
         Unsupported
             On the day it starts, whose hour is not known.
         """
-        if self.chain_id == TEST_CHAIN:
+        if self.chain_id == TEST_CHAIN and (starts is FIX_MEMORY_TRACKING or starts is NO_CAPTURED_OPTIONS):
             return self.last_reconfiguration >= _HOUR
         if self.chain_id not in starts:
             return True
@@ -68,6 +81,11 @@ class Environment:
         if start <= now < start + timedelta(days=1):
             raise Unsupported(f"the day on which a timed feature starts, {start:%Y-%m-%d}")
         return now >= start
+
+
+def too_deep() -> Unsupported:
+    """Return the error for values or types that are nested too deeply for Python."""
+    return Unsupported("values or types that are nested this deeply")
 
 
 def _framework(state: Base | Overlay, name: str) -> bytes:

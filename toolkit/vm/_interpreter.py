@@ -14,6 +14,7 @@ from toolkit.vm import _schedule as flags
 from toolkit.vm._access import AccessStack
 from toolkit.vm._code import MODULE_LOCK, FunctionDefinition
 from toolkit.vm._compile import MAX_STACK, Code, Piece, Site, is_scalar
+from toolkit.vm._environment import MAINNET, NO_CAPTURED_OPTIONS, TESTNET
 from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._natives import NATIVES
 from toolkit.vm._natives._registry import Dispatch, NativeCall, may_stand_for
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 
 MAX_FRAMES = 1024  # that wait for another to return
 _PAGE = 4096  # reads are charged by whole pages
+_CURVES = ("ristretto255", "ristretto255_bulletproofs", "crypto_algebra", "bls12381", "secp256k1")
+_MODULES_WITH_NATIVES = {ModuleId(FRAMEWORK, name.split("::")[1]) for name in NATIVES}
+_MODULES_WITH_NATIVES |= {ModuleId(FRAMEWORK, name) for name in _CURVES}
+_OPTION = ModuleId(FRAMEWORK, "option")
 _KEEPS_ARGUMENTS = {ModuleId(FRAMEWORK, "table"), ModuleId(FRAMEWORK, "event")}
 
 
@@ -310,7 +315,11 @@ class Machine:
 
     def abort(self, code: int) -> Piece:
         """Abort."""
-        raise Abort(code)
+        assert self.frame is not None  # noqa: S101 - it aborts
+        function = self.frame.code.definition
+        module = function.module
+        place = f"0x{module.address.hex()}::{module.name}::{function.name}" if module else "script"
+        raise Abort(code, f"{place} at offset {self.offset}")
 
     # Calls.
 
@@ -390,6 +399,8 @@ class Machine:
             + prices[f"instr.{kind}.per_arg"] * link.count
             + prices[f"instr.{kind}.per_local"] * locals_
         )
+        if not link.cost:
+            raise Unsupported("a gas schedule with free calls, in which recursion would not end")
         link.log_name = kind.upper()
         link.facts = f"args={link.count} locals={locals_}"
         if kind == "call_generic":
@@ -424,9 +435,11 @@ class Machine:
         return following
 
     def _missing(self, definition: FunctionDefinition) -> Exception:
-        if definition.module is not None and definition.module.address == FRAMEWORK:
+        if definition.module in _MODULES_WITH_NATIVES:
             return Unsupported(f"native function {definition}")
-        return MoveError("MISSING_DEPENDENCY", f"Missing Native Function `{definition.name}`")
+        # The node has no natives in other modules either.
+        error = MoveError("MISSING_DEPENDENCY", f"Missing Native Function `{definition.name}`")
+        return error.at(definition.module, definition.index, 0)
 
     def _heap(self, kinds: Sequence[Type], values: Sequence[Value]) -> int:
         """Return the abstract size of values beyond what they take on the stack."""
@@ -458,6 +471,7 @@ class Machine:
         persistent = definition.is_persistent
         if persistent:
             layouts = tuple(map(self.serializing_layout, kinds))
+            self._check_captured(layouts)
         else:
             layouts = tuple(self.layouts[kind] for kind in kinds)
         count = len(kinds)
@@ -466,6 +480,15 @@ class Machine:
         stack.append(
             Closure(function.module, function.name, site.types, mask, captured, layouts, persistent=persistent)
         )
+
+    def _check_captured(self, layouts: Sequence[Layout]) -> None:
+        """Check that a closure that may be stored captures no options, where their form was about to change."""
+        if flags.CAPTURE_OPTION in self.features or not any(_OPTION in layout.modules for layout in layouts):
+            return
+        if self.environment.chain_id in {MAINNET, TESTNET}:
+            raise Unsupported("captured options without feature 99")
+        if self.environment.timed(NO_CAPTURED_OPTIONS):
+            raise MoveError("UNABLE_TO_CAPTURE_OPTION_TYPE")
 
     def call_closure(self, stack: list[Value], kind: Function, following: Piece) -> Piece | None:
         """Call the closure on the stack."""
@@ -610,7 +633,7 @@ class Machine:
     def _check_access(self, kind: Struct, address: bytes, *, writes: bool) -> None:
         """Check the locks and access specifiers after an operation on a resource."""
         if self.active.get(kind.module, 0) > 1:
-            place = f"{kind.module.address.hex()}::{kind.module.name}::{kind.name}"
+            place = f"{kind.module}::{kind.name}"
             raise MoveError(
                 "RUNTIME_DISPATCH_ERROR",
                 f"Resource `{place}` cannot be accessed because of active reentrancy of defining module.",

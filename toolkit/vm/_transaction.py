@@ -17,8 +17,7 @@ from toolkit.vm._bcs import write_text
 from toolkit.vm._charges import ChangeCharges, check_limits
 from toolkit.vm._checks import check_calls
 from toolkit.vm._context import CalledFunction, PublishRequest, TransactionContext
-from toolkit.vm._ed25519 import verify
-from toolkit.vm._environment import MAINNET, Environment, framework_resource
+from toolkit.vm._environment import MAINNET, Environment, framework_resource, too_deep
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter, Unmetered
 from toolkit.vm._interpreter import Machine
@@ -28,30 +27,16 @@ from toolkit.vm._module import read_script, version_of
 from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initializer, read_bundle
 from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Fee, Status, Write, status_of
+from toolkit.vm._signers import signers_of
 from toolkit.vm._state import Change, Overlay, Session, module_key, resource_key, write_order
 from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct, substituted
 from toolkit.vm._values import signer
 from toolkit.vm._view import session_hash, struct_modules
 from toolkit.wire import SignedTransaction
 from toolkit.wire import _bcs_forms as bcs
-from toolkit.wire._bcs_requests import (
-    MULTISIG_PAYLOAD,
-    EncodedEntryFunction,
-    EncodedModuleBundle,
-    EncodedMultisig,
-    EncodedPayloadV2,
-    EncodedScript,
-)
+from toolkit.wire import _bcs_requests as requests
+from toolkit.wire import _signatures as signatures
 from toolkit.wire._models import unhex
-from toolkit.wire._signatures import (
-    AbstractSignature,
-    Ed25519Signature,
-    FeePayerSignature,
-    MultiAgentSignature,
-    MultiKeySignature,
-    SingleKeySignature,
-    SingleSenderSignature,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +45,6 @@ if TYPE_CHECKING:
     from toolkit.vm._compile import Code
     from toolkit.vm._state import Event, Read
     from toolkit.vm._values import Value
-    from toolkit.wire._signatures import SignatureModel
 
 _VALIDATION = ModuleId(FRAMEWORK, "transaction_validation")
 _MULTISIG = ModuleId(FRAMEWORK, "multisig_account")
@@ -91,7 +75,7 @@ _MULTISIG_ABORTS = {
     (1 << 16) + 2010: "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH",
 }
 _PAYER_CANNOT_PAY = (2 << 16) + 1005  # in the epilogue
-_KEYLESS = {"keyless", "federated_keyless"}
+_SIMULATED_RANDOMNESS = bytes(16) + b"\1\x20" + bytes(32)  # epoch, round and seed
 
 
 class _Kind(NamedTuple):
@@ -112,39 +96,6 @@ class _DiscardedError(Exception):
     def __init__(self, error: MoveError) -> None:
         super().__init__(error)
         self.error = error
-
-
-class _Signers(NamedTuple):
-    """Who signs: addresses with account signatures."""
-
-    sender: SignatureModel
-    addresses: tuple[bytes, ...]  # secondary signers
-    secondary: tuple[SignatureModel, ...]
-    payer_address: bytes | None
-    payer: SignatureModel | None
-
-
-def _signers(signature: SignatureModel) -> _Signers:
-    match signature:
-        case FeePayerSignature():
-            addresses = tuple(map(address_to_bytes, signature.secondary_signer_addresses))
-            payer = address_to_bytes(signature.fee_payer_address)
-            return _Signers(signature.sender, addresses, signature.secondary_signers, payer, signature.fee_payer_signer)
-        case MultiAgentSignature():
-            addresses = tuple(map(address_to_bytes, signature.secondary_signer_addresses))
-            return _Signers(signature.sender, addresses, signature.secondary_signers, None, None)
-        case SingleSenderSignature():
-            return _Signers(signature.sender, (), (), None, None)
-    return _Signers(signature, (), (), None, None)
-
-
-def _is_keyless(signature: SignatureModel | None) -> bool:
-    match signature:
-        case SingleKeySignature():
-            return signature.public_key.type in _KEYLESS
-        case MultiKeySignature():
-            return any(key.type in _KEYLESS for key in signature.public_keys)
-    return False
 
 
 def execute(
@@ -169,7 +120,8 @@ def execute(
         Takes a state key (BCS) and returns None if it is absent, or (value, metadata) with metadata (slot deposit,
         bytes deposit, creation time in microseconds) or None.
     simulate : bool, default False
-        Whether to run as nodes simulate: keys and the fee payer may be missing, and there is no transaction index.
+        Whether to run as nodes simulate: keys and the fee payer may be missing, the transaction has no index, and
+        the seed of randomness, which a node draws for each simulation, is zeros.
     log : bool, default False
         Whether to log every charge; needed for `log`, `profile` and `trace` of the result.
     transaction_index : int, optional
@@ -187,10 +139,28 @@ def execute(
         If something is needed that the machine does not implement; the message names it.
     InputError, SchemaError
         If the bytes are not a transaction.
+
+    Examples
+    --------
+    The state must have the configuration of a ledger:
+
+    >>> from toolkit import vm
+    >>> from toolkit.wire import EntryFunction, SimulationRequest
+    >>> from toolkit.wire._bcs_requests import signed_transaction
+    >>> request = SimulationRequest(EntryFunction("0xcafe::shop::open"), sender="0xa")
+    >>> numbers = {"chain_id": 4, "sequence_number": 0, "max_gas_amount": 9, "gas_unit_price": 100}
+    >>> transaction = signed_transaction(request, **numbers, expiration_timestamp_secs=0).to_bcs()
+    >>> vm.execute(transaction, {}.get, simulate=True)
+    Traceback (most recent call last):
+        ...
+    toolkit.errors.Unsupported: a state without 0x1::features::Features
     """
     signed = SignedTransaction.from_bcs(transaction)
     environment = Environment(read, usage)
-    return _Run(signed, environment, simulate=simulate, log=log, transaction_index=transaction_index).run()
+    try:
+        return _Run(signed, environment, simulate=simulate, log=log, transaction_index=transaction_index).run()
+    except RecursionError:
+        raise too_deep() from None
 
 
 class _Run:
@@ -213,40 +183,43 @@ class _Run:
         self.schedule = environment.schedule
         self.simulate = simulate
         self.sender = address_to_bytes(raw.sender)
-        self.signers = _signers(signed.signature)
+        self.signers = signers_of(signed.signature)
         self.payer = self.signers.payer_address or self.sender
         self.payload: Any = raw.payload
-        self.executable = cast("EncodedEntryFunction | EncodedScript | None", None)
+        self.executable = cast("requests.EncodedEntryFunction | requests.EncodedScript | None", None)
         self.multisig: bytes | None = None
         self.nonce: int | None = None
         self._read_payload()
-        code = self.executable.code if isinstance(self.executable, EncodedScript) else b""
+        code = self.executable.code if isinstance(self.executable, requests.EncodedScript) else b""
         self.script_hash = hashlib.sha3_256(code).digest() if code else b""
+        if simulate:
+            environment.replace("randomness::PerBlockRandomness", _SIMULATED_RANDOMNESS)
         self.loader = Loader(environment.base, self.schedule, self.features)
         self.meter = Meter(self.schedule, raw.max_gas_amount, log=log)
         self.trace: list[tuple[Code, int, int, int]] | None = [] if log else None
         self.state = Overlay(environment.base)
         self.events: list[Event] = []
         self.refund = 0
+        self.published: dict[bytes, bytes] = {}
         self.context = self._context(None if simulate else transaction_index)
         self.account_is_new = False
 
     def _read_payload(self) -> None:
         match self.payload:
-            case EncodedPayloadV2():
+            case requests.EncodedPayloadV2():
                 self.executable = self.payload.executable
                 self.nonce = self.payload.replay_protection_nonce
                 address = self.payload.multisig_address
                 self.multisig = address_to_bytes(address) if address is not None else None
-            case EncodedMultisig():
+            case requests.EncodedMultisig():
                 self.executable = self.payload.payload
                 self.multisig = address_to_bytes(self.payload.multisig_address)
-            case EncodedEntryFunction() | EncodedScript():
+            case requests.EncodedEntryFunction() | requests.EncodedScript():
                 self.executable = self.payload
 
     def _context(self, transaction_index: int | None) -> TransactionContext:
         function = None
-        if isinstance(self.executable, EncodedEntryFunction):
+        if isinstance(self.executable, requests.EncodedEntryFunction):
             function = _called(self.executable)
         inner = self.multisig is not None
         return TransactionContext(
@@ -286,15 +259,16 @@ class _Run:
             raise _discarded("SIGNERS_CONTAIN_DUPLICATES")
         if len(self.signers.addresses) != len(self.signers.secondary):
             raise _discarded("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH_IN_PROOF")
-        if not self.simulate:
-            self._check_signatures()
+        if not self.simulate and not self.signers.are_valid(self.signed.signing_message()):
+            raise _discarded("INVALID_SIGNATURE")
         self._authenticate()
         self._check_payload_kind()
         self._check_gas()
         if self.executable is None and self.multisig is None:
             raise _discarded("EMPTY_PAYLOAD_PROVIDED")
-        if isinstance(self.executable, EncodedScript) and self.multisig is not None:
-            raise _discarded("FEATURE_UNDER_GATING")
+        if isinstance(self.executable, requests.EncodedScript) and self.multisig is not None:
+            message = "Script payload not yet supported for multisig transactions"
+            raise _DiscardedError(MoveError("FEATURE_UNDER_GATING", message))
         session = self._session(_PROLOGUE)
         machine = self._machine(session, metered=False)
         self._call(machine, _VALIDATION, *self._prologue_call(), aborts=_PROLOGUE_ABORTS)
@@ -321,7 +295,7 @@ class _Run:
         self._charge_intrinsic()
         if self.multisig is not None:
             return self._run_multisig(machine)
-        if isinstance(self.executable, EncodedScript):
+        if isinstance(self.executable, requests.EncodedScript):
             self._run_script(machine, self.executable)
         else:
             assert self.executable is not None  # noqa: S101 - the prologue has seen to it
@@ -372,25 +346,12 @@ class _Run:
 
     # Parts of the prologue.
 
-    def _check_signatures(self) -> None:
-        message = self.signed.signing_message()
-        for one in (self.signers.sender, *self.signers.secondary, self.signers.payer):
-            match one:
-                case Ed25519Signature():
-                    key, signature = one.public_key, one.signature
-                case SingleKeySignature() if one.public_key.type == "ed25519" == one.signature.type:
-                    key, signature = one.public_key.value, one.signature.value
-                case _:
-                    continue
-            if not verify(unhex(key), unhex(signature), message):
-                raise _discarded("INVALID_SIGNATURE")
-
     def _authenticate(self) -> None:
         """Let Move code check abstract signatures, on a part of the gas."""
         signed = [(self.sender, self.signers.sender), *zip(self.signers.addresses, self.signers.secondary, strict=True)]
         if self.signers.payer is not None:
             signed.append((self.payer, self.signers.payer))
-        abstract = [(address, one) for address, one in signed if isinstance(one, AbstractSignature)]
+        abstract = [(address, one) for address, one in signed if isinstance(one, signatures.AbstractSignature)]
         if not abstract:
             return
         for _, one in abstract:
@@ -413,7 +374,7 @@ class _Run:
         self.meter.add_budget(held)
 
     def _run_authenticate(
-        self, machine: Machine, module: ModuleId, address: bytes, signature: AbstractSignature
+        self, machine: Machine, module: ModuleId, address: bytes, signature: signatures.AbstractSignature
     ) -> None:
         function = self.loader.function(module, "authenticate")
         assert signature.function_info is not None  # noqa: S101 - BCS has it
@@ -428,12 +389,12 @@ class _Run:
         machine.run(self.loader.code(function, ()), values)
 
     def _check_payload_kind(self) -> None:
-        if isinstance(self.payload, EncodedPayloadV2):
+        if isinstance(self.payload, requests.EncodedPayloadV2):
             if flags.PAYLOAD_V2 not in self.features:
                 raise _discarded("FEATURE_UNDER_GATING")
             if self.nonce is not None and flags.ORDERLESS not in self.features:
                 raise _discarded("FEATURE_UNDER_GATING")
-        if isinstance(self.payload, EncodedModuleBundle):
+        if isinstance(self.payload, requests.EncodedModuleBundle):
             raise _discarded("FEATURE_UNDER_GATING")
 
     def _check_gas(self) -> None:
@@ -462,8 +423,7 @@ class _Run:
         return schedule["txn.min_transaction_gas_units"] + schedule["txn.intrinsic_gas_per_byte"] * over
 
     def _keyless(self) -> int:
-        everyone = (self.signers.sender, *self.signers.secondary, self.signers.payer)
-        return self.schedule["txn.keyless.base"] if any(map(_is_keyless, everyone)) else 0
+        return self.schedule["txn.keyless.base"] if self.signers.any_is_keyless else 0
 
     def _account_fee(self) -> int:
         """Return what a new account costs, at most."""
@@ -530,7 +490,7 @@ class _Run:
         """Return the payload that a multisig transaction carries, in the form that is stored on the ledger."""
         if self.executable is None:
             return b"" if flags.MULTISIG_PAYLOAD_MATCH in self.features else b"\0"
-        return bcs.encoded(MULTISIG_PAYLOAD, self.executable)
+        return bcs.encoded(requests.MULTISIG_PAYLOAD, self.executable)
 
     # Parts of the payload.
 
@@ -586,7 +546,7 @@ class _Run:
             if self.schedule.version >= 31:
                 loader.visit_closure(struct_modules(types), meter)
 
-    def _run_script(self, machine: Machine, script: EncodedScript) -> None:
+    def _run_script(self, machine: Machine, script: requests.EncodedScript) -> None:
         loader, meter = self.loader, self.meter
         serialized = any(one.kind == "serialized" for one in script.arguments)
         if serialized and flags.SERIALIZED_SCRIPT_ARGUMENTS not in self.features:
@@ -663,10 +623,10 @@ class _Run:
         arguments = [self.multisig, bytearray(self._provided_payload())]
         stored = bytes(self._execute(machine, _MULTISIG, "get_next_transaction_payload", arguments)[0])
         try:
-            payload = bcs.whole(MULTISIG_PAYLOAD, stored)
+            payload = bcs.whole(requests.MULTISIG_PAYLOAD, stored)
         except SchemaError:
             raise MoveError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
-        if not isinstance(payload, EncodedEntryFunction):
+        if not isinstance(payload, requests.EncodedEntryFunction):
             raise MoveError("FAILED_TO_DESERIALIZE_ARGUMENT")
         state, events = self.state, self.events
         cleanup = "successful_transaction_execution_cleanup"
@@ -686,11 +646,11 @@ class _Run:
 
     def _publish(self, machine: Machine) -> None:
         """Publish the modules that the payload has requested, and initialize the new ones."""
-        requests = machine.session.context(Requests)
-        request: PublishRequest | None = requests.request
+        publishing = machine.session.context(Requests)
+        request: PublishRequest | None = publishing.request
         if request is None:
             return
-        requests.closed = True
+        publishing.closed = True
         for code in request.codes:
             self._check_format(code)
         modules = read_bundle(request)
@@ -719,8 +679,6 @@ class _Run:
         charges = ChangeCharges(state, events, self.meter, self.features, self._now())
         self.refund = charges.charge(self.size, self.raw.gas_unit_price)
         return state, events
-
-    published: dict[bytes, bytes] = {}  # noqa: RUF012 - replaced, never changed
 
     # Parts of the epilogue.
 
@@ -807,7 +765,7 @@ def _discarded(status: str) -> _DiscardedError:
     return _DiscardedError(MoveError(status))
 
 
-def _called(function: EncodedEntryFunction) -> CalledFunction:
+def _called(function: requests.EncodedEntryFunction) -> CalledFunction:
     name = function.function
     module = ModuleId(address_to_bytes(name.address), name.module)
     return CalledFunction(module, name.name, tuple(map(from_tag, function.type_arguments)), function.arguments)

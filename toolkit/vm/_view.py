@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.move._ids import FunctionId, address_to_bytes
 from toolkit.vm._arguments import make_arguments
-from toolkit.vm._environment import Environment
+from toolkit.vm._environment import Environment, too_deep
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter
 from toolkit.vm._interpreter import Machine
@@ -86,6 +86,16 @@ def run_view(
         If something is needed that the machine does not implement.
     InputError
         If the function or a type argument is not one.
+
+    Examples
+    --------
+    The state must have the configuration of a ledger:
+
+    >>> from toolkit import vm
+    >>> vm.run_view("0x1::coin::decimals", ["0x1::aptos_coin::AptosCoin"], [], {}.get)
+    Traceback (most recent call last):
+        ...
+    toolkit.errors.Unsupported: a state without 0x1::features::Features
     """
     name = FunctionId.parse(function)
     types = tuple(parse(text) for text in type_arguments)
@@ -100,6 +110,8 @@ def run_view(
     status = Status("success")
     try:
         values = _run(machine, module, name.name, types, args)
+    except RecursionError:
+        raise too_deep() from None
     except MoveError as error:
         status = status_of(error, loader.features, loader.schedule.version, loader.attributes)
         if status.kind not in {"abort", "out_of_gas"}:
@@ -147,7 +159,7 @@ def _arguments(
 
 def _of_arguments(error: MoveError, module: ModuleId) -> MoveError:
     """Reduce an error before the function runs to its code, located in the module of the function."""
-    if error.status == "OUT_OF_GAS" or error.message is not None:
+    if error.status == "OUT_OF_GAS" or (error.message is not None and error.status != "ABORTED"):
         return error
     return MoveError(error.status).at(module)
 

@@ -8,9 +8,9 @@ from toolkit.move import FunctionId, UInt, encode_bcs
 from toolkit.move._bcs import uleb128
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
+from toolkit.vm._code import Constant
 from toolkit.vm._instructions import LOG_NAMES, Instruction
 from toolkit.vm._metadata import Attribute
-from toolkit.vm._module import Constant
 from toolkit.vm._schedule import Features
 from toolkit.vm._state import module_key, resource_key
 from toolkit.vm._writer import write_module
@@ -40,14 +40,7 @@ def function(  # noqa: PLR0917
     body = tuple(op(*one) if isinstance(one, tuple) else op(one) for one in instructions)
     parameters = tuple(parameters)
     return code.FunctionDefinition(
-        module,
-        name,
-        0,
-        parameters,
-        tuple(results),
-        locals=parameters + tuple(locals_),
-        code=body,
-        **more,
+        module, name, 0, parameters, tuple(results), locals=parameters + tuple(locals_), code=body, **more
     )
 
 
@@ -239,6 +232,7 @@ def schedule_bcs(version=GAS_VERSION, **changes) -> bytes:
     for at, name in enumerate(("copy_loc", "read_ref", "eq", "neq")):
         del prices[f"instr.{name}"]
         prices[f"instr.{name}.base"], prices[f"instr.{name}.per_abs_val_unit"] = 300 + at, 2 + at
+    prices |= {"instr.call.base": 500, "instr.call.per_arg": 7, "instr.call.per_local": 9}
     for name in [*t.PRIMITIVES, "struct", "vector", "closure", "reference"]:
         prices[f"misc.abs_val.{name}"] = 40
     for name in t.PRIMITIVES:
