@@ -16,7 +16,6 @@ from toolkit.vm._bcs import Input, read_tag
 from toolkit.vm._errors import NUMBERS, MoveError
 from toolkit.vm._results import SUCCESS, EmittedEvent, Fee, Status, Write
 from toolkit.vm._types import ModuleId
-from toolkit.wire import SignedTransaction
 from toolkit.wire._bcs_requests import SIGNED_TRANSACTION
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from toolkit.client._http import Answer
     from toolkit.client._reads import Reads
     from toolkit.vm._state import Metadata, StateValue
+    from toolkit.wire import SignedTransaction
 
 BCS = "application/x-bcs"
 FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"
@@ -179,11 +179,13 @@ def _read_type(reader: Reader) -> str:
 
 
 def _read_event(reader: Reader) -> EmittedEvent:
+    key: bytes | None = None
+    number = 0
     match variant := reader.uleb128():
         case 0:
             key, number = reader.fixed(40), reader.u64()
         case 1:
-            key, number = None, 0
+            pass
         case _:
             _unknown("event", variant)
     return EmittedEvent(_read_type(reader), key, number, reader.bytes())

@@ -191,7 +191,7 @@ class Fork:
         type_arguments: Sequence[str] = (),
     ) -> ViewResult:
         """Run a view function on the fork's state; see `Node.view`."""
-        return self.node.view(function, arguments, type_arguments=type_arguments)
+        return self.node.view(function, arguments, type_arguments=type_arguments)  # type: ignore[no-any-return]
 
     def replay(self, ledger_version: int) -> Replay:
         """Run a committed transaction on the fork's state, and compare it with the ledger.

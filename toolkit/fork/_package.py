@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import decode_bcs, parse_type_tag
 from toolkit.move._bcs import Writer
+from toolkit.move._ids import address_from_bytes
 from toolkit.vm import Module
-from toolkit.vm._types import canonical_address, struct
+from toolkit.vm._types import struct
 
 if TYPE_CHECKING:
     import os
@@ -74,7 +75,7 @@ class Package:
         else:
             codes = [bytes(code) for code in package]  # type: ignore[union-attr]  # neither bytes nor a path
         modules = {module.id: (code, module) for code in codes for module in [Module.from_bytes(code)]}
-        addresses = {canonical_address(module.address) for module in modules}
+        addresses = {address_from_bytes(module.address) for module in modules}
         if len(addresses) != 1:
             raise InputError(
                 f"expected modules of one account, got modules of {', '.join(sorted(addresses)) or 'none'}"
@@ -119,12 +120,12 @@ def metadata_of(package: Package, ledger: ForkLedger, abis: StateAbis) -> bytes:
     own = {module.id for module in package.modules}
     dependencies = {one for module in package.modules for one in module.dependencies} - own
     packages = []
-    for module in sorted(dependencies):
-        address = canonical_address(module.address)
-        found = next((one for one in _registered(address, ledger, abis) if module.name in _names(one)), None)
+    for needed in sorted(dependencies):
+        address = address_from_bytes(needed.address)
+        found = next((one for one in _registered(address, ledger, abis) if needed.name in _names(one)), None)
         if found is None:
             raise InputError(
-                f"{module} is in no package of this ledger, so the metadata of the new package cannot be made; pass "
+                f"{needed} is in no package of this ledger, so the metadata of the new package cannot be made; pass "
                 "metadata=, the contents of package-metadata.bcs"
             )
         packages.append((address, str(found["name"])))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import literal
@@ -20,7 +22,7 @@ from toolkit.vm._results import NO_FEE
 from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import pandas as pd
 
@@ -131,7 +133,7 @@ class Replay:
 
     def _gas_rows(self) -> list[dict[str, Any]]:
         committed, replayed = self.committed.fee, fee_of(self.execution.events)
-        rows = []
+        rows: list[dict[str, Any]] = []
         for part, unit, name in PARTS:
             pair = [None if fee is None else getattr(fee, name) for fee in (committed, replayed)]
             rows.append({"part": part, "unit": unit, "committed": pair[0], "replayed": pair[1]})
@@ -233,21 +235,25 @@ def differences(committed: Committed, execution: Execution, *, metadata: bool) -
             amounts = getattr(fee, name), getattr(own, name)
             if amounts[0] != amounts[1]:
                 yield Difference(part, None, *map(str, amounts))
-    for at in range(max(len(committed.events), len(execution.events))):
-        sides = [events[at] if at < len(events) else None for events in (committed.events, execution.events)]
+    for at, sides in enumerate(zip_longest(committed.events, execution.events)):
         if sides[0] != sides[1]:
             one = sides[0] or sides[1]
-            assert one is not None  # noqa: S101 - at is below the longer length
             texts = [
                 None if side is None else _shortened(f"{side.sequence_number} {side.data.hex()}") for side in sides
             ]
             yield Difference("event", f"{at}: {one.type}", *texts)
-    for key in dict.fromkeys([*committed.writes, *execution.writes]):
-        writes = [writes.get(key) for writes in (committed.writes, execution.writes)]
+    yield from _write_differences(committed.writes, execution.writes, metadata=metadata)
+
+
+def _write_differences(
+    committed: Mapping[bytes, Write], replayed: Mapping[bytes, Write], *, metadata: bool
+) -> Iterator[Difference]:
+    for key in dict.fromkeys([*committed, *replayed]):
+        pair = [writes.get(key) for writes in (committed, replayed)]
         if not metadata:
-            writes = [None if write is None else write._replace(metadata=None) for write in writes]
-        if writes[0] != writes[1]:
-            yield Difference("write", key_text(key), *map(_write_text, writes))
+            pair = [None if write is None else write._replace(metadata=None) for write in pair]
+        if pair[0] != pair[1]:
+            yield Difference("write", key_text(key), *map(_write_text, pair))
 
 
 def _shortened(digits: str) -> str:
@@ -278,10 +284,8 @@ def replay_one(node: Reads, version: int, state: NodeState, read: Read) -> Repla
     """Replay one committed transaction on a state; see `Fork.replay`."""
     committed = node.one(prepare_committed(node, version))
     index = None
-    try:
+    with suppress(NodeError, NodeUnreachable, SchemaError):  # only the monotonic counter needs it
         index = version - node.block(version).first_version
-    except (NodeError, NodeUnreachable, SchemaError):
-        pass  # only the monotonic counter needs it
     prefetch([(state, committed.writes)])
     execution = execute(committed.transaction, read, transaction_index=index)
     return Replay(committed, execution, state.has_metadata, index, read)

@@ -7,7 +7,7 @@ modules and table items are read, groups are put together from the resources of 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from toolkit.client._http import PreparedCall, path
 from toolkit.client._node_errors import ABSENT, NO_ITEM
@@ -26,12 +26,13 @@ from toolkit.vm._state import Group, module_key, resource_key
 from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, parse, struct
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
     from toolkit.client._http import Answer
     from toolkit.client._reads import Reads
     from toolkit.vm._state import StateValue
 
+_T = TypeVar("_T")
 CHAIN_ID = resource_key(FRAMEWORK, struct("0x1::chain_id::ChainId"))
 _ACCESS_PATH, _TABLE_ITEM = 0, 1
 _MODULE, _RESOURCE, _GROUP = range(3)  # kinds of access paths
@@ -99,9 +100,8 @@ class StateSource:
         while True:
             query = {"ledger_version": version, "start": start}
             request = self.node.request("GET", where, query=query, accept=BCS)
-            found = _present(
-                self.node, PreparedCall(request, asked, lambda answer: (answer.bcs(asked), answer.parsed.cursor))
-            )
+            call = PreparedCall(request, asked, lambda answer: (answer.bcs(asked), answer.parsed.cursor))
+            found = _present(self.node, call)
             if found is None:
                 return None
             reader = Reader(found[0])
@@ -190,7 +190,7 @@ def _is_absent(error: ToolkitError) -> bool:
     return isinstance(error, NotFound) and error.error_code in ABSENT | {NO_ITEM}
 
 
-def _present(node: Reads, call: PreparedCall[StateValue]) -> StateValue | None:
+def _present(node: Reads, call: PreparedCall[_T]) -> _T | None:
     try:
         return node.one(call)
     except NotFound as error:
@@ -199,9 +199,9 @@ def _present(node: Reads, call: PreparedCall[StateValue]) -> StateValue | None:
         return None
 
 
-def _converted(call: PreparedCall[bytes], convert: object) -> PreparedCall[StateValue]:
+def _converted(call: PreparedCall[bytes], convert: Callable[[bytes], StateValue]) -> PreparedCall[StateValue]:
     finish = call.finish
-    return PreparedCall(call.request, call.asked, lambda answer: convert(finish(answer)), call.pinned)  # type: ignore[operator]
+    return PreparedCall(call.request, call.asked, lambda answer: convert(finish(answer)), call.pinned)
 
 
 def _without_metadata(value: bytes) -> StateValue:

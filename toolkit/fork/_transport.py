@@ -89,7 +89,9 @@ class ForkTransport:
     def _error(self, status: int, code: str, message: str) -> Answer:
         return self._json({"message": message, "error_code": code, "vm_error_code": None}, status=status)
 
-    def _answer(self, request: Request, steps: list[str], query: dict[str, str]) -> Answer:
+    def _answer(  # noqa: PLR0911 - a case per endpoint
+        self, request: Request, steps: list[str], query: dict[str, str]
+    ) -> Answer:
         version = int(query.get("ledger_version", self._ledger.version))
         match request.method, *steps:
             case ["GET"]:

@@ -168,7 +168,8 @@ class _Measured:
         """Gas by function, and the call tree."""
         log = self.log
         assert self._meter is not None  # noqa: S101 - it has a log
-        return Profile.from_log(log, self._meter.dispatched)
+        first = {start: code.name for code, offset, depth, start in self._trace or () if depth == 1 and offset == 0}
+        return Profile.from_log(log, self._meter.dispatched, first)
 
     @property
     def trace(self) -> Trace:

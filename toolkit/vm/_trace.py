@@ -65,12 +65,20 @@ class Profile:
     tree: Call
 
     @classmethod
-    def from_log(cls, log: Sequence[Entry], dispatched: Mapping[int, str]) -> Profile:
-        """Build the call tree of a gas log."""
+    def from_log(
+        cls, log: Sequence[Entry], dispatched: Mapping[int, str], outermost: Mapping[int, str] | None = None
+    ) -> Profile:
+        """Build the call tree of a gas log.
+
+        `dispatched` has the functions that natives call, and `outermost` those that nothing calls, by the place of
+        their first entry: the log does not say that they are entered.
+        """
         root = Call(ROOT, 1)
         path = [root]
         for at, entry in enumerate(log):
             entered = dispatched.get(at) or (entry.facts if entry.name == ">" else None)
+            if len(path) == 1 and outermost and at in outermost:
+                entered = outermost[at]
             if entered is not None:
                 child = path[-1].children.setdefault(entered, Call(entered))
                 child.calls += 1
@@ -78,7 +86,6 @@ class Profile:
             if entry.name == ">":
                 continue
             if entry.name == "<":
-                # The outermost function returns too, but no entry says that it was entered.
                 if len(path) > 1:
                     path.pop()
             else:
@@ -112,6 +119,40 @@ class Profile:
         add(self.tree, frozenset())
         frame = pd.DataFrame(list(rows.values()))
         return frame.sort_values("total_gas", ascending=False, kind="stable", ignore_index=True)
+
+    def stacks(self) -> dict[str, int]:
+        """Return the own gas of each stack of functions, the outermost first, joined by ``;``."""
+        found: dict[str, int] = {}
+
+        def add(call: Call, above: str) -> None:
+            stack = f"{above};{call.function}" if above else call.function
+            if call.own:
+                found[stack] = call.own
+            for child in call.children.values():
+                add(child, stack)
+
+        add(self.tree, "")
+        return found
+
+    def folded(self) -> str:
+        """Return the profile as folded stacks, a line per stack with its own gas, as flame graph tools read them."""
+        return "".join(f"{stack.replace(' ', '')} {gas}\n" for stack, gas in self.stacks().items())
+
+    def speedscope(self, name: str = "gas") -> dict[str, Any]:
+        """Return the profile as a document for https://www.speedscope.app, to be written as JSON."""
+        stacks = self.stacks()
+        frames = {one: at for at, one in enumerate(dict.fromkeys(";".join(stacks).split(";")))}
+        profile = {
+            "type": "sampled",
+            "name": name,
+            "unit": "none",
+            "startValue": 0,
+            "endValue": sum(stacks.values()),
+            "samples": [[frames[one] for one in stack.split(";")] for stack in stacks],
+            "weights": list(stacks.values()),
+        }
+        schema = "https://www.speedscope.app/file-format-schema.json"
+        return {"$schema": schema, "shared": {"frames": [{"name": one} for one in frames]}, "profiles": [profile]}
 
     def __str__(self) -> str:
         lines = [f"{'total':>12} {'own':>12} {'calls':>6}"]

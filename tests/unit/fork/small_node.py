@@ -19,6 +19,7 @@ from toolkit.wire import Ed25519Signature, SignedTransaction
 
 PURSE = code.StructDefinition(small.framework("transaction_fee"), "Purse", t.KEY, (), (code.Field("coins", t.U64),))
 USE = code.StructUse(PURSE)
+STRING = t.struct("0x1::string::String")
 ALICE = "0xaa"
 SCHEDULE = {"txn.min_price_per_gas_unit": 1}
 
@@ -64,7 +65,7 @@ def strings():
 def publishing():
     """Return the modules that publish: metadata is the BCS of the names of the modules."""
     module, from_bcs = small.framework("code"), small.framework("from_bcs")
-    names, bundle = t.Vector(t.STRING), t.Vector(t.BYTES)
+    names, bundle = t.Vector(STRING), t.Vector(t.BYTES)
     decode = code.FunctionHandle(from_bcs, "from_bytes", (t.BYTES,), (t.Parameter(0),), (0,))
     native = [t.ADDRESS, names, bundle, t.U8]
     signers = small.framework("signer")
@@ -100,7 +101,7 @@ def publishing():
         visibility=code.PUBLIC,
         is_native=True,
     )
-    known = [code.StructHandle(t.STRING.module, "String", 7, ())]
+    known = [code.StructHandle(STRING.module, "String", 7, ())]
     return [
         (module, write_module(module, functions=[publish, request], struct_handles=known)),
         (from_bcs, write_module(from_bcs, functions=[read])),
