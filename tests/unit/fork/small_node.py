@@ -21,7 +21,7 @@ PURSE = code.StructDefinition(small.framework("transaction_fee"), "Purse", t.KEY
 USE = code.StructUse(PURSE)
 STRING = t.struct("0x1::string::String")
 ALICE = "0xaa"
-SCHEDULE = {"txn.min_price_per_gas_unit": 1}
+SCHEDULE = {"txn.min_price_per_gas_unit": 1, "instr.call_generic.base": 500}
 
 
 @cache
