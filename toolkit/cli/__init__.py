@@ -89,7 +89,7 @@ for _name in ("new", "plan", "schema", "run"):
     _add(study_app, getattr(studies, f"study_{_name}"), _name)
 for _command in (
     *(studies.demo, studies.node, workbench_app.app),
-    *(calls.info, calls.probe, calls.module, calls.account, calls.view, calls.table_item, calls.simulate),
+    *(calls.info, calls.probe, calls.module, calls.account, calls.view, calls.table_item, calls.simulate, calls.replay),
     *(calls.transactions, calls.events, calls.resources, calls.balances),
     *(calls.sync, calls.sql),
     *(studies.report, comparisons.compare, comparisons.snapshot),

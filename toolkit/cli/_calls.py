@@ -281,6 +281,38 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
         console.print_json(facts if out is None else facts | {"out": str(out)})
 
 
+def replay(
+    where: Annotated[str, Argument(metavar="NODE", help="Name of a network, or an http(s) URL.")],
+    version: Annotated[int, Argument(help="Ledger version of a user transaction.")],
+    out: Annotated[Path | None, Option(help="HTML page to write, with gas by function, changes and events.")] = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Run a committed transaction again on the state before it, and compare it with the ledger.
+
+    The node must serve the state of the version before. The exit code is 0 even if the replay differs: --json prints
+    "verified": false.
+
+    Examples
+    --------
+    ledger-toolkit replay mainnet 3000000000 --out page.html
+    """
+    with console.connected(where) as reached:
+        found = reached.fork(version - 1).replay(version)
+        if out is not None:
+            from toolkit.reports import write_replay
+
+            write_replay(found, out)
+        if not as_json:
+            print(found.explain())
+            if out is not None:
+                print(f"page: {out}")
+            return
+        facts = {"node": reached.name, **_facts(found, "ledger_version function verified has_metadata")}
+        facts["gas"] = found.gas_rows()
+        facts["differences"] = len(found.differences)
+        console.print_json(facts if out is None else facts | {"out": str(out)})
+
+
 def _fields(file: Path | None) -> dict[str, Any]:
     """Return the request fields in the file of ``--request``, which options override."""
     if file is None:

@@ -81,8 +81,8 @@ class Package:
                 f"expected modules of one account, got modules of {', '.join(sorted(addresses)) or 'none'}"
             )
         ordered = _ordered(modules)
-        codes, read = (tuple(part) for part in zip(*ordered, strict=True))  # type: ignore[assignment]
-        return cls(addresses.pop(), codes, read, metadata)  # type: ignore[arg-type]
+        codes_, read = zip(*ordered, strict=True)
+        return cls(addresses.pop(), codes_, read, metadata)
 
 
 def _contents(file: Path) -> bytes:

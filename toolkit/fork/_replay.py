@@ -129,9 +129,10 @@ class Replay:
         from toolkit.frames._columns import frame_of_rows
         from toolkit.frames._schema import REPLAY_GAS
 
-        return frame_of_rows(REPLAY_GAS, self._gas_rows())
+        return frame_of_rows(REPLAY_GAS, self.gas_rows())
 
-    def _gas_rows(self) -> list[dict[str, Any]]:
+    def gas_rows(self) -> list[dict[str, Any]]:
+        """Return the rows of `gas`."""
         committed, replayed = self.committed.fee, fee_of(self.execution.events)
         rows: list[dict[str, Any]] = []
         for part, unit, name in PARTS:
@@ -173,7 +174,7 @@ class Replay:
             f"Version {self.ledger_version}: {called} from {sender}, {status_words(self.committed.status)}.",
             f"Replayed on the state of version {self.ledger_version - 1}, {outcome}.",
         ]
-        rows = self._gas_rows()
+        rows = self.gas_rows()
         cells = [
             (one["part"], one["unit"], *(number(one[name]) for name in ("committed", "replayed", "difference")))
             for one in rows

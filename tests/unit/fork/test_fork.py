@@ -176,3 +176,42 @@ def test_modules_missing_from_the_state_are_named(node):
 
 def test_keys_of_modules(node):
     assert node.fork(4)._state(module_key(small.COUNTER))[0] == small.counter_code()
+
+
+def test_the_command_prints_a_replay_and_writes_its_page(served, tmp_path, capsys):
+    from toolkit.cli import main
+
+    page = tmp_path / "page.html"
+    assert main(["replay", served.url, "6", "--out", str(page)]) == 0
+    text = capsys.readouterr().out
+    assert "verified" in text
+    html = page.read_text("utf-8")
+    assert "Verified." in html
+    assert "<svg" in html
+    assert "counter::bump" in html
+    assert main(["replay", served.url, "5"]) == 2
+
+
+def test_profiles_are_exported(node):
+    profile = node.fork(4).replay(6).profile
+    lines = profile.folded().splitlines()
+    assert lines[0].startswith("transaction ")
+    assert sum(int(line.rpartition(" ")[2]) for line in lines) == profile.tree.total
+    document = profile.speedscope()
+    assert sum(document["profiles"][0]["weights"]) == profile.tree.total
+    assert {"name": f"{COUNTER}::bump"} in document["shared"]["frames"]
+
+
+def test_a_flame_graph_shows_all_gas_and_its_difference(node):
+    from matplotlib.figure import Figure
+
+    fork = node.fork(4)
+    before = fork.simulate(LOOP, sender="0xb0b").profile
+    fork.gas_schedule = {"instr.add": 20_000}
+    after = fork.simulate(LOOP, sender="0xb0b").profile
+    axes = toolkit.plots.flame(before, after, ax=Figure().subplots())
+    widths = {patch.get_gid(): patch.get_width() for patch in axes.patches}
+    assert widths["function-transaction"] == pytest.approx(after.tree.total / 1e6)
+    assert widths[f"function-{COUNTER}::loop"] < widths["function-transaction"]
+    with pytest.raises(InputError, match="flame"):
+        toolkit.plots.flame(3)
