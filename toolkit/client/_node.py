@@ -431,11 +431,20 @@ class Node(Reads):
         Notes
         -----
         Source: ``POST /v1/experimental/state_values/raw``; on a node that does not offer it, resources, modules and
-        table items, without the metadata that refunds depend on.
-        """
-        from toolkit.fork import Fork
+        table items, without the metadata that refunds depend on. The contracts of an embedded node are Python: its
+        forks run them, and cannot replay.
 
-        return Fork(self, ledger_version)
+        Examples
+        --------
+        >>> import toolkit
+        >>> fork = toolkit.connect().fork(2_251)
+        >>> call = toolkit.EntryFunction("0xb00c::order_book::place", [True, 100, 5])
+        >>> fork.execute(call, sender="0xa11ce").success, fork.ledger_version > fork.base_version
+        (True, True)
+        """
+        from toolkit.fork import fork_of
+
+        return fork_of(self, ledger_version)
 
     def resimulate(self, ledger_version: int | str) -> Resimulation:
         """Simulate a committed transaction again at the node's head, and compare each part of the gas.

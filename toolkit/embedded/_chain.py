@@ -149,6 +149,26 @@ class Chain:
         data = b"".join(len(one).to_bytes(4, "little") + one for one in encoded)
         return hashlib.sha3_256(self.settings.seed + data).digest()
 
+    def copy(self, version: int) -> Chain:
+        """Return the chain up to a version that has not been pruned; the copy grows on its own."""
+        with self.lock:
+            block = self.block_of(version)
+            next_us = self.next_time_us if version == self.head else block.timestamp_us + self.block_us
+            chain = Chain(self.settings, next_us, self.block_us)
+            chain.oldest_version = self.oldest_version
+            chain.milestones += [one for one in self.milestones if one.version <= version]
+            chain.blocks += [one for one in self.blocks if one.first_version < block.first_version]
+            chain.blocks.append(msgspec.structs.replace(block, last_version=min(version, block.last_version)))
+            chain.tables |= self.tables
+            for first, code in zip(self.code_versions, self.codes, strict=True):
+                if first <= version:
+                    chain.add_code(first, code)
+            for written, key, value in self.state.written_before(self.oldest_version):
+                chain.state.write(written, {key: value})
+            for committed in self.transactions[: version - self.oldest_version + 1]:
+                chain.add(committed)
+        return chain
+
     # -- growing -------------------------------------------------------------------------------------------
 
     def append(

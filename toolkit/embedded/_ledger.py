@@ -1214,6 +1214,31 @@ class Ledger:
         history.History(ledger, seed, versions).commit()
         return ledger
 
+    def copy(self, version: int | None = None) -> Ledger:
+        """Return a copy of the ledger up to a version; what is committed to one is not on the other.
+
+        Parameters
+        ----------
+        version : int, optional
+            Last version of the copy; the head by default.
+
+        Raises
+        ------
+        InputError
+            If a block is open, or the version does not exist or is pruned.
+
+        Examples
+        --------
+        >>> from toolkit import embedded
+        >>> ledger = embedded.Ledger.with_history(versions=200)
+        >>> past = ledger.copy(100)
+        >>> past.head, past.fund("0xb0b").version > 100, ledger.head
+        (100, True, 200)
+        """
+        if self._open:
+            raise InputError("a ledger cannot be copied while a block is open; copy it after the block")
+        return self._of(self.chain.copy(self._readable(version)))
+
     # -- files ---------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -6,13 +6,14 @@ Module map, for readers of the code:
 - `_state`: state values of a node at a version
 - `_abi`, `_render`: ABIs from bytecode, and executions in the JSON form of a node
 - `_ledger`, `_transport`: the versions of a fork; answers the requests of a client from a fork's state
-- `_fork`: `Fork`
+- `_fork`, `_embedded`: `Fork`, and that of an embedded node
 - `_replay`, `_sweep`: `Replay` and `replay`
 - `_package`, `_schedule`, `_system`: what a fork publishes, sets and calls
 """
 
+from toolkit.fork._embedded import fork_of
 from toolkit.fork._fork import Fork, ForkSimulation
 from toolkit.fork._replay import Replay
 from toolkit.fork._sweep import replay
 
-__all__ = ["Fork", "ForkSimulation", "Replay", "replay"]
+__all__ = ["Fork", "ForkSimulation", "Replay", "fork_of", "replay"]

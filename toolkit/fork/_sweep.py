@@ -15,6 +15,7 @@ from toolkit.client._progress import progress_bar
 from toolkit.client._reads import PAGE, pages_of, read_transactions, send_all
 from toolkit.errors import ToolkitError, Unsupported
 from toolkit.fork._committed import Committed, fee_of, prepare_committed
+from toolkit.fork._embedded import check_bytecode
 from toolkit.fork._ledger import GAS_SCHEDULE
 from toolkit.fork._package import Package
 from toolkit.fork._replay import PARTS, called_function, differences, status_words
@@ -185,7 +186,8 @@ def replay(
     Raises
     ------
     InputError
-        If the plan cannot be parsed, or the package cannot be read or published.
+        If the plan cannot be parsed, the package cannot be read or published, or the node is embedded: its contracts
+        are Python, not bytecode.
     NodeError, NodeUnreachable
         If the node does not report its head.
     """
@@ -193,6 +195,7 @@ def replay(
     from toolkit.frames._schema import REPLAYS
 
     node = checked_node(node)
+    check_bytecode(node)
     planned = sorted(set(plan_versions(node, versions, state=False)[0].versions))
     change = _change_of(node, code, gas_schedule, planned[0])
     rows: list[dict[str, Any]] = []

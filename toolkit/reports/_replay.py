@@ -80,6 +80,7 @@ def render(replay: Replay) -> str:
         environment()
         .get_template("replay.html.j2")
         .render(
+            page_colours=style.page_colours,
             title=f"Version {replay.ledger_version}: {short_addresses(replay.function or 'a script')}",
             outcome=f"Sent by {replay.committed.signed.raw.sender}; it {status_words(replay.committed.status)}.",
             verified=not differences,

@@ -66,7 +66,7 @@ def test_a_simulation_is_the_result_of_a_node_with_a_profile(node):
     assert "Add" in " ".join(done.trace.to_frame()["instruction"])
     assert done.resources(f"{COUNTER}::Value")["value"].tolist() == [2]
     assert done.diff()["fields_changed"].tolist() == [["value"]]
-    again = pickle.loads(pickle.dumps(done))
+    again = pickle.loads(pickle.dumps(done))  # noqa: S301 - just made
     assert again.gas_used == done.gas_used
     assert again.profile.to_frame().equals(done.profile.to_frame())
 
