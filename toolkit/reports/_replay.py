@@ -82,7 +82,7 @@ def render(replay: Replay) -> str:
         .render(
             page_colours=style.page_colours,
             title=f"Version {replay.ledger_version}: {short_addresses(replay.function or 'a script')}",
-            outcome=f"Sent by {replay.committed.signed.raw.sender}; it {status_words(replay.committed.status)}.",
+            outcome=f"Sent by {short_addresses(replay.committed.signed.raw.sender)}; it {status_words(replay.committed.status)}.",
             verified=not differences,
             verdict=verdict,
             gas=_table(replay.gas_rows(), _GAS, _GAS[2:]),
@@ -101,4 +101,6 @@ def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str], numbers: Sequ
 
 
 def _known(value: Any) -> Any:
-    return None if value is pd.NA or isinstance(value, float) else value
+    if value is pd.NA or isinstance(value, float):
+        return None
+    return short_addresses(value) if isinstance(value, str) else value
