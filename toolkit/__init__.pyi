@@ -28,7 +28,6 @@ from .client._node import Node as Node
 from .client._node import Probe as Probe
 from .client._node import Snapshot as Snapshot
 from .client._node import connect as connect
-from .client._resimulation import Resimulation as Resimulation
 from .client._simulation import Simulation as Simulation
 from .client._transaction_data import TransactionFrames as TransactionFrames
 from .client._versions import FindSteps as FindSteps

@@ -297,11 +297,13 @@ def test_an_edit_that_is_undone_brings_the_result_back(form):
 
 
 @pytest.mark.parametrize("version", [3000, 4555])
-def test_a_committed_transaction_ends_as_resimulated(form, node, version):
+def test_a_committed_transaction_ends_as_when_simulated_again(form, node, version):
     """Keys that the account does not have are left out, which is said; Simulate gives the same again."""
     from playwright.sync_api import expect
 
-    expected = node.resimulate(version).simulation
+    from toolkit.client._rebuilt import simulated_again
+
+    expected, _ = simulated_again(node, node.transaction(version))
     builder, shown = form()
     page = shown.page
     page.get_by_text("Start from a committed transaction").click()

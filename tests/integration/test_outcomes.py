@@ -117,13 +117,6 @@ def test_a_study_selects_stored_payloads_and_their_outcomes(safe):
     assert set(good["ledger_version"]) & set(safe.versions) == {safe.versions[0], last}
 
 
-def test_a_resimulation_states_the_outcome_of_the_payload(safe):
-    """What failed on the ledger is said to have failed."""
-    again = safe.node.resimulate(safe.versions[1])
-    assert not again.committed.success
-    assert "it failed (Multisig payload failed" in again.explain()
-
-
 def test_an_archive_has_the_same_rows(safe, tmp_path):
     """Outcomes, calls, signers and the facts of blocks, in SQL and as frames."""
     archive = toolkit.sync(safe.node, tmp_path / "archive", "0:-1", progress=False)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from toolkit.client._contracts import Contract
     from toolkit.client._engine import BulkEngine
     from toolkit.client._http import Ledger, RetryPolicy, Transport
-    from toolkit.client._resimulation import Resimulation
     from toolkit.client._simulation import Simulation
     from toolkit.fork import Fork
     from toolkit.move import ModuleAbi
@@ -445,51 +444,6 @@ class Node(Reads):
         from toolkit.fork import fork_of
 
         return fork_of(self, ledger_version)
-
-    def resimulate(self, ledger_version: int | str) -> Resimulation:
-        """Simulate a committed transaction again at the node's head, and compare each part of the gas.
-
-        Payload, sender, gas limit, gas price and the shape of the signature are taken from the committed transaction;
-        the signatures themselves are zeros. Sequence number, expiration and nonce are replaced by values that the node
-        accepts now.
-
-        Parameters
-        ----------
-        ledger_version : int or str
-            Version of a committed user transaction, or its hash.
-
-        Returns
-        -------
-        Resimulation
-            Returned even if the simulation fails; ``caveats`` lists what cannot be compared.
-
-        Raises
-        ------
-        InputError
-            If the version is not a user transaction, its payload cannot be simulated, or the payload does not fit the
-            current function.
-        VersionPruned, NotFound
-            If the node no longer has the transaction, or does not have it yet.
-        NodeError, NodeUnreachable, SchemaError
-            If the node returns another error, does not respond, or sends a response that cannot be decoded.
-
-        Notes
-        -----
-        Besides the simulation, this sends one request for the transaction, and two for each state item that the
-        transaction wrote, to determine whether it was created.
-
-        Examples
-        --------
-        >>> import toolkit
-        >>> node = toolkit.connect()
-        >>> found = toolkit.fetch_transactions(node, versions="4000:4020", progress=False).transactions
-        >>> version = int(found.dropna(subset="sender")["ledger_version"].iloc[0])
-        >>> node.resimulate(version).version_gap > 0
-        True
-        """
-        from toolkit.client._resimulation import resimulated
-
-        return resimulated(self, self.transaction(ledger_version))
 
     def at(self, ledger_version: int) -> Snapshot:
         """Return a snapshot: the node at one ledger version.

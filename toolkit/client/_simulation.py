@@ -299,9 +299,9 @@ _PLACEHOLDER_MAX_GAS = 2_000_000
 def not_at_past(ledger_version: int) -> NotAtPast:
     """Return the error of a simulation at a past version, with alternatives."""
     return NotAtPast(
-        f"a node simulates at its head only, not at version {ledger_version}. Use node.simulate() for the head, "
-        "fetch_views for the gas of views at past versions, fetch_transactions for the gas that committed "
-        "transactions paid, or the chain's own command line to fork past state locally"
+        f"a node simulates at its head only, not at version {ledger_version}. Use "
+        f"node.fork({ledger_version}).simulate() for that version, node.simulate() for the head, fetch_views for the gas "
+        "of views at past versions, or fetch_transactions for the gas that committed transactions paid"
     )
 
 

@@ -193,8 +193,6 @@ DIFFS = FRAMES["state diffs"]
 FAILURES = FRAMES["failures"]
 # Columns of a table key frame, after ``key``.
 KEYS = FRAMES["table keys"]
-# One row per part of the gas of a committed transaction that is simulated again.
-RESIMULATION = FRAMES["resimulation"]
 # One row per committed transaction that is replayed.
 REPLAYS = FRAMES["replays"]
 # One row per part of the gas of a replay.

@@ -16,7 +16,7 @@ from traitlets import Bool, Instance, Unicode
 from toolkit import move, wire
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural, short_addresses
-from toolkit.client._resimulation import simulated_again
+from toolkit.client._rebuilt import simulated_again
 from toolkit.client._simulation import Simulation, abort_parts, failure_reason
 from toolkit.errors import ToolkitError
 from toolkit.move._ids import wire_address
@@ -632,7 +632,7 @@ class SimulationBuilder(FunctionForm):
         return "The entries form a valid request; only the node can check its payload."
 
     def start_from(self, transaction: int | str) -> None:
-        """Fill the form with a committed transaction and simulate it again, as `Node.resimulate` does.
+        """Fill the form with a committed transaction and simulate it again at the node's head.
 
         Signatures become zeros. Public keys that no longer match the accounts at the head are omitted, with a note in
         the form.

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conformance.plain_values import records
 from tests.unit.client.fakes import V2_EVENT, user_transaction
-from toolkit.client._resimulation import rebuild_request
+from toolkit.client._rebuilt import rebuild_request
 from toolkit.frames._transactions import transaction_frames
 from toolkit.wire._transactions import decode_page
 

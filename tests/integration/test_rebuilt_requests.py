@@ -1,9 +1,8 @@
-"""Committed transactions that are simulated again: requests of every kind, what differs, and what cannot be compared."""
+"""Committed transactions that are simulated again: requests of every kind."""
 
 from __future__ import annotations
 
 import json
-import pickle
 from typing import Any
 
 import pytest
@@ -11,14 +10,10 @@ import pytest
 import toolkit
 from tests.unit.client.fakes import user_transaction
 from toolkit import embedded
-from toolkit.client._resimulation import rebuild_request
-from toolkit.embedded._meter import Schedule
-from toolkit.errors import InputError, NotFound
-from toolkit.frames._schema import RESIMULATION
+from toolkit.client._rebuilt import rebuild_request
+from toolkit.errors import InputError
 from toolkit.wire._signatures import is_zero_padded
 from toolkit.wire._transactions import decode_transactions
-
-CHECKED = ["execution", "io", "storage", "refund", "total"]
 
 
 @pytest.fixture
@@ -29,100 +24,10 @@ def fresh():
         yield ledger, url
 
 
-@pytest.fixture
-def again(fresh):
-    """Return a function that commits a transfer and resimulates it."""
-    ledger, url = fresh
-    with toolkit.connect(url, cache=None) as node:
-
-        def transfer(receiver: str, amount: int = 5) -> Any:
-            done = ledger.commit("0x1::aptos_account::transfer", receiver, amount, sender="0xa11ce")
-            return node.resimulate(done.version)
-
-        yield transfer
-
-
-def test_the_same_work_again_differs_by_nothing(again):
-    """A payment to an account that exists costs the same in every part, and every part can be compared."""
-    found = again("0xb0b")
-    frame = found.to_frame()
-    assert frame["part"].tolist() == CHECKED
-    assert frame["gas_change"].tolist() == [0.0] * 5
-    assert frame["octas_change"].tolist() == [0] * 5
-    assert frame["comparable"].all()
-    assert frame.columns.tolist() == RESIMULATION.names
-    assert "the same" in found.explain()
-
-
-def test_state_that_it_created_itself_is_named(again):
-    """A payment to a new account paid for slots that exist now: storage and total cannot be compared, and why."""
-    found = again("0x777")
-    frame = found.to_frame().set_index("part")
-    assert frame.loc["storage", "octas_committed"] > 0
-    assert frame.loc["storage", "octas_simulated"] == 0
-    assert frame["comparable"].to_dict() == {
-        "execution": True,
-        "io": True,
-        "storage": False,
-        "refund": True,
-        "total": False,
-    }
-    [reason] = frame.loc["storage", "reasons"]
-    assert "created state that exists now" in reason
-    assert "created state that exists now: 0x1::" in found.explain()
-    assert again("0x777").to_frame()["comparable"].all()
-
-
-def test_the_call_for_what_lies_between_is_given(again):
-    """`toolkit.timeline` of the versions in between and of the module."""
-    found = again("0xb0b")
-    assert (
-        f"toolkit.timeline(node, '{found.ledger_version}:{found.simulation.ledger_version}', modules=['0x1::aptos_account'])"
-        in found.explain()
-    )
-
-
-def test_a_change_of_the_schedule_shows_in_its_parts(fresh):
-    """After every instruction costs ten times as much, execution differs and io does not."""
-    ledger, url = fresh
-    done = ledger.commit("0x1::aptos_account::transfer", "0xb0b", 5, sender="0xa11ce")
-    with toolkit.connect(url, cache=None) as node:
-        now = node.gas_schedule()
-        raised = {name: value * 10 if name.startswith("instr.") else value for name, value in now.entries.items()}
-        ledger.set_gas_schedule(Schedule(now.feature_version, raised))
-        frame = node.resimulate(done.version).to_frame().set_index("part")
-    assert frame.loc["execution", "gas_change"] > 0
-    assert frame.loc["io", "gas_change"] == 0
-    assert frame.loc["execution", "octas_change"] == 100 * frame.loc["execution", "gas_change"]
-
-
-def test_a_transaction_by_its_hash(fresh, again):
-    """A hash finds the same transaction; text that is neither is refused, an unknown hash is not found."""
-    found = again("0xb0b")
-    with toolkit.connect(fresh[1], cache=None) as node:
-        assert node.resimulate(found.committed.hash).ledger_version == found.ledger_version
-        with pytest.raises(InputError, match="64 hex digits"):
-            node.resimulate("0x12")
-        with pytest.raises(NotFound):
-            node.resimulate("0x" + "1" * 64)
-
-
 def test_only_user_transactions_can_be_simulated(node):
     """Other versions are refused with what to do."""
     with pytest.raises(InputError, match=r"version 0 is a genesis_transaction"):
-        node.resimulate(0)
-
-
-def test_one_that_fails_now_is_not_compared(fresh):
-    """A transaction that succeeded and would fail now says so, and no part counts as comparable."""
-    ledger, url = fresh
-    [[balance]] = [ledger.view("0x1::coin::balance", ["0xa11ce"], ["0x1::aptos_coin::AptosCoin"])[0]]
-    done = ledger.commit("0x1::aptos_account::transfer", "0xb0b", balance * 2 // 3, sender="0xa11ce")
-    with toolkit.connect(url, cache=None) as node:
-        found = node.resimulate(done.version)
-    assert not found.simulation.success
-    assert not found.to_frame()["comparable"].any()
-    assert "No part can be compared" in found.explain()
+        rebuild_request(node.transaction(0))
 
 
 def test_a_multisig_payload_keeps_its_call(fresh):
@@ -245,14 +150,3 @@ def test_payloads_that_no_node_simulates_are_refused(kind):
     """Payloads of the past and encrypted ones are refused by name."""
     with pytest.raises(InputError, match=f"is a {kind}, which nodes do not simulate"):
         rebuild_request(committed(payload={"type": kind, "modules": []}))
-
-
-def test_it_is_data_and_shown_safely(again):
-    """It can be pickled; the notebook table escapes what comes from the chain."""
-    found = again("0xb0b")
-    copy = pickle.loads(pickle.dumps(found))  # noqa: S301 - its own
-    assert copy.explain() == found.explain()
-    assert repr(copy) == repr(found)
-    assert "<pre" in found._repr_html_()
-    found.committed.chain_vm_status, found.committed.chain_success = "<script>alert(1)</script>", False
-    assert "<script>" not in found._repr_html_()

@@ -14,13 +14,12 @@ import toolkit
 from tests.conformance.plain_bcs import signed_bytes
 from tests.conformance.recorded_node import Exchange
 from toolkit.client._calls import function_abi, parameter_layouts
-from toolkit.client._resimulation import Resimulation, rebuild_request, resimulated
-from toolkit.client._simulation import Simulation
+from toolkit.client._rebuilt import rebuild_request, simulated_again
 from toolkit.move import AbiMap, resolve_layout
 from toolkit.wire import RawTransaction, Script, SignedTransaction, TransactionSignature, UserTransaction, zero_padded
 from toolkit.wire._bcs_requests import signed_transaction
 from toolkit.wire._signatures import is_zero_padded
-from toolkit.wire._transactions import decode_simulation, decode_transactions
+from toolkit.wire._transactions import decode_transactions
 
 OTHER_NONCE = 1 << 63
 
@@ -184,28 +183,6 @@ def in_json(signature: TransactionSignature) -> Any:
     return signature.to_wire()
 
 
-def test_simulations_just_before_were_charged_to_the_unit(pairs):
-    """27 of 29 pairs differ by nothing in any part; the two with a fee payer were simulated as 0 and cost 12.
-
-    The SDK sent a key of zeros for the fee payer, which is not its key; a rebuilt request has the committed key.
-    """
-    differing = {}
-    for pair in pairs:
-        request, _ = rebuild_request(pair.transaction)
-        [simulated] = decode_simulation(pair.simulated.answer)
-        found = Resimulation(pair.transaction, Simulation(request, simulated, None))
-        frame = found.to_frame().set_index("part")
-        if frame["octas_change"].fillna(-1).ne(0).any():
-            differing[pair.transaction.version] = frame
-            continue
-        assert frame["gas_change"].tolist() == [0.0] * 5
-    assert len(pairs) == 29
-    assert sorted(differing) == [254, 284]
-    for frame in differing.values():
-        assert frame.loc["total", ["gas_committed", "gas_simulated", "gas_change"]].tolist() == [12, 0, -12]
-        assert frame["gas_change"].drop("total").isna().all()
-
-
 def test_a_recorded_transaction_through_the_client(recordings, recorded_node, node):
     """The request goes out as rebuilt, and a node that refuses it raises its own words."""
     version = next(
@@ -216,7 +193,7 @@ def test_a_recorded_transaction_through_the_client(recordings, recorded_node, no
     transaction = node.transaction(version)
     request, _ = rebuild_request(transaction, node.abis.at)
     with pytest.raises(toolkit.NotFound, match="not recorded"):  # nobody simulated it again while it was recorded
-        resimulated(node, transaction)
+        simulated_again(node, transaction)
     sent = recorded_node.received[-1].json
     assert sent["payload"] == request.payload.to_wire() | {
         "arguments": recordings.history.transactions[version]["payload"]["arguments"]
