@@ -126,7 +126,8 @@ INTERNAL = {
     "toolkit.Node": (
         "anchor, reconnect, resource_json, resources_json, with_share, fresh, expect_chain, many, one, request, "
         "oldest_readable, first_from, prepare_sequence_number, prepare_view, "
-        "prepare_simulation, prepare_account, prepare_block, prepare_raw_item, prepare_resource, prepare_state_value, prepare_transactions, "
+        "prepare_simulation, prepare_account, prepare_block, prepare_raw_item, prepare_resource, prepare_state_value, "
+        "prepare_transactions, "
         "account_and_head, transaction_and_head, account_page, module_answer, module_names, mask_error, newest, cache, "
         "past_version, run_view, version_or_head"
     ),

@@ -89,3 +89,20 @@ def test_recorded_transactions_are_replayed_over_http(node):
     assert len(replayed) >= 0.98 * len(found)
     for name in ("gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas"):
         assert replayed[name].fillna(-1).eq(replayed[f"replayed_{name}"].fillna(-1)).all()
+
+
+def test_without_raw_state_values_all_but_refunds_and_fees_of_existing_slots_is_exact():
+    """Groups are put together from resources, and what needs the metadata of slots is said not to be known."""
+    sent = [one for record in recorded.lines("scenarios") if (one := sent_of(record)) is not None]
+    with StateNode(sent=sent, raw=False).serving() as served, toolkit.connect(served.url) as node:
+        assert not node.probe().offers["raw state values"]
+        found = toolkit.replay(node, "0:-1", progress=False)
+        assert found["error_code"].isna().all(), found["error_message"].dropna().tolist()
+        first = int(found["ledger_version"].iloc[0])
+        replay = node.fork(first - 1).replay(first)
+    assert not replay.has_metadata
+    assert "metadata" in replay.explain()
+    for name in ("execution_gas_units", "io_gas_units"):
+        assert found[name].eq(found[f"replayed_{name}"]).all()
+    print(f"\n{len(found)} replayed without metadata, {int(found['verified'].sum())} verified")
+    assert found["verified"].mean() > 0.5

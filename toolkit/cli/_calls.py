@@ -299,7 +299,7 @@ def replay(
     with console.connected(where) as reached:
         found = reached.fork(version - 1).replay(version)
         if out is not None:
-            from toolkit.reports import write_replay
+            from toolkit.reports._replay import write_replay
 
             write_replay(found, out)
         if not as_json:

@@ -300,8 +300,8 @@ def not_at_past(ledger_version: int) -> NotAtPast:
     """Return the error of a simulation at a past version, with alternatives."""
     return NotAtPast(
         f"a node simulates at its head only, not at version {ledger_version}. Use "
-        f"node.fork({ledger_version}).simulate() for that version, node.simulate() for the head, fetch_views for the gas "
-        "of views at past versions, or fetch_transactions for the gas that committed transactions paid"
+        f"node.fork({ledger_version}).simulate() for that version, node.simulate() for the head, fetch_views for the "
+        "gas of views at past versions, or fetch_transactions for the gas that committed transactions paid"
     )
 
 

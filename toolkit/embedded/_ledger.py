@@ -1233,7 +1233,7 @@ class Ledger:
         >>> ledger = embedded.Ledger.with_history(versions=200)
         >>> past = ledger.copy(100)
         >>> past.head, past.fund("0xb0b").version > 100, ledger.head
-        (100, True, 200)
+        (100, True, 199)
         """
         if self._open:
             raise InputError("a ledger cannot be copied while a block is open; copy it after the block")

@@ -111,12 +111,11 @@ class EmbeddedFork(Fork):
 
     @gas_schedule.setter
     def gas_schedule(self, schedule: GasSchedule | Mapping[str, int]) -> None:
-        now = self.gas_schedule
-        whole = schedule if isinstance(schedule, GasSchedule) else None
-        if whole is None:
-            if unknown := [name for name in schedule if name not in now.entries]:  # type: ignore[union-attr]
+        now, whole = self.gas_schedule, schedule
+        if not isinstance(whole, GasSchedule):
+            if unknown := [name for name in whole if name not in now.entries]:
                 raise InputError(f"the gas schedule has no parameter {unknown[0]}")
-            whole = GasSchedule(now.feature_version, now.entries | dict(schedule))  # type: ignore[call-overload]
+            whole = GasSchedule(now.feature_version, now.entries | dict(whole))
         entries = [{"key": name, "val": value} for name, value in whole.entries.items()]
         kind = type(self._copy.chain.schedule_at(self._copy.head))
         self._copy.set_gas_schedule(kind.from_resource({"feature_version": whole.feature_version, "entries": entries}))

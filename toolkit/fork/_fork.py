@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import ViewResult
     from toolkit.vm import Execution
-    from toolkit.vm._trace import Profile, Trace
+    from toolkit.vm._trace import Trace
     from toolkit.wire import GasSchedule, SimulationRequest, ViewFunction
 
 _CREATE_ACCOUNT = "0x1::account::create_account_if_does_not_exist"
@@ -42,14 +42,15 @@ class ForkSimulation(Simulation):
 
     Attributes
     ----------
-    profile : Profile
-        Gas by function, and the call tree.
+    profile : Profile, GasProfile or None
+        Gas by function, and the call tree; on an embedded node, that of its model. None if the transaction was
+        discarded before it ran on an embedded node.
     unknown : tuple of str
         Parts of the gas that are not exact, because the node does not serve the metadata of slots: ``storage``,
         ``refund``. Empty on a node that serves raw state values.
     """
 
-    profile: Profile = field(kw_only=True, repr=False, compare=False)
+    profile: Any = field(kw_only=True, repr=False, compare=False)
     unknown: tuple[str, ...] = field(kw_only=True, default=())
     _execution: Execution | None = field(kw_only=True, default=None, repr=False, compare=False)
 
@@ -97,7 +98,13 @@ class Fork:
 
     Examples
     --------
-    See :doc:`/how-to/replay-and-fork`.
+    >>> import toolkit
+    >>> fork = toolkit.connect().fork(2_251)
+    >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0x2", 100])
+    >>> done = fork.execute(call, sender="0x1")
+    >>> balance = toolkit.ViewFunction("0x1::coin::balance", ["0x2"], type_arguments=["0x1::aptos_coin::AptosCoin"])
+    >>> done.success, fork.view(balance).value
+    (True, 100)
     """
 
     def __init__(self, node: Any, ledger_version: int | None = None) -> None:

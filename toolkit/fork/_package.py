@@ -63,7 +63,7 @@ class Package:
         if isinstance(package, bytes | bytearray):
             codes = [bytes(package)]
         elif isinstance(package, str) or hasattr(package, "__fspath__"):
-            folder = Path(package)  # type: ignore[arg-type]  # a path, by the test above
+            folder = Path(package)
             files = sorted((folder / "bytecode_modules").glob("*.mv"))
             if not files:
                 raise InputError(

@@ -85,6 +85,12 @@ class Replay:
     Not reproduced: code that asks how many items the whole state has (Unsupported), and keyless signatures, which the
     ledger has checked. Aggregators that other transactions of a block change at the same time, and randomness, are
     read from the state before the transaction.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> toolkit.connect("mainnet").fork(3_000_000_000).replay(3_000_000_001).verified  # doctest: +SKIP
+    True
     """
 
     committed: Committed

@@ -17,7 +17,7 @@ from toolkit.plots import flame
 from toolkit.reports._templates import environment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from toolkit.fork import Replay
 
@@ -71,6 +71,7 @@ def render(replay: Replay) -> str:
     ]
     events = [{"type": one.type, "number": one.sequence_number, "data": one.data.hex()} for one in execution.events]
     differences = replay.differences.to_dict("records")
+    sender = short_addresses(replay.committed.signed.raw.sender)
     verdict = "Status, gas by part, events and writes of the replay are those of the ledger."
     if differences:
         verdict = "The replay differs from the ledger in what is listed below."
@@ -82,7 +83,7 @@ def render(replay: Replay) -> str:
         .render(
             page_colours=style.page_colours,
             title=f"Version {replay.ledger_version}: {short_addresses(replay.function or 'a script')}",
-            outcome=f"Sent by {short_addresses(replay.committed.signed.raw.sender)}; it {status_words(replay.committed.status)}.",
+            outcome=f"Sent by {sender}; it {status_words(replay.committed.status)}.",
             verified=not differences,
             verdict=verdict,
             gas=_table(replay.gas_rows(), _GAS, _GAS[2:]),
@@ -95,7 +96,7 @@ def render(replay: Replay) -> str:
     )
 
 
-def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str], numbers: Sequence[str] = ()) -> dict[str, Any]:
+def _table(rows: Sequence[Mapping[Any, Any]], columns: Sequence[str], numbers: Sequence[str] = ()) -> dict[str, Any]:
     kept = [[(name, _known(row[name])) for name in columns] for row in rows[:_MAX_ROWS]]
     return {"columns": columns, "numbers": numbers, "rows": kept}
 
