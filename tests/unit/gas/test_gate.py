@@ -138,7 +138,7 @@ def test_a_gate_without_a_judged_call_could_not_judge():
     ]
     waived = gate(*sides, waivers=[WAIVER | {"call": "?"}])
     assert (waived.verdict, waived.not_judged, len(waived.waived)) == ("could not judge", (), 2)
-    assert "no call was judged" in repr(waived)
+    assert "every call is waived" in repr(waived)
 
 
 @pytest.mark.parametrize(
@@ -418,7 +418,7 @@ def test_the_text_opens_with_the_verdict(written):
 def test_the_markdown_is_one_table(written):
     """Each row has the columns of the head."""
     text = comparison_markdown(*written)
-    assert "- gate FAILED: 2 regressions; 4 calls judged" in text
+    assert text.startswith("**FAIL**")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7}
     assert any("`dearer` | 100 | 150 | +50 | +50 %" in line for line in rows)

@@ -369,9 +369,9 @@ def _fitting_neither(before: levels.Calls, between: levels.Calls, after: levels.
     if not len(between) or not len(sides):
         return between.values
     apart = np.abs(between.values[:, None] - sides).min(axis=1)
-    odd: NDArray[np.float64] = between.values[
-        apart > np.maximum(levels.GAP_UNITS * between.unit, levels.GAP * np.abs(between.values))
-    ]
+    beyond = np.maximum(sides.min() - between.values, between.values - sides.max()) >= between.unit
+    far = apart > np.maximum(levels.GAP_UNITS * between.unit, levels.GAP * np.abs(between.values))
+    odd: NDArray[np.float64] = between.values[beyond | far]
     return odd
 
 
@@ -403,7 +403,9 @@ def _judge_splits(line: _Line, shifts: list[SeriesStep], mix: list[MixShift]) ->
         tested = levels.test(before, after)
         if tested.shares:
             mix.append(_mix(line, (place - 1, place), tested))
-        found = [one for one in tested.differences if one.chance <= levels.SURE and one.before and one.after]
+        # The place was chosen among all calls, so the chance is corrected for them.
+        chosen = last - first
+        found = [one for one in tested.differences if one.chance * chosen <= levels.SURE and one.before and one.after]
         large = [one for one in found if abs(one.change) >= MIN_UNEXPLAINED * max(one.before or 0, one.after or 0)]
         if large and not any(
             levels.test(side[:at], side[at:]).moves() for side in (before, after) for at in _placebos(len(side))

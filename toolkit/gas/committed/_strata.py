@@ -129,7 +129,7 @@ class Observations:
         groups_of = self.frame.groupby(columns, dropna=False, observed=True, sort=False) if columns else None
         codes: NDArray[np.int64] = np.zeros(len(self), np.int64)
         if groups_of is not None:
-            codes = groups_of.ngroup().to_numpy(np.int64)
+            codes = np.asarray(groups_of.ngroup(), np.int64)
         first = np.unique(codes, return_index=True)[1]
         values = self.frame.loc[first, columns]
         keys = [
