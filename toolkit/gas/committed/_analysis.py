@@ -273,9 +273,6 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
             _judge(line, number, steps, few, mix)
         _judge_splits(line, shifts, mix)
     growth = tuple(growth for line in lines for growth in _growth(line, shifts))
-    # Without growth, rounding cannot make a shift of one unit; growth that is slow shows in several of them only.
-    grows = bool(growth) or sum(shift.weak for shift in shifts) > 1
-    shifts = [replace(shift, weak=shift.weak and grows) for shift in shifts]
     return Analysis(
         steps=_in_order(steps),
         unexplained=_in_order(shifts),
@@ -403,9 +400,10 @@ def _judge_splits(line: _Line, shifts: list[SeriesStep], mix: list[MixShift]) ->
         tested = levels.test(before, after)
         if tested.shares:
             mix.append(_mix(line, (place - 1, place), tested))
-        # The place was chosen among all calls, so the chance is corrected for them.
-        chosen = last - first
-        found = [one for one in tested.differences if one.chance * chosen <= levels.SURE and one.before and one.after]
+        found = [one for one in tested.differences if one.chance <= levels.SURE and one.before and one.after]
+        # The place was chosen among all calls, so the chance of the clearest difference is corrected for them.
+        if min((one.chance for one in found), default=1.0) * (last - first) > levels.SURE:
+            continue
         large = [one for one in found if abs(one.change) >= MIN_UNEXPLAINED * max(one.before or 0, one.after or 0)]
         if large and not any(
             levels.test(side[:at], side[at:]).moves() for side in (before, after) for at in _placebos(len(side))
