@@ -251,7 +251,7 @@ def test_a_class_has_an_exam(script, tmp_path, monkeypatch):
     assert check("06.1", whole["06.1"].solution.rpartition("::")[2]).verdict is Verdict.RIGHT
     wrong = check("01.1", whole["01.1"].solution + 1)
     assert (wrong.verdict, wrong.worked) == (Verdict.NOT_YET, "")
-    assert str(whole["01.1"].solution) not in (students / "exercises.json").read_text("utf-8")
+    assert str(whole["01.2"].solution) not in (students / "exercises.json").read_text("utf-8")
 
 
 def test_the_script_refuses_an_exercise_without_a_check(script):

@@ -45,18 +45,18 @@ class Shelf(Module, address="0x5e1f"):
 
     @entry
     def unlabel(self, account: signer) -> None:
-        (_,) = self.move_from(Shelf.Label, account).unpack()
+        self.move_from(Shelf.Label, account)
 
     @entry
     def burn(self, account: signer) -> None:
-        (_,) = self.move_from(Shelf.Label, account).unpack()
-        (_,) = self.move_from(Shelf.Size, account).unpack()
+        self.move_from(Shelf.Label, account)
+        self.move_from(Shelf.Size, account)
 
     @entry
     def burn_all(self, account: signer) -> None:
-        (_,) = self.move_from(Shelf.Label, account).unpack()
-        (_,) = self.move_from(Shelf.Size, account).unpack()
-        (_,) = self.move_from(Shelf.Alone, account).unpack()
+        self.move_from(Shelf.Label, account)
+        self.move_from(Shelf.Size, account)
+        self.move_from(Shelf.Alone, account)
 
 
 @pytest.fixture

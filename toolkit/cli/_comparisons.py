@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -26,10 +27,13 @@ NOT_JUDGED = 6  # exit code of a gate without a regression that could not judge 
 
 
 # The formats of a comparison. Each value is the lowercase name.
-Format = StrEnum("Format", ["TEXT", "MARKDOWN", "JSON", "GITHUB"])
+Format = StrEnum("Format", ["TEXT", "MARKDOWN", "HTML", "JSON", "GITHUB"])
 _ROWS = {".csv", ".parquet", ".jsonl", ".xlsx"}  # extensions of files that contain one row per call
-_BY_ENDING = {".md": Format.MARKDOWN, ".json": Format.JSON, ".txt": Format.TEXT}
+_BY_ENDING = {".md": Format.MARKDOWN, ".html": Format.HTML, ".json": Format.JSON, ".txt": Format.TEXT}
 WaiversOption = Annotated[Path | None, Option(help="TOML file with [[waiver]] entries to use instead of the study's.")]
+AllowOption = Annotated[
+    bool, Option("--allow-unjudged", help="Exit with 0 if no call regressed, even if some could not be judged.")
+]
 JunitOption = Annotated[Path | None, Option("--junit", help="JUnit XML file to write, with one test case per call.")]
 
 
@@ -48,9 +52,12 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     ] = None,
     form: Annotated[Format | None, Option("--format", help="Format; by default, from the extension of --out.")] = None,
     out: Annotated[
-        Path | None, Option(help="File to write: .md, .json or .txt; rows of calls: .csv, .parquet, .jsonl or .xlsx.")
+        Path | None,
+        Option(help="File to write: .html, .md, .json or .txt; rows of calls: .csv, .parquet, .jsonl or .xlsx."),
     ] = None,
     junit: JunitOption = None,
+    *,
+    allow_unjudged: AllowOption = False,
     as_json: console.JsonOption = False,
 ) -> None:
     """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: a call could not be judged.
@@ -58,7 +65,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     Examples
     --------
     ledger-toolkit compare runs/before runs/after --fail-over 2%
-    ledger-toolkit compare runs/demo@1000 runs/demo@4000 --format markdown
+    ledger-toolkit compare runs/before runs/after --fail-over 2% --out verdict.html
     """
     from toolkit.gas import _compare as comparisons
     from toolkit.gas._gate import rules_of
@@ -91,7 +98,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
             console.write_text(written, out)
         verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
         print(f"Comparison: {out}{verdict}")
-    _end(comparison, gate, junit)
+    _end(comparison, gate, junit, allow_unjudged=allow_unjudged)
 
 
 def _written(
@@ -106,7 +113,7 @@ def _written(
     return COMPARISON_FORMATS[form](comparison, gate)
 
 
-def _end(comparison: Comparison, gate: Gate | None, junit: Path | None) -> None:
+def _end(comparison: Comparison, gate: Gate | None, junit: Path | None, *, allow_unjudged: bool) -> None:
     """Write the file of ``--junit``, and exit with the exit code of the gate."""
     from toolkit.reports._to_programs import comparison_junit
 
@@ -114,8 +121,12 @@ def _end(comparison: Comparison, gate: Gate | None, junit: Path | None) -> None:
         return
     if junit is not None:
         console.write_text(comparison_junit(comparison, gate).decode(), junit)
-    if not gate.passed:
-        raise typer.Exit(REGRESSED if gate.regressions else NOT_JUDGED)
+    if gate.regressions:
+        raise typer.Exit(REGRESSED)
+    if not gate.passed and allow_unjudged:
+        print(f"--allow-unjudged: {plural(len(gate.not_judged), 'call')} could not be judged", file=sys.stderr)
+    elif not gate.passed:
+        raise typer.Exit(NOT_JUDGED)
 
 
 def snapshot(
@@ -124,6 +135,7 @@ def snapshot(
     *,
     check: Annotated[bool, Option("--check", help="Compare with the file. Exit codes are as for compare.")] = False,
     diff: Annotated[bool, Option("--diff", help="Print what changed since the file, and why.")] = False,
+    allow_unjudged: AllowOption = False,
     max_age: Annotated[float, Option(min=0, help="Maximum age in days of a run that --check judges.")] = 1,
     waivers: WaiversOption = None,
     form: Annotated[Format | None, Option("--format", help="Output format of --check.")] = None,
@@ -172,7 +184,7 @@ def snapshot(
     changed = len(comparison.unchanged) < len(comparison.calls)
     if form is Format.TEXT and gate is not None and gate.passed and changed:
         print(f"The gate passes, but gas differs from {out}; write the snapshot again to keep it up to date.")
-    _end(comparison, gate, junit)
+    _end(comparison, gate, junit, allow_unjudged=allow_unjudged)
 
 
 def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:

@@ -613,6 +613,21 @@ class Struct:
             if isinstance(value, Struct):
                 value.freeze()
 
+    def unpack(self) -> tuple[Any, ...]:
+        """Return the values of the fields in order, like ``let Ticket { price } = ticket`` in Move.
+
+        Examples
+        --------
+        >>> from toolkit.embedded import Module, Struct, u64
+        >>> class Fair(Module, address="0xfa1"):
+        ...     class Ticket(Struct, abilities="store"):
+        ...         price: u64
+        >>> (price,) = Fair.Ticket(price=3).unpack()
+        >>> price
+        3
+        """
+        return tuple(self.__dict__.values())
+
     def __copy__(self) -> Self:
         return self._copy(self.__dict__)
 

@@ -6,6 +6,7 @@ A side is a run, a run at a version, or a frame of observations. The result, a `
 from __future__ import annotations
 
 import html
+import math
 import re
 import warnings
 from dataclasses import dataclass, field, replace
@@ -30,11 +31,13 @@ from toolkit.gas import _sentences as sentences
 from toolkit.gas._calls import other_names
 from toolkit.gas._findings import Kind
 from toolkit.gas._gate import Gate, gate_lines, judge, rules_of
-from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Part, Source, is_no_answer, last_observations
+from toolkit.gas._observations import EARLIER_COLUMNS, NOT_READ, Cause, Part, Source, is_no_answer, last_observations
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
 from toolkit.gas._study import AT_VERSION, Run, Study
-from toolkit.gas.committed._sides import WayDifference, compare_sides
+from toolkit.gas.committed._fees import FeeChange, Fees
 from toolkit.gas.committed._steps import COLUMNS_READ, series_frame
+from toolkit.gas.committed._strata import octas_per_unit
+from toolkit.gas.plan._plan import within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +53,27 @@ _SPLIT = tuple(part.column for part in Part)
 # Columns of an observation that a comparison has for each side, with their names there.
 _SIDED = {name: name for name in ("success", "vm_status", *_SPLIT)}
 _SIDED |= {"ledger_version": "version", "gas_used": "gas", "error_code": "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFees:
+    """What committed transactions paid when a snapshot was taken.
+
+    Attributes
+    ----------
+    fees : Fees
+    price : int
+        Octas per gas unit at which they are counted.
+    since : int
+        Version of the last change that can affect the call.
+    last : int
+        Last version that was read.
+    """
+
+    fees: Fees
+    price: int
+    since: int
+    last: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +96,8 @@ class Side:
         The run, if the side is one.
     until : int or None
         The requested version; None for the end of the run.
+    paid : mapping of str to StoredFees
+        Of a snapshot: what committed transactions paid, by fingerprint.
     """
 
     name: str
@@ -81,6 +107,7 @@ class Side:
     later: frozenset[tuple[str, str, str]] = frozenset()
     run: Run | None = None
     until: int | None = None
+    paid: Mapping[str, StoredFees] = field(default_factory=dict)
 
 
 # Age from which on a run that reads up to the head is old: a nightly job that fails is seen the next day.
@@ -95,10 +122,9 @@ class Comparison:
     ----------
     calls : DataFrame
         One row per call and source, sorted by label: ``kind``, gas on each side in gas units, the change in gas units
-        and in percent of the baseline, success, error codes, and the split of gas if it is known. For two runs, a
-        committed call has one row for all its transactions and one per ``stratum`` (kind of transaction), with 95 %
-        confidence bounds on the change. The after mean is weighted by the shares of the strata on the before side,
-        unless both these shares and the code changed. ``cause`` and ``explanation`` come from the steps between the two
+        and in percent of the baseline, success, error codes, and the split of gas if it is known. For two runs, the row
+        of a committed call has means: gas, and the fee in octas at one reference price with bounds on its rise, and
+        the share of transactions that fail. ``cause`` and ``explanation`` come from the steps between the two
         versions, if a run has them.
     warnings : tuple of str
         Differences that make the two sides hard to compare, such as different node builds.
@@ -116,6 +142,8 @@ class Comparison:
         The run of the after side, if the side is a run at its end rather than at an earlier version.
     other_names : mapping of str to str
         Labels of calls by alternative names, such as their functions.
+    fees : mapping of (str, str) to FeeChange
+        What the committed transactions of a call paid on both sides, by fingerprint and node.
 
     Examples
     --------
@@ -136,6 +164,7 @@ class Comparison:
     sources: frozenset[str] = frozenset(Source)
     after: Run | None = None
     other_names: Mapping[str, str] = field(default_factory=dict)
+    fees: Mapping[tuple[str, str], FeeChange] = field(default_factory=dict)
 
     def _of(self, kind: Kind) -> pd.DataFrame:
         return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
@@ -186,8 +215,9 @@ class Comparison:
         - the sides have different chains, nodes or gas models, or a run is not complete;
         - a side has no result or no gas for the call;
         - the study names the call, but the call failed before, is on the after side only, or is on neither side;
-        - a side has too few committed transactions in a stratum;
-        - its committed transactions do not come from two judged runs (unless `study` has thresholds for the call);
+        - fewer than 8 committed transactions ran under the newest code, configuration and schedule of a side;
+        - the rise of the mean fee of committed transactions may be above the limit or not;
+        - its committed transactions do not come from two complete runs;
         - its simulations are excluded, since simulations run only at the head.
 
         To judge a single source, name it: ``compare(a, b, source="view@version")``.
@@ -196,9 +226,10 @@ class Comparison:
         judged if its chain id and gas model are the same. If it is known to serve a different ledger, `warnings` says
         so.
 
-        Committed calls are judged by stratum. A change of one gas unit that rounding can cause is noted and does not
-        fail the gate. A rise above a limit that could be due to chance cannot be judged. A stratum that occurs on one
-        side only is noted, since the mix may change; it cannot be judged if each side has one of its own.
+        Committed calls are judged by what each transaction pays: ``(execution + io) x price + storage - refund`` in
+        octas, at one reference price. The gate fails if the lower bound of the rise of the mean is above the limit, and
+        passes if the upper bound is not; in between it cannot judge. It also fails if a larger share of transactions
+        fails, or if the 10th, 50th or 95th percentile certainly rose above the limit.
 
         Parameters
         ----------
@@ -247,7 +278,9 @@ class Comparison:
         too_old: dict[str, str] = {}
         if age is not None and old and max_age is not None:
             too_old = dict.fromkeys(age.labels, sentences.too_old_text(limit))
-        verdict = judge(self.calls, rules, left_out=self.left_out, unlike=self.unlike, too_old=too_old, today=today)
+        verdict = judge(
+            self.calls, rules, fees=self.fees, left_out=self.left_out, unlike=self.unlike, too_old=too_old, today=today
+        )
         if age is not None and (old or max_age is not None):
             verdict = replace(verdict, notes=(sentences.age_text(age), *verdict.notes))
         return verdict
@@ -280,11 +313,11 @@ def _paragraphs(lines: Sequence[str]) -> str:
 
 
 def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
-    """Compare the last observation of each call on two sides, and committed calls by stratum.
+    """Compare the last observation of each call on two sides, and what committed transactions paid.
 
-    For committed transactions of two runs, `compare` uses the transactions that ran under the newest code and schedule
-    of each side, and compares their mean gas, overall and in each stratum. A transaction that both sides contain counts
-    only for the side that ends earlier. For other inputs, only the last transaction is compared.
+    For committed transactions of two runs, `compare` takes those that ran under the newest code, configuration and
+    schedule of each side, and compares their mean fee. A transaction that both sides contain counts only for the side
+    that ends earlier.
 
     Parameters
     ----------
@@ -356,14 +389,18 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     if mixed:
         notes.append(f"{pair[0]} is compared with {pair[1]}, as requested; the same work may cost different gas")
     rows = list(_rows(frames, key))
-    if not mixed:
-        rows = [one for row in rows for one in _of_ways(row, sides)]
+    fees: dict[tuple[str, str], FeeChange] = {}
+    for place, row in enumerate(rows):
+        if row["source"] == Source.COMMITTED:
+            rows[place], found = _of_committed(row, sides)
+            if found is not None:
+                fees[row["fingerprint"], row["node"]] = found
     calls = frame_of_rows(COMPARISON, [row | _causes_between(row, sides) for row in rows])
     names = first.name or "before", last.name or "after"
     sources = frozenset(one for one in pair if one) or frozenset(Source)
     after = last.run if last.until is None else None
     others = {name: label for side in sides if side.study for name, label in other_names(side.study.calls).items()}
-    return Comparison(calls, tuple(notes), names, last.study, left_out, unlike, sources, after, others)
+    return Comparison(calls, tuple(notes), names, last.study, left_out, unlike, sources, after, others, fees)
 
 
 def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: bool) -> Iterator[tuple[str, str]]:
@@ -426,72 +463,115 @@ def _other_ledgers(before: Run, after: Run) -> list[str]:
     return sorted(node for node, (a, b) in pairs.items() if a and b and a.version == b.version and a != b)
 
 
-def _of_ways(row: dict[str, Any], sides: Sequence[Side]) -> list[dict[str, Any]]:
-    """Return rows for a call's committed transactions, overall and by stratum, or only `row` if they are not known."""
-    if row["source"] != Source.COMMITTED or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
-        return [row]
-    regimes = [_newest_regime(row, side) for side in sides]
-    if regimes[0] is None or regimes[1] is None:
-        return [row]
-    (one, started), (two, latest) = regimes[0], regimes[1]
-    first, last = (side.run for side in sides)
-    one_ledger = _one_ledger(first, last)
-    if one_ledger and not (_one_run(first, last) and sides[0].until == sides[1].until):
-        # Transactions that both sides have would hide what changed between them.
-        ends = [int(frame["ledger_version"].max()) for frame in (one, two)]
-        if ends[1] >= ends[0]:
-            two = two[two["ledger_version"] > ends[0]]
-        else:
-            one = one[one["ledger_version"] > ends[1]]
-    if one.empty or two.empty:
-        why = "the after side has no transactions beyond those on the before side"
-        return [row | {"stratum": ALL_TRANSACTIONS, "kind": Kind.UNREACHABLE, "not_judged": why}]
-    same_code = one_ledger and started == latest
-    return [row | _way_columns(way) for way in compare_sides(one, two, same_code=same_code)] or [row]
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The committed transactions of a call that ran under the newest code, configuration and schedule of a side.
 
-
-def _newest_regime(row: Mapping[str, Any], side: Side) -> tuple[pd.DataFrame, int] | None:
-    """Return a call's transactions under the newest code and schedule of a side, and the version of the newest change.
-
-    Return None if the changes are not known.
+    Attributes
+    ----------
+    frame : DataFrame
+        From `series_frame`; empty if nobody called it.
+    since : int
+        Version of the last change that can affect the call; 0 if none is known.
+    last : int
+        Last version of the side.
+    why : str
+        Why they are not known; empty if they are.
     """
-    calls = side.run.record.committed_series if side.run and side.run.complete else ()
-    mine = [call for call in calls if call.fingerprint == row["fingerprint"]]
-    call = mine[0] if len(mine) == 1 else next((one for one in mine if one.node == row["node"]), None)
-    if call is None or not call.judged or side.run is None:
-        return None
-    plan = next(plan for plan in side.run.record.nodes if plan.node == call.node)
-    every = side.run.observations
-    rows = every.loc[every["fingerprint"] == call.fingerprint, list(COLUMNS_READ)]
-    frame = series_frame([to_arrow(rows)], call.node, call.fingerprint, plan.known_prices)
-    if side.until is not None:
-        frame = frame[frame["ledger_version"] <= side.until]
-    if frame.empty:
-        return None
-    start = max((at for at in call.changed_at if at <= frame["ledger_version"].max()), default=0)
-    return frame[frame["ledger_version"] >= start], start
+
+    frame: pd.DataFrame
+    since: int = 0
+    last: int = 0
+    why: str = ""
 
 
-def _way_columns(one: WayDifference) -> dict[str, Any]:
-    """Return the columns of a row that describe one stratum, or all strata together."""
-    row: dict[str, Any] = {"stratum": one.stratum, "not_judged": one.not_judged or None, "value_changed": None}
-    row |= {"change_low": one.low, "change_high": one.high, "change": None, "change_percent": None}
-    for side, way in (("before", one.before), ("after", one.after)):
-        columns: dict[str, Any] = dict.fromkeys(_SIDED.values()) | {"count": 0}
-        if way is not None:
-            last = int(way.rows["ledger_version"].iloc[-1])
-            columns |= {"version": last, "gas": round(way.mean), "success": way.success, "count": len(way.rows)}
-            columns |= {part: round(float(way.rows[part].mean())) for part in _SPLIT if part in way.rows.columns}
-        row |= {f"{name}_{side}": value for name, value in columns.items()}
-    if one.failing is not None:
-        row["vm_status_after"] = f"{one.failing[1]:.0%} of transactions fail, {one.failing[0]:.0%} did before"
-    if one.before is None or one.after is None:
-        return row | {"kind": Kind.ADDED if one.before is None else Kind.REMOVED}
-    row["change"] = row["gas_after"] - row["gas_before"]
-    mean = one.before.mean
-    row["change_percent"] = 100 * (one.after.mean - mean) / mean if mean else None
-    same = Kind.CHANGED if one.changed else Kind.UNCHANGED
-    return row | {"kind": Kind.UNREACHABLE if one.not_judged else same}
+def ran_under_newest(run: Run | None, fingerprint: str, node: str, until: int | None = None) -> Ran:
+    """Return the committed transactions of a call that ran under the newest regime of a run, up to a version."""
+    nothing = pd.DataFrame()
+    if run is None or not run.complete:
+        return Ran(nothing, why="committed transactions are compared between complete runs")
+    mine = [call for call in run.record.committed_series if call.fingerprint == fingerprint]
+    call = mine[0] if len(mine) == 1 else next((one for one in mine if one.node == node), None)
+    if call is None or not call.timeline_read:
+        why = call.not_judged if call else ""
+        return Ran(nothing, why=why or "the changes of code and schedule around its transactions were not read")
+    plan = next(plan for plan in run.record.nodes if plan.node == call.node)
+    first, end = plan.range_of(next(one for one in run.study.calls if one.fingerprint == fingerprint))
+    last = end if until is None else min(until, end)
+    since = max((at for at in call.changed_at if at <= last), default=0)
+    start = max(first, since)
+    if plan.committed_read is not None and within(plan.committed_read.missing, start, last):
+        return Ran(nothing, since, last, "transactions since the last change could not be read")
+    every = run.observations
+    rows = every.loc[every["fingerprint"] == fingerprint, list(COLUMNS_READ)]
+    frame = series_frame([to_arrow(rows)], call.node, fingerprint, plan.known_prices)
+    return Ran(frame[(frame["ledger_version"] >= start) & (frame["ledger_version"] <= last)], since, last)
+
+
+def _of_committed(row: dict[str, Any], sides: Sequence[Side]) -> tuple[dict[str, Any], FeeChange | None]:
+    """Return the row of a committed call, and what its transactions paid on both sides if that is known."""
+    if row["kind"] in {Kind.ADDED, Kind.REMOVED}:
+        return row, None
+    first, last = (side.run for side in sides)
+    stored = sides[0].paid.get(row["fingerprint"])
+    if stored is not None:
+        return _of_snapshot(row, stored, ran_under_newest(last, row["fingerprint"], row["node"]))
+    one, two = (ran_under_newest(side.run, row["fingerprint"], row["node"], side.until) for side in sides)
+    if not one.why and not two.why and _one_ledger(first, last):
+        # A transaction that both sides have counts for the side that ends earlier.
+        if two.last >= one.last:
+            two = replace(two, frame=two.frame[two.frame["ledger_version"] > one.last])
+        else:
+            one = replace(one, frame=one.frame[one.frame["ledger_version"] > two.last])
+    return compared_fees(row, one, two)
+
+
+def _of_snapshot(row: dict[str, Any], stored: StoredFees, two: Ran) -> tuple[dict[str, Any], FeeChange | None]:
+    """Return the row of a committed call, of which a snapshot has the before side, and what was paid since."""
+    if two.why:
+        return row | {"kind": Kind.UNREACHABLE, "not_judged": two.why}, None
+    # A run that ends before the snapshot was taken is of another ledger of this machine, which has begun again.
+    if two.last >= stored.last:
+        two = replace(two, frame=two.frame[two.frame["ledger_version"] > stored.last])
+    fees = FeeChange.of(stored.fees, Fees.of(two.frame, stored.price), stored.price)
+    return fee_row(row, fees, Ran(pd.DataFrame(), stored.since, stored.last), two)
+
+
+def compared_fees(row: dict[str, Any], one: Ran, two: Ran) -> tuple[dict[str, Any], FeeChange | None]:
+    """Return a row with what two sides paid; the reference price is the median of the before side."""
+    if why := one.why or two.why:
+        return row | {"kind": Kind.UNREACHABLE, "not_judged": why}, None
+    price = round(octas_per_unit(one.frame))
+    return fee_row(row, FeeChange.of(Fees.of(one.frame, price), Fees.of(two.frame, price), price), one, two)
+
+
+def fee_row(row: dict[str, Any], fees: FeeChange, one: Ran, two: Ran) -> tuple[dict[str, Any], FeeChange | None]:
+    """Return the row of a committed call whose fees were compared."""
+    row = row | {"value_changed": None, "fee_price": fees.price, "stratum": ALL_TRANSACTIONS}
+    for name, ran, side in (("before", one, fees.before), ("after", two, fees.after)):
+        row |= {f"count_{name}": side.count, f"fee_{name}": _known(side.mean), f"failing_{name}": _known(side.failing)}
+        good = ran.frame[ran.frame["success"].fillna(value=False)] if "success" in ran.frame else ran.frame
+        if len(good):
+            row[f"version_{name}"] = int(good["ledger_version"].iloc[-1])
+            row[f"gas_{name}"] = round(float(good["gas_used"].mean()))
+            row |= {f"{part}_{name}": round(float(good[part].mean())) for part in _SPLIT if part in good}
+            row |= {f"success_{name}": True, f"error_{name}": None, f"vm_status_{name}": None}
+    low, high = fees.low, fees.high
+    row |= {"fee_change_low": _known(100 * low), "fee_change_high": _known(100 * high)}
+    before, after = row["gas_before"], row["gas_after"]
+    row["change"] = after - before if before is not None and after is not None else None
+    row["change_percent"] = 100 * (fees.after.mean / fees.before.mean - 1) if fees.before.mean > 0 else None
+    row["change_percent"] = _known(row["change_percent"])
+    row["kind"] = Kind.CHANGED if fees.changed else Kind.UNCHANGED
+    for side, ran, name in ((fees.before, one, "before"), (fees.after, two, "after")):
+        if not side.count:
+            since = f" since the change at version {ran.since}" if ran.since else ""
+            row |= {"kind": Kind.UNREACHABLE, "not_judged": f"nobody called it{since} on the {name} side"}
+    return row, fees
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
 
 
 def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
@@ -602,7 +682,7 @@ def _side_at(run: Run, name: str, version: int, last: pd.DataFrame) -> Side:
     simulations = observations[observations["source"] == Source.SIMULATE]
     rows = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]
     later = frozenset(zip(*plain_columns(rows, ["fingerprint", "label", "node"]).values(), strict=True))
-    return Side(name, last, run.study, tuple(_unsettled_notes(run, last, version)), later, run, version)
+    return Side(name, last, run.study, tuple(_unsettled_notes(last, version)), later, run, version)
 
 
 def _side_of_frame(frame: pd.DataFrame) -> Side | None:
@@ -657,13 +737,8 @@ def _head(run: Run) -> int:
     return max(planned, int(heads.max())) if len(heads) else int(planned)
 
 
-def _unsettled_notes(run: Run, last: pd.DataFrame, version: int) -> Iterator[str]:
-    """Yield a note on the views that changed between their last observation and a version that was not itself read."""
-    steps = run.steps[(run.steps["source"] == Source.VIEW) & (run.steps["version_before"] < version)]
-    found = steps.merge(last[[*_CALL_KEY, "ledger_version"]], on=_CALL_KEY)
-    places = {True: "{label!r} (changed at {version_after})", False: "{label!r} ({version_before} to {version_after})"}
-    between = plain_rows(found[found["version_before"] >= found["ledger_version"]])
-    changed = [places[row["exact"]].format(**row) for row in between]
-    if changed:
-        labels = listed(changed, _MAX_NAMED)
-        yield f"version {version} lies between two observations that differ; the earlier one is compared: {labels}"
+def _unsettled_notes(last: pd.DataFrame, version: int) -> Iterator[str]:
+    """Yield a note on the views that changed near a version, at which they were not read."""
+    labels = last.loc[last["error_code"] == NOT_READ, "label"].tolist()
+    if labels:
+        yield f"version {version} was not read, and gas changed around it: not judged: {listed(labels, _MAX_NAMED)}"

@@ -10,7 +10,8 @@ from toolkit._present.text import plural, relative_change
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._observations import Source
 from toolkit.gas._rules import NotJudged, Regression, Rules, Threshold, Waiver, matching, read_waivers
-from toolkit.gas._sentences import MAX_NOTE, Renderer, label_text
+from toolkit.gas._sentences import MAX_NOTE, Renderer, label_text, proved_text, unsure_text
+from toolkit.gas.committed._fees import Reason, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,11 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.gas._study import Study
+    from toolkit.gas.committed._fees import FeeChange
 
-_BY_ARGUMENTS = (
-    "committed transactions differ in their arguments; compare two runs that judged them, or give the call its own "
-    "thresholds to compare its last transaction on each side"
-)
 _AT_THE_HEAD = "simulations run at the head only, but an earlier version was requested"
 _NOWHERE = "the study names this call, but neither side observed it"
 
@@ -142,6 +140,7 @@ def judge(
     calls: pd.DataFrame,
     rules: Rules,
     *,
+    fees: Mapping[tuple[str, str], FeeChange],
     left_out: Sequence[tuple[str, str]],
     unlike: Mapping[str, str],
     too_old: Mapping[str, str],
@@ -154,6 +153,8 @@ def judge(
     calls : DataFrame
         The calls of the comparison.
     rules : Rules
+    fees : mapping of (str, str) to FeeChange
+        What committed transactions paid, by fingerprint and node.
     left_out : sequence of (str, str)
         Label and node of each simulation that is excluded because it was made after a requested version.
     unlike : mapping of str to str
@@ -164,7 +165,7 @@ def judge(
         None for today's date in UTC.
     """
     day = today or datetime.now(UTC).date()
-    rows = [_Row(row, rules) for row in plain_rows(calls)]
+    rows = [_Row(row, rules, fees.get((row["fingerprint"], row["node"]))) for row in plain_rows(calls)]
     for row in rows:
         row.why = unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not()
     judged = [row for row in rows if not row.why and not row.without_baseline]
@@ -185,10 +186,10 @@ def judge(
     rest = [row for row in rows if not row.why]
     reasons: dict[str, list[str]] = {}
     for row in rest:
-        if why := row.note():
+        if why := row.no_baseline():
             reasons.setdefault(why, []).append(row["label"])
     found = [row.regression() for row in judged]
-    found += [row.regressed("missing from the after side") for row in rest if row["kind"] == "removed" and not row.kind]
+    found += [row.regressed("missing from the after side") for row in rest if row["kind"] == "removed"]
     regressed = [replace(one, waiver=_waiver_of(one, holding)) for one in found if one is not None]
     notes = [*_rule_notes(rules, labels, day)]
     notes += [f"not judged: {_named(names)}: {why}" for why, names in reasons.items()]
@@ -203,48 +204,40 @@ def judge(
 
 
 class _Row:
-    """A row of a comparison and the rules that apply to it: one call, or one stratum of its committed transactions."""
+    """A row of a comparison and the rules that apply to it."""
 
     why: str | None = None
     """Why the row is not judged; None if it is judged, or if the reason is only worth a note."""
 
-    def __init__(self, row: Mapping[str, Any], rules: Rules) -> None:
-        self._row, self._rules = row, rules
+    def __init__(self, row: Mapping[str, Any], rules: Rules, fees: FeeChange | None) -> None:
+        self._row, self._rules, self._fees = row, rules, fees
         self.limits = rules.limits_of(row)
-        self.kind = f"{row['stratum']}: " if row["stratum"] else ""
         self.missing_side = {"added": "before", "removed": "after"}.get(row["kind"])
+        self._judged = None if fees is None or row["not_judged"] else fees.judged(self.limits)
 
     def __getitem__(self, name: str) -> Any:
         return self._row[name]
 
     @property
     def without_baseline(self) -> bool:
-        return bool(self.missing_side) or not self.succeeded("before")
-
-    @property
-    def is_rounding(self) -> bool:
-        """Whether a stratum of committed transactions differs by one gas unit, which rounding can cause."""
-        low = self["change_low"]
-        return low is not None and low <= 0 and abs(self["change"]) <= 1
+        return bool(self.missing_side) or (self._judged is None and not self.succeeded("before"))
 
     def succeeded(self, side: str) -> bool:
         return self[f"error_{side}"] is None and self[f"success_{side}"] is not False
 
     def must_be_judged(self) -> bool:
         """Return whether the study names the call, unless the before side lists the same failure of the call."""
-        if self.kind or self["label"] not in self._rules.named:
+        if self["label"] not in self._rules.named:
             return False
         alike = all(self[f"{name}_before"] == self[f"{name}_after"] for name in ("error", "success", "vm_status"))
         return not (self._rules.failures_named and self["kind"] == "unchanged" and alike)
 
     def why_not(self) -> str | None:
         """Return why the row cannot be judged; None if it can be, has no baseline, or has disappeared."""
-        if self.kind:
-            return self._why_not_kind()
+        if Source.COMMITTED in self["source"] and not self.missing_side:
+            return self._why_not_committed()
         if self.missing_side:
             return None
-        if Source.COMMITTED in self["source"] and self.limits is None:
-            return _BY_ARGUMENTS
         if self["kind"] == "unreachable":
             sides = [f"the {side} side: {code}" for side in ("before", "after") if (code := self[f"error_{side}"])]
             return f"no response on {', '.join(sides)}"
@@ -253,42 +246,30 @@ class _Row:
         silent = [side for side in ("before", "after") if self[f"gas_{side}"] is None]
         return f"the node reported no gas on the {' and the '.join(silent)} side" if silent else None
 
-    def _why_not_kind(self) -> str | None:
-        if self["not_judged"]:
-            return f"{self.kind}{self['not_judged']}"
-        limits = self.limits
-        if self.without_baseline or limits is None or self["kind"] == "changed":
-            return None
-        if not limits.exceeded(self["gas_before"], self["gas_after"]) or self.is_rounding:
-            return None
-        bounds = f"{self['change_low']:+,.1f} to {self['change_high']:+,.1f}"
-        rise = plural(self["change"], "gas unit")
-        return f"{self.kind}a rise of {rise} ({bounds}) may be due to chance; read more transactions"
+    def _why_not_committed(self) -> str | None:
+        if self._judged is None or self._fees is None:
+            return str(self["not_judged"] or "committed transactions are compared between complete runs")
+        return unsure_text(self._judged, self._fees) if self._judged.verdict is Verdict.NOT_JUDGED else None
 
     def no_baseline(self) -> str | None:
         """Return why the row has no baseline; None if it has one, or is a call that disappeared."""
-        if not self.without_baseline or (self["kind"] == "removed" and not self.kind):
+        if not self.without_baseline or self["kind"] == "removed":
             return None
         if self.missing_side:
-            why = f"only on the {'after' if self.missing_side == 'before' else 'before'} side"
-        else:
-            why = f"failed before{'' if self.succeeded('after') else ' and fails now'}, so it has no baseline"
-        return f"{self.kind}{why}"
-
-    def note(self) -> str | None:
-        """Return why the row is only noted: it has no baseline, or differs by no more than rounding."""
-        if self.without_baseline:
-            return self.no_baseline()
-        rounded = self.limits is not None and self.is_rounding and self["kind"] == "changed"
-        return f"{self.kind}a change of 1 gas unit may be rounding and is not a regression" if rounded else None
+            return f"only on the {'after' if self.missing_side == 'before' else 'before'} side"
+        return f"failed before{'' if self.succeeded('after') else ' and fails now'}, so it has no baseline"
 
     def regression(self) -> Regression | None:
         """Return the regression of the row, if there is one."""
+        if self._judged is not None and self._fees is not None:
+            failed = self._judged.verdict is Verdict.FAILED
+            limit = None if self.limits is None or self._judged.reason is Reason.FAILURES else str(self.limits)
+            return self.regressed(proved_text(self._judged, self._fees, limit or ""), limit) if failed else None
         if not self.succeeded("after"):
             code = self["error_after"] or self["vm_status_after"] or "no reason reported"
             return self.regressed(f"succeeded before and now fails: {code}")
         before, after, limits = self["gas_before"], self["gas_after"], self.limits
-        if limits is None or self.is_rounding or before is None or after is None:
+        if limits is None or before is None or after is None:
             return None
         limit = limits.exceeded(before, after)
         if limit is None:
@@ -298,7 +279,7 @@ class _Row:
 
     def regressed(self, reason: str, limit: str | None = None) -> Regression:
         known = {name: self[name] for name in ("label", "source", "node", "gas_before", "gas_after")}
-        return Regression(**known, reason=f"{self.kind}{reason}", limit=limit)
+        return Regression(**known, reason=reason, limit=limit)
 
 
 def _waiver_of(

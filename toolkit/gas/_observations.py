@@ -126,9 +126,13 @@ PRUNED = frozenset({"version_pruned", "block_pruned"})
 MADE_BY_NODE = PRUNED | {"api_disabled", "rejected_by_filter", "version_not_found"}
 
 
+# Error code of a call at a version that was not read, between two readings that differ.
+NOT_READ = "not_read"
+
+
 def is_no_answer(error_code: str | None) -> bool:
     """Return whether an error code means that the node did not respond; such a call says nothing about the ledger."""
-    return error_code in NO_ANSWER
+    return error_code in NO_ANSWER or error_code == NOT_READ
 
 
 def fingerprint(

@@ -55,13 +55,16 @@ class Threshold(FileModel):
             raise ValueError("a threshold must have gas_units, percent, or both")
         return self
 
-    def exceeded(self, before: int, after: int) -> str | None:
-        """Return, as text, the limit exceeded by a rise from `before` to `after` gas units, or None."""
+    def exceeded(self, before: int, after: int, *, unit: int = 1) -> str | None:
+        """Return, as text, the limit exceeded by a rise from `before` to `after`, or None.
+
+        Both are in gas units, or in octas if `unit` is the price of a gas unit.
+        """
         rise = after - before
-        if self.gas_units is not None and rise > self.gas_units:
+        if self.gas_units is not None and rise > self.gas_units * unit:
             return plural(self.gas_units, "gas unit")
         # Exact: a float of 100 * rise / before may fall on the wrong side of the limit.
-        if self.percent is not None and 100 * rise > Fraction(str(self.percent)) * before:
+        if self.percent is not None and 100 * rise > Fraction(str(self.percent)) * abs(before):
             return f"{self.percent:g} %"
         return None
 
@@ -256,14 +259,8 @@ class Rules:
         return replace(self, own=own, named=named, waivers=tuple(waivers))
 
     def limits_of(self, row: Mapping[str, Any]) -> Threshold | None:
-        """Return the limits that apply to a row; None if only its failure is a regression.
-
-        Committed transactions differ in their arguments, so the general limit applies only to rows of a single kind.
-        """
-        if row["label"] in self.own:
-            return self.own[row["label"]]
-        mixed = Source.COMMITTED in row["source"] and not row["stratum"]
-        return None if mixed else self.threshold
+        """Return the limits that apply to a row; None if only its failure is a regression."""
+        return self.own.get(row["label"], self.threshold)
 
     def __str__(self) -> str:
         general = f"a rise over {self.threshold} is a regression" if self.threshold else "a failure is a regression"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import listed, plural, relative_change, short_addresses, version_range, visible
@@ -20,12 +20,14 @@ from toolkit.gas._findings import Kind
 from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Part, ReadAt, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, Coverage, PartChange, StepChange, StepGroup, Unjudged, step_groups
 from toolkit.gas.causes._facts import facts_text
+from toolkit.gas.committed._fees import Reason
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.gas._findings import Timeline
-    from toolkit.gas.committed._steps import CommittedCall
+    from toolkit.gas.committed._fees import FeeChange, Judgement
+    from toolkit.gas.committed._steps import CommittedCall, FewCalls, Slope
     from toolkit.gas.runs._manifest import EarlierRun, RunAge
 
 
@@ -132,26 +134,39 @@ def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
         yield f"{plural(call.missing, 'range')} of versions could not be read; transactions there are not compared"
     elif call.versions_read < call.versions:
         yield f"a sample of {call.versions_read:,} of {plural(call.versions, 'ledger version')} was read"
-    for missed in call.not_compared:
-        kinds = "; ".join(name(stratum, _MAX_LABEL) for stratum in missed.strata[:_MAX_LISTED])
-        more = len(missed.strata) - _MAX_LISTED
-        rest = f"; and {plural(more, 'more kind')}" if more > 0 else ""
-        yield f"not compared at version {missed.version}, with too few transactions around it: {kinds}{rest}"
+    for few in call.few[:_MAX_LISTED]:
+        yield few_text(few, name)
+    if len(call.few) > _MAX_LISTED:
+        yield f"{len(call.few) - _MAX_LISTED:,} more groups of too few transactions"
     if call.small:
-        yield f"not compared: {plural(call.small, 'transaction')} of kinds that have fewer than 8 transactions"
+        yield f"not compared: {plural(call.small, 'transaction')} of kinds that have fewer than 10 transactions"
+
+
+def few_text(few: FewCalls, name: Renderer) -> str:
+    """Say which changes could not be judged, or distinguished, because there are too few transactions."""
+    kind = _of_kind(few.stratum, name)
+    versions = listed(map(str, few.changes), _MAX_LISTED)
+    gas = "" if few.mean is None else f", gas {few.mean:,.0f}"
+    if few.between:
+        verb = "costs" if few.count == 1 else "cost"
+        there = f"{plural(few.count, 'transaction')} between the changes {versions}{kind} {verb}"
+        return f"{there} {few.mean or 0:,.0f} gas units, unlike those before and after"
+    which = f"the change at version {versions}" if len(few.changes) == 1 else f"the changes at versions {versions}"
+    if not few.count:
+        return f"{which} cannot be judged: no transaction{kind} on one side of it"
+    return f"{which} cannot be judged: only {plural(few.count, 'transaction')}{kind} on one side{gas}"
 
 
 def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     for slope in call.growth[:_MAX_LISTED]:
-        yield f"{growth_text(slope, _of_kind(slope['stratum'], name))}; that is not a step"
+        yield growth_text(slope, _of_kind(slope.stratum, name))
     if len(call.growth) > _MAX_LISTED:
         yield f"{len(call.growth) - _MAX_LISTED:,} more slopes (see `run.growth`)"
-    for (before, after), rows in groupby(call.mix, itemgetter("version_before", "version_after")):
-        moved = sorted(rows, key=lambda row: -abs(row["share_after"] - row["share_before"]))[:_MAX_SHARES]
+    for (before, after), changes in groupby(call.mix, attrgetter("version_before", "version_after")):
+        moved = sorted(changes, key=lambda one: -abs(one.share_after - one.share_before))[:_MAX_SHARES]
         shares = ", ".join(
-            f"{name(row['stratum'], _MAX_LABEL)} "
-            f"from {100 * row['share_before']:.0f} to {100 * row['share_after']:.0f} %"
-            for row in moved
+            f"{name(one.stratum, _MAX_LABEL)} from {100 * one.share_before:.0f} to {100 * one.share_after:.0f} %"
+            for one in moved
         )
         yield f"usage changed between versions {before} and {after}, which is not a step: {shares} of its transactions"
     if call.weak:
@@ -162,15 +177,17 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
         )
 
 
-def growth_text(slope: Mapping[str, Any], kind: str) -> str:
-    """Describe a row of the growth frame; `kind` is appended to the name of the part."""
-    rate = _decimal(slope["per_1000_versions"])
+def growth_text(slope: Slope, kind: str) -> str:
+    """Describe gradual growth; `kind` is appended to the name of the part."""
+    grown = slope.per_1000_versions * (slope.version_last - slope.version_first) / 1_000
+    start = slope.level - grown / 2
+    share = f"{100 * grown / start:+.0f} %" if start > 0 else f"{_decimal(grown, sign=True)} gas units"
+    rate = _decimal(slope.per_1000_versions)
     rate = f"{rate} gas unit{'' if rate == '1' else 's'} per 1,000 versions"
-    bounds = _bounds(slope["low"], slope["high"])
-    versions = f"from version {slope['version_first']} to {slope['version_last']}"
-    # Ways, payload sizes, code and schedule are excluded; what is left is state only if the line is close.
-    how = "grows with state" if slope.get("with_state") else "grows"
-    return f"{slope['part']}{kind} {how} by {rate} ({bounds}) {versions}"
+    versions = f"from version {slope.version_first} to {slope.version_last}"
+    what = "grows" if slope.per_1000_versions > 0 else "falls"
+    over = f"{share} over {plural(slope.count, 'transaction')}"
+    return f"{slope.part}{kind} {what} gradually, {over} {versions} ({rate}); no change explains it"
 
 
 def _of_kind(stratum: str, name: Renderer) -> str:
@@ -276,6 +293,8 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
 def _magnitude(group: StepGroup) -> str:
     """Return the change in gas, or the range from the smallest to the largest change of several calls."""
     first = group.changes[0]
+    if first.is_usage:
+        return "a way is new" if first.gas_before is None else "a way is gone"
     sides = [
         (change.gas_before, change.gas_after)
         for change in group.changes
@@ -351,6 +370,8 @@ def change_text(change: StepChange, name: Renderer) -> str:
 
 def _failure_text(change: StepChange, name: Renderer) -> str:
     """Describe a change whose gas is not known on both sides: usually, the call fails on one of them."""
+    if change.is_usage:
+        return _usage_text(change, name)
     # A call that the node refused has no success; one that ran and failed has.
     was = "could not be called" if change.success_before is None else "failed"
     now = "cannot be called" if change.success_after is None else "fails"
@@ -363,6 +384,16 @@ def _failure_text(change: StepChange, name: Renderer) -> str:
     if new_error:
         return f"{now} from here{new_error}; before, it took {_gas_text(change.gas_before)}"
     return f"{_gas_text(change.gas_before)}, then {_gas_text(change.gas_after)}"
+
+
+def _usage_text(change: StepChange, name: Renderer) -> str:
+    """Describe an option that was added or removed, which is no change of what others pay."""
+    share = "" if change.share is None else f"{100 * change.share:.0f} % of the transactions, "
+    gas = plural(change.gas_before or change.gas_after or 0, "gas unit")
+    doubt = f"; uncertain, because {' and '.join(map(name, change.uncertain))}" if change.uncertain else ""
+    if change.gas_before is None:
+        return f"is new: {share}{gas}{doubt}"
+    return f"is gone: it was {share}{gas}; its transactions have stopped, or cost what the others do{doubt}"
 
 
 def short_change(change: StepChange, name: Renderer) -> str:
@@ -396,6 +427,8 @@ _UNJUDGED = {
 
 
 def _part_text(part: PartChange) -> str:
+    if part.before is None or part.after is None or part.low is None or part.high is None:
+        return part.part
     return f"{part.part} from {part.before:,} to {part.after:,}, {_bounds(part.low, part.high, sign=True)}"
 
 
@@ -501,14 +534,17 @@ def comparison_rows(calls: pd.DataFrame, name: Renderer) -> list[tuple[str, ...]
     for row in rows:
         source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].removesuffix('@now'))})"
         node = f" ({name(row['node'])})" if several else ""
-        kind = _of_kind(row["stratum"], name) if row["stratum"] else source
-        change, low = row["change"], row["change_low"]
-        bounds = "" if low is None else f" ({_bounds(low, row['change_high'], sign=True)})"
+        change = row["change"]
         sides = [_outcome_text(row, side, name) for side in ("before", "after")]
-        moved = "" if change is None else f"{change:+,}{bounds}"
+        moved = "" if change is None else f"{change:+,}"
         relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
         versions = version_range(row["version_before"], row["version_after"])
-        cells.append((f"{name(row['label'])}{kind}{node}", *sides, moved, relative, versions))
+        cells.append((f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions))
+        if row["fee_before"] is not None and row["fee_after"] is not None:
+            fees = [f"{row[f'fee_{side}']:,.0f}" for side in ("before", "after")]
+            rise = f"{row['fee_after'] - row['fee_before']:+,.0f}"
+            price = f"fee in octas, at {row['fee_price']:,} per gas unit"
+            cells.append((price, *fees, rise, fee_bounds(row), ""))
         cells += [
             (f"of which {part}", f"{before:,}", f"{after:,}", f"{after - before:+,}", "", "")
             for column, part in _SPLIT.items()
@@ -539,20 +575,55 @@ def comparison_lines(calls: pd.DataFrame, name: Renderer) -> list[str]:
     other = calls[(calls["kind"] == Kind.UNCHANGED) & calls["value_changed"].fillna(value=False).astype(bool)]
     if len(other):
         lines.append(f"same gas, different result: {_labels(other, name)}")
-    both = calls[calls["stratum"].isna() & ~calls["kind"].isin([Kind.ADDED, Kind.REMOVED])]
-    committed = both[both["source"].str.contains(Source.COMMITTED, regex=False)]
-    if len(committed):
-        labels = _labels(committed, name)
-        lines.append(f"only the last committed transaction of each side is compared; arguments may differ: {labels}")
+    for row in plain_rows(calls[calls["failing_after"].fillna(0) > calls["failing_before"].fillna(0)]):
+        shares = f"{100 * (row['failing_before'] or 0):.0f} to {100 * row['failing_after']:.0f} %"
+        lines.append(f"{name(row['label'])}: the share of transactions that fail rose from {shares}")
     return lines
 
 
+def fee_bounds(row: Mapping[str, Any]) -> str:
+    """Return the bounds of the rise of a fee in percent; empty if they are not known."""
+    low, high = row["fee_change_low"], row["fee_change_high"]
+    if low is None or high is None:
+        return ""
+    ends = [f"{end:+.1f}" for end in (low, high)]
+    return f"{ends[0]} %" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} %"
+
+
+def _fees_text(fees: FeeChange) -> str:
+    """Return the mean fees of two sides with the bounds of the rise."""
+    means = f"from {fees.before.mean:,.0f} to {fees.after.mean:,.0f} octas"
+    counts = f"{len(fees.before.octas):,} and {len(fees.after.octas):,} transactions"
+    bounds = fee_bounds({"fee_change_low": 100 * fees.low, "fee_change_high": 100 * fees.high})
+    return f"the mean fee went {means} ({bounds}; {counts})"
+
+
+def proved_text(judgement: Judgement, fees: FeeChange, limit: str) -> str:
+    """Say what a gate found to be over its limit."""
+    if judgement.reason is Reason.FAILURES:
+        shares = f"{100 * fees.before.failing:.0f} to {100 * fees.after.failing:.0f} %"
+        counts = f"{fees.before.failed:,} of {fees.before.count:,}, then {fees.after.failed:,} of {fees.after.count:,}"
+        return f"the share of transactions that fail rose from {shares} ({counts})"
+    if judgement.reason is Reason.WAY:
+        return f"{judgement.quantile} of the fee rose by more than {limit}, although {_fees_text(fees)}"
+    return f"{_fees_text(fees)}, a rise over {limit}"
+
+
+def unsure_text(judgement: Judgement, fees: FeeChange) -> str:
+    """Say why a gate could not judge, and how many more transactions would do."""
+    if judgement.reason is Reason.FEW:
+        counts = f"{len(fees.before.octas):,} before and {len(fees.after.octas):,} after"
+        return f"too few transactions succeeded ({counts}); {judgement.more:,} more would do"
+    if judgement.reason is Reason.FAILURES:
+        counts = f"{fees.before.failed:,} of {fees.before.count:,}, then {fees.after.failed:,} of {fees.after.count:,}"
+        return f"more transactions fail ({counts}), which may be chance"
+    more = f"; about {judgement.more:,} more would do" if judgement.more else ""
+    return f"{_fees_text(fees)}, which may be over the limit or not{more}"
+
+
 def _labels(rows: pd.DataFrame, name: Renderer) -> str:
-    """Return the labels of calls as text, with the kind of transaction for committed calls."""
-    named = (
-        f"{name(row['label'])}{_of_kind(row['stratum'], name) if row['stratum'] else ''}"
-        for row in plain_rows(rows, ["label", "stratum"])
-    )
+    """Return the labels of calls as text."""
+    named = (name(row["label"]) for row in plain_rows(rows, ["label"]))
     return ", ".join(dict.fromkeys(named))
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field, TypeAdapter, create_model
 
 from toolkit._present.text import visible
@@ -20,11 +19,13 @@ from toolkit.errors import StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import KINDS, Call, other_names
-from toolkit.gas._compare import Comparison, Side, compared, is_local
+from toolkit.gas._compare import Comparison, Side, StoredFees, compared, is_local, ran_under_newest
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._gate import Gate, rules_of
 from toolkit.gas._observations import READ_AT_VERSIONS, Source, is_no_answer, last_observations
 from toolkit.gas._study_file import text_of, toml_of, toml_value
+from toolkit.gas.committed._fees import Fees
+from toolkit.gas.committed._strata import octas_per_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ _HEAD = (
 )
 _MAX_INTEGER = 2**63 - 1  # of TOML, and of the column `change` of a comparison
 _MAX_FAILURE = 200  # characters: one line of a review
+_MAX_FEES = 200  # pairs of a fee and its number: a line that is still reviewed
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 _Whole = Annotated[int, Field(ge=0, le=_MAX_INTEGER, strict=True)]
@@ -61,6 +63,8 @@ class NodeFacts(FileModel):
     schedule: str | None = None
     """Digest of the gas schedule at that version."""
     node_build: str | None = None
+    code: dict[str, str] = Field(default_factory=dict)
+    """Digest of the bytecode of each called module at that version."""
 
 
 # A node in a snapshot file, with a table of the calls of each source by label.
@@ -86,11 +90,18 @@ class _Gas(FileModel):
     fails: str
 
 
-class _Median(FileModel):
-    """The committed transactions of a call in a snapshot file: their median gas and their number."""
+class _Paid(FileModel):
+    """The committed transactions of a call in a snapshot file: those under the newest code and schedule of the run."""
 
-    p50: _Whole
-    count: Annotated[_Whole, Field(ge=1)]
+    gas: _Whole | None = None
+    """Mean gas of those that succeeded."""
+    price: Annotated[_Whole, Field(ge=1)] = 100
+    """Octas per gas unit at which fees are counted."""
+    since: _Whole = 0
+    """Version of the last change that can affect the call; 0 if none is known."""
+    failed: _Whole = 0
+    fees: tuple[tuple[Annotated[int, Field(strict=True)], Annotated[_Whole, Field(ge=1)]], ...] = ()
+    """Fee in octas, net of refunds, and how many transactions paid it; ascending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +113,11 @@ class Line:
     node, label : str
     source : Source
     gas : int or None
-        Gas units; for committed transactions, the median of the successful ones.
+        Gas units; for committed transactions, the mean of the successful ones.
     fails : str or None
         Error code or VM status of a call that fails.
-    count : int or None
-        Number of committed transactions behind the median.
+    paid : StoredFees or None
+        What committed transactions paid; None for other calls.
     """
 
     node: str
@@ -114,7 +125,7 @@ class Line:
     label: str
     gas: int | None
     fails: str | None = None
-    count: int | None = None
+    paid: StoredFees | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +149,9 @@ class Snapshot:
 
 
 def taken(run: Run) -> Snapshot:
-    """Take the snapshot of a run: the last observation of each call, and the median gas of committed transactions.
+    """Take the snapshot of a run: the last observation of each call, and what committed transactions pay.
+
+    Of committed calls, it holds the distribution of the fees of the transactions under the newest code and schedule.
 
     Parameters
     ----------
@@ -159,7 +172,8 @@ def taken(run: Run) -> Snapshot:
     observations = run.observations
     committed = observations["source"] == Source.COMMITTED
     lines = [_line(row) for row in plain_rows(last_observations(observations[~committed]))]
-    lines += _committed_lines(observations[committed])
+    calls = [call for call in run.study.calls if call.source is Source.COMMITTED]
+    lines += [_committed_line(run, call, plan) for plan in run.record.nodes for call in calls]
     nodes = tuple(_facts(plan) for plan in run.record.nodes)
     return Snapshot(run.study.title, nodes, tuple(sorted(lines, key=_order)), {})
 
@@ -179,23 +193,28 @@ def _line(row: Mapping[str, Any]) -> Line:
     return Line(row["node"], Source(row["source"]), label, gas, None if fails is None else visible(fails, _MAX_FAILURE))
 
 
-def _committed_lines(frame: pd.DataFrame) -> Iterator[Line]:
-    silent = frame[frame["error_code"].map(is_no_answer).astype(bool)]
-    if len(silent):
-        label = silent["label"].iloc[0]
-        raise StudyError(
-            f"transactions of {visible(label)!r} could not be read; run the study again, then retake the snapshot"
+def _committed_line(run: Run, call: Call, plan: NodeRun) -> Line:
+    ran = ran_under_newest(run, call.fingerprint, plan.node)
+    if ran.why:
+        raise StudyError(f"call {visible(call.name)!r}: {ran.why}; run the study again, then retake the snapshot")
+    if ran.frame.empty:
+        return Line(
+            plan.node, Source.COMMITTED, call.name, None, paid=StoredFees(Fees.none(), 100, ran.since, ran.last)
         )
-    good = frame[frame["success"].fillna(value=False).astype(bool) & frame["gas_used"].notna()]
-    for (node, label), gas in good.groupby(["node", "label"], sort=False)["gas_used"]:
-        values = np.sort(gas.to_numpy(dtype=np.int64))  # exact: a float would round gas beyond 2^53
-        yield Line(str(node), Source.COMMITTED, str(label), int(values[(len(values) - 1) // 2]), count=len(values))
+    price = round(octas_per_unit(ran.frame))
+    fees = Fees.of(ran.frame, price)
+    good = ran.frame[ran.frame["success"].fillna(value=False)]
+    gas = round(float(good["gas_used"].mean())) if len(good) else None
+    stored = StoredFees(fees.binned(_MAX_FEES), price, ran.since, ran.last)
+    return Line(plan.node, Source.COMMITTED, call.name, gas, paid=stored)
 
 
 def _facts(plan: NodeRun) -> NodeFacts:
     known: dict[str, Any] = {name: getattr(plan, name) for name in ("node", "chain_id", "model", "node_build")}
     if plan.provenance and (schedule := plan.provenance.gas_schedule.last):
         known |= {"feature_version": schedule.feature_version, "schedule": schedule.digest}
+    if plan.provenance:
+        known["code"] = {name: ends.last for name, ends in plan.provenance.modules.items() if ends.last}
     return NodeFacts(**known, ledger_version=plan.last)
 
 
@@ -212,7 +231,7 @@ def snapshot_text(snapshot: Snapshot) -> str:
     """
     parts = [_HEAD, f"format = {FORMAT}\ntitle = {toml_value(snapshot.title)}\n"]
     for facts in snapshot.nodes:
-        known = facts.model_dump(exclude_none=True).items()
+        known = [(name, one) for name, one in facts.model_dump(exclude_none=True).items() if one != {}]
         parts.append("\n[[nodes]]\n" + "".join(f"{name} = {toml_value(one)}\n" for name, one in known))
         for section, source in KINDS.items():
             lines = [line for line in snapshot.lines if line.node == facts.node and line.source == source]
@@ -223,8 +242,10 @@ def snapshot_text(snapshot: Snapshot) -> str:
 
 def _line_text(line: Line) -> str:
     value: Any = line.gas
-    if line.count is not None:
-        value = {"p50": line.gas, "count": line.count}
+    if line.paid is not None:
+        fees = [list(pair) for pair in line.paid.fees.counted()]
+        value = {} if line.gas is None else {"gas": line.gas}
+        value |= {"price": line.paid.price, "since": line.paid.since, "failed": line.paid.fees.failed, "fees": fees}
     elif line.fails is not None:
         value = ({} if line.gas is None else {"gas": line.gas}) | {"fails": line.fails}
     return f"{toml_value(line.label)} = {toml_value(value)}\n"
@@ -258,7 +279,7 @@ def read_snapshot(path: str | Path) -> Snapshot:
                 if number := numbers.get((position, section, toml_value(label))):
                     places[table.node, label] = number
                 place = f"snapshot {path}{f', line {number}' if number else ''}, {visible(label, 80)!r}"
-                lines.append(placed(place, _read_line, table.node, source, label, value))
+                lines.append(placed(place, _read_line, table, source, label, value))
     nodes = tuple(NodeFacts(**table.model_dump(exclude=set(KINDS))) for table in file.nodes)
     if len({facts.node for facts in nodes}) < len(nodes):
         raise StudyError(f"snapshot {path}: each [[nodes]] table must have a different `node`")
@@ -282,13 +303,15 @@ def _line_numbers(text: str) -> dict[tuple[int, str, str], int]:
     return found
 
 
-def _read_line(node: str, source: Source, label: str, value: Any) -> Line:
+def _read_line(facts: NodeFacts, source: Source, label: str, value: Any) -> Line:
+    node = facts.node
     if source is Source.COMMITTED:
-        median = _Median.model_validate(value)
-        return Line(node, source, label, median.p50, count=median.count)
+        found = _Paid.model_validate(value)
+        paid = StoredFees(Fees.from_counts(found.fees, found.failed), found.price, found.since, facts.ledger_version)
+        return Line(node, source, label, found.gas, paid=paid)
     if isinstance(value, dict):
-        found = _Gas.model_validate(value)
-        return Line(node, source, label, found.gas, found.fails)
+        failed = _Gas.model_validate(value)
+        return Line(node, source, label, failed.gas, failed.fails)
     return Line(node, source, label, _WHOLE.validate_python(value))
 
 
@@ -352,7 +375,14 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)
     # The run explains what changed since, if the ledger is the same.
     after = Side(run.study.title, frames[1], study=run.study, run=run if one_ledger else None)
-    found = compared(Side(name, frames[0]), after)
+    known = {(row["source"], row["label"]): row["fingerprint"] for row in plain_rows(frames[0])}
+    names = dict(other_names(run.study.calls))
+    paid = {
+        known[line.source, names.get(line.label, line.label)]: line.paid
+        for line in snapshot.lines
+        if line.paid is not None and (line.source, names.get(line.label, line.label)) in known
+    }
+    found = compared(Side(name, frames[0], paid=paid), after)
     notes = [note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)]
     heads = {plan.node: plan.head for plan in run.record.nodes}
     # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
@@ -384,7 +414,7 @@ def check_snapshot(
     """Judge a comparison with a snapshot by the rules of the run's study.
 
     Without thresholds, any rise is a regression. A call that fails in the snapshot may keep failing in the same way.
-    The median of committed transactions is judged by the limits of the call.
+    Committed calls are judged by what ran since the snapshot was taken.
 
     Parameters
     ----------
@@ -403,9 +433,4 @@ def check_snapshot(
     """
     study = comparison.study
     rules = rules_of(None if study and study.thresholds else 0, study, waivers)
-    own = dict(rules.own)
-    for label in comparison.calls.loc[comparison.calls["source"] == Source.COMMITTED, "label"]:
-        if limits := rules.own.get(label) or rules.threshold:
-            own[label] = limits
-    rules = replace(rules, own=own, failures_named=True)
-    return comparison.judged_by(rules, today=today, max_age=max_age)
+    return comparison.judged_by(replace(rules, failures_named=True), today=today, max_age=max_age)

@@ -142,17 +142,17 @@ class PartChange:
     ----------
     part : str
         ``execution``, ``io``, ``storage`` or ``refund``.
-    before, after : int
-        Levels, rounded to whole units.
-    low, high : float
+    before, after : int or None
+        Levels, rounded to whole units; None if the way exists on the other side only.
+    low, high : float or None
         95 % confidence bounds on the change, including rounding.
     """
 
     part: str
-    before: int
-    after: int
-    low: float
-    high: float
+    before: int | None
+    after: int | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -179,6 +179,8 @@ class StepChange:
         Number of committed transactions compared.
     uncertain : tuple of str
         Reasons for caution.
+    share : float or None
+        Share of the transactions that take a way which exists on one side only.
     """
 
     label: str
@@ -195,10 +197,18 @@ class StepChange:
     count_before: int | None = None
     count_after: int | None = None
     uncertain: tuple[str, ...] = ()
+    share: float | None = None
+
+    @property
+    def is_usage(self) -> bool:
+        """Whether an option was added or removed: nobody could choose it on the other side."""
+        return bool(self.parts) and (self.gas_before is None or self.gas_after is None)
 
     @property
     def size(self) -> float:
         """Absolute logarithm of the ratio of gas; a call that stops returning a result counts as a factor of 4."""
+        if self.is_usage:
+            return _NEW_CALL_SIZE
         if self.gas_before is None:
             # A call that starts to answer is worth showing, but nothing became more expensive.
             return _NEW_CALL_SIZE if self.gas_after is not None else 0.0
@@ -244,6 +254,11 @@ class StepGroup:
     def weight(self) -> float:
         """Sum of the sizes of the changes, by which groups are chosen if there are too many to show."""
         return sum(change.size for change in self.changes)
+
+    @property
+    def sure(self) -> bool:
+        """Whether a change of the group is sure: a headline is made of these."""
+        return any(not change.uncertain for change in self.changes)
 
 
 def step_groups(steps: pd.DataFrame) -> tuple[StepGroup, ...]:
@@ -306,8 +321,9 @@ def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
     return StepChange(
         **{name: first[name] for name in ("label", "source", "stratum", "count_before", "count_after")},
         count=1,
-        gas_before=round(first["total_before"]),
-        gas_after=round(first["total_after"]),
+        gas_before=None if first["total_before"] is None else round(first["total_before"]),
+        gas_after=None if first["total_after"] is None else round(first["total_after"]),
+        share=first.get("share"),
         parts=tuple(PartChange(*(row[name] for name in _OF_PARTS)) for row in rows),
         uncertain=tuple(dict.fromkeys(why for row in rows for why in row["uncertain"] or ())),
     )

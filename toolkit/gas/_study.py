@@ -22,14 +22,14 @@ from toolkit.client._node import Node
 from toolkit.client._store import TransactionStore
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, StudyError
-from toolkit.frames._columns import frame_of_rows, rows_frame
+from toolkit.frames._columns import frame_of_rows, plain_rows, rows_frame
 from toolkit.frames._schema import GROWTH, LEVELS, MIX, RUN_TIMELINE
 from toolkit.gas import _study_file as files
 from toolkit.gas._calls import Call, other_names, read_calls
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._file_model import named_place, placed
 from toolkit.gas._findings import Explanation
-from toolkit.gas._observations import Cause, last_observations
+from toolkit.gas._observations import NOT_READ, READ_AT_VERSIONS, Cause, last_observations
 from toolkit.gas._rules import Threshold, Waiver, matching, read_waivers
 from toolkit.gas._sentences import run_lines
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of, steps_of
@@ -487,6 +487,26 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
     return waivers
 
 
+def _stepped(found: pd.DataFrame, steps: pd.DataFrame, at: int) -> pd.DataFrame:
+    """Return the last readings before a version, moved past the steps that were located between the two."""
+    near = steps[steps["source"].isin(READ_AT_VERSIONS) & (steps["version_before"].astype("int64") < at)]
+    places = {key: place for place, key in enumerate(zip(found["node"], found["fingerprint"], strict=True))}
+    for step in sorted(plain_rows(near), key=lambda row: row["version_after"]):
+        place = places.get((step["node"], step["fingerprint"]))
+        if place is None or step["version_before"] < found.loc[place, "ledger_version"]:
+            continue
+        for name in ("value_digest", "vm_status", "error_message"):
+            found.loc[place, name] = None
+        if step["version_after"] > at:
+            outcome = {"gas_used": None, "success": None, "error_code": NOT_READ}
+        else:
+            outcome = {"ledger_version": step["version_after"], "gas_used": step["gas_after"]}
+            outcome |= {"success": step["success_after"], "error_code": step["error_after"]}
+        for name, value in outcome.items():
+            found.loc[place, name] = value
+    return found
+
+
 # Characters of a note: messages of a node are up to 2,000.
 _MAX_NOTE = 1_000
 
@@ -705,7 +725,7 @@ class Run:
     @cached_property
     def levels(self) -> pd.DataFrame:
         """Levels of committed gas: one row per call, stratum and stretch between steps."""
-        return frame_of_rows(LEVELS, [row for call in self._committed for row in call.levels])
+        return frame_of_rows(LEVELS, [row for call in self._committed for row in call.rows(call.levels)])
 
     @cached_property
     def growth(self) -> pd.DataFrame:
@@ -713,12 +733,12 @@ class Run:
 
         One row per call, stratum, part of the gas, and stretch between steps that has a slope.
         """
-        return frame_of_rows(GROWTH, [row for call in self._committed for row in call.growth])
+        return frame_of_rows(GROWTH, [row for call in self._committed for row in call.rows(call.growth)])
 
     @cached_property
     def mix(self) -> pd.DataFrame:
         """Changes in the mix of committed transactions, one row per stratum; a change in mix is not a step."""
-        return frame_of_rows(MIX, [row for call in self._committed for row in call.mix])
+        return frame_of_rows(MIX, [row for call in self._committed for row in call.rows(call.mix)])
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -776,7 +796,9 @@ class Run:
         ----------
         version : int
             If this version was not read, the result contains the preceding observations, whose versions are in
-            ``ledger_version``. If it is above the head, the result contains the last observations of the run.
+            ``ledger_version``. Between two readings of a view that differ, it is the outcome that the located step
+            implies; if the step was not located to one side of the version, ``error_code`` is ``not_read``. If the
+            version is above the head, the result contains the last observations of the run.
 
         Returns
         -------
@@ -796,6 +818,6 @@ class Run:
             at = as_version(version)
         except InputError:
             raise InputError(f"expected a ledger version such as 1000, got {version!r:.80}") from None
-        found = last_observations(self.observations, version=at)
+        found = _stepped(last_observations(self.observations, version=at), self.steps, at)
         found.attrs[AT_VERSION] = {"path": str(self.path.resolve()), "version": at}
         return found

@@ -278,8 +278,8 @@ class ReportData:
 
     @property
     def largest(self) -> tuple[StepGroup, ...]:
-        """The changes, sorted by decreasing weight."""
-        return tuple(sorted(self.events, key=lambda group: -group.weight))
+        """The changes, sure ones first, then by decreasing weight."""
+        return tuple(sorted(self.events, key=lambda group: (not group.sure, -group.weight)))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -297,7 +297,7 @@ class ReportData:
     @property
     def levels(self) -> pd.DataFrame:
         """Levels of committed gas, as in `toolkit.Run.levels`."""
-        return frame_of_rows(LEVELS, [row for call in self.committed for row in call.levels])
+        return frame_of_rows(LEVELS, [row for call in self.committed for row in call.rows(call.levels)])
 
     @property
     def changed(self) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import ReportData, build
 from toolkit.reports._templates import chain, content, environment
 from toolkit.reports._to_markdown import comparison_markdown, render_markdown
+from toolkit.reports._verdict import verdict_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,6 +125,7 @@ RENDERERS = {".html": render, ".htm": render, ".md": render_markdown, ".json": t
 COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
     "text": lambda comparison, gate: comparison_text(comparison, gate) + "\n",
     "markdown": comparison_markdown,
+    "html": verdict_html,
     "json": to_programs.comparison_json,
     "github": to_programs.comparison_annotations,
 }

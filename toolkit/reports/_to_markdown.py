@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from toolkit._present.tables import markdown_table
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._gate import gate_lines
 from toolkit.reports._templates import code, content, environment
+from toolkit.reports._verdict import verdict_lines
 
 if TYPE_CHECKING:
     from toolkit.gas._compare import Comparison
@@ -46,11 +46,11 @@ def comparison_markdown(comparison: Comparison, gate: Gate | None = None) -> str
     str
     """
     title = f"# {code(comparison.names[0])} compared with {code(comparison.names[1])}"
-    lines = gate_lines(gate, code) if gate else []
-    lines += [f"note: {code(note)}" for note in comparison.warnings]
-    about = (lines, sentences.comparison_lines(comparison.calls, code))
+    verdict = verdict_lines(comparison, gate, code) if gate else []
+    notes = [*(gate.notes if gate else ()), *comparison.warnings]
+    about = ([f"note: {code(note)}" for note in notes], sentences.comparison_lines(comparison.calls, code))
     above, below = ("\n".join(f"- {line}" for line in those) for those in about)
     rows = sentences.comparison_rows(comparison.calls, code)
     table = markdown_table(rows, head=sentences.COMPARISON_HEAD, numbers_from=1) if rows else ""
-    parts = [title, above, sentences.counts_text(comparison.calls), table, below]
+    parts = [*verdict[:1], title, *verdict[1:], above, sentences.counts_text(comparison.calls), table, below]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -741,12 +741,13 @@ class Form(Pictured):
             self.set_trait("busy", value=True)
             if words:
                 self._say("hint", f"{words}\N{HORIZONTAL ELLIPSIS}")
+            said = self._status
         try:
             yield
         finally:
             with self._state():
                 self._at_work.remove(thread)
-                if words and self._status.text.startswith(words) and self._status.kind == "hint":
+                if words and self._status is said:
                     self._say("hint", "")
                 self.set_trait("busy", value=bool(self._at_work))
 

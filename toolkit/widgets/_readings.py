@@ -19,7 +19,7 @@ from toolkit.client._fetch import block_times, fetch_views, resolved_plan
 from toolkit.client._versions import FindSteps, VersionPlan, Versions, as_version, resolve_versions
 from toolkit.client._warnings import collected_warnings
 from toolkit.errors import FailedReadsWarning, InputError, InvalidRequest, NodeError, ToolkitError
-from toolkit.move import FunctionId, parse_address, parse_type_tag
+from toolkit.move import FunctionId, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._form import Form
@@ -364,7 +364,7 @@ def _time_of(node: Node, result: Any) -> datetime | None:
 
 
 _BLANK_CALL = {name: getattr(ViewDraft(), name) for name in FunctionDraft.__struct_fields__}
-_ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{1,64}\b")
+_ABORTED, _MISSING_DATA = 4016, 4008  # status codes of the VM
 
 
 class ViewBuilder(FunctionForm, ReadForm):
@@ -455,19 +455,15 @@ class ViewBuilder(FunctionForm, ReadForm):
         return fetch_views(node, wanted.request, versions, flatten=True, progress=False)
 
     def _cause_of(self, error: ToolkitError) -> str:
-        """Return the path of the field that an error concerns: an argument or type that it names, or the function."""
+        """Return the path of the field that an error concerns."""
         if not isinstance(error, InvalidRequest):
             return "function" if isinstance(error, InputError) else "node"
-        drafts = self._draft.arguments
-        if "borrow global" in error.message:  # the message ends in the address that has no such resource
-            there = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
-            for place, typed in enumerate(drafts):
-                with suppress(InputError):
-                    if isinstance(typed, str) and parse_address(typed.strip()) in there:
-                        return f"arguments.{place}"
-            return "type_arguments.0" if self._draft.type_arguments else "function"
-        only = len(drafts) == 1 and isinstance(drafts[0], str)
-        return "arguments.0" if only and "abort" in error.message else "function"
+        # A single argument decides which resource is read, and what the contract refuses.
+        alone = len(self._draft.arguments) == 1 and isinstance(self._draft.arguments[0], str)
+        if alone and error.vm_error_code in {_ABORTED, _MISSING_DATA}:
+            return "arguments.0"
+        missing_type = error.vm_error_code == _MISSING_DATA and self._draft.type_arguments
+        return "type_arguments.0" if missing_type else "function"
 
     def _after(self, reading: Reading) -> None:
         super()._after(reading)

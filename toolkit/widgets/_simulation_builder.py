@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
@@ -23,7 +22,15 @@ from toolkit.move._ids import wire_address
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known, read_known, records, with_layouts
 from toolkit.widgets._fields import U64, Findings, read_leaf, validated
-from toolkit.widgets._functions import FunctionDraft, FunctionForm, ResolvedCall, raw_field, read_call, write_call
+from toolkit.widgets._functions import (
+    FunctionDraft,
+    FunctionForm,
+    ResolvedCall,
+    amount_of,
+    raw_field,
+    read_call,
+    write_call,
+)
 from toolkit.widgets._html import Html, has_model_gas, origin, paragraph, safe
 from toolkit.widgets._programs import programs
 from toolkit.wire import SimulationRequest
@@ -390,25 +397,8 @@ _CAUSES = {
 }
 # Statuses of a payer whose balance does not cover the maximum.
 _CANNOT_PAY = ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
-# What the form calls the parameters that messages for Python name.
-_LABELS = {
-    "secondary_public_keys": 'the keys of "Secondary signers"',
-    "fee_payer_public_key": '"Fee payer signs with"',
-    "public_key": '"Sender signs with"',
-    "secondary_signers": '"Secondary signers"',
-    "max_gas_amount": '"Max gas amount"',
-    "gas_unit_price": '"Gas unit price"',
-    "fee_payer": '"Fee payer"',
-    "replay_protection_nonce": '"Nonce"',
-    "multisig_address": '"Multisig account"',
-}
-_PARAMETER = re.compile(rf"\b(?:{'|'.join(_LABELS)})\b")
-# Types of the argument that a contract's message concerns, by words in the message.
-_ABOUT: dict[str, tuple[type, ...]] = {
-    r"amount|value|price|balance|quantity|number|size|small|large|zero|minimum|maximum": (move.UInt, move.Int),
-    r"name|string|text|title": (move.String,),
-    r"address|account|recipient|receiver|owner": (move.Address, move.ObjectOf),
-}
+# Aborts of the framework that concern the amount of a transfer: the balance does not cover it.
+_BALANCE_TOO_LOW = {("0x1::coin", 0x10006), ("0x1::fungible_asset", 0x10004)}
 
 
 class Failure(Struct, frozen=True):
@@ -456,20 +446,17 @@ def failure_of(
     if any(words in status for words in _CANNOT_PAY):
         return _cannot_pay(simulation, draft, known, node, path)
     if sentence:
-        return Failure(sentence[:1].upper() + sentence[1:], aborted, _about(sentence, call) or path)
-    reason = failure_reason(simulation.request, simulation.transaction) or status
-    words = _PARAMETER.sub(lambda found: _LABELS[found[0]], reason)
+        return Failure(sentence[:1].upper() + sentence[1:], aborted, _amount_path(simulation, draft, call) or path)
+    words = failure_reason(simulation.request, simulation.transaction) or status
     return Failure(words[:1].upper() + words[1:], "" if words == status else f"Status: {status}", path)
 
 
-def _about(sentence: str, call: ResolvedCall | None) -> str:
-    """Return the path of the argument that a contract's message concerns; empty unless only one has a fitting type."""
-    layouts = () if call is None else call.layouts
-    for words, kinds in _ABOUT.items():
-        places = [place for place, layout in enumerate(layouts) if isinstance(layout, kinds)]
-        if len(places) == 1 and re.search(rf"\b(?:{words})", sentence.lower()):
-            return f"arguments.{places[0]}"
-    return ""
+def _amount_path(simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None) -> str:
+    """Return the path of the amount of a transfer that the balance does not cover; empty for other aborts."""
+    abort, amount = simulation.transaction.abort, amount_of(draft, call)
+    if abort is None or amount is None or (abort.module, abort.code) not in _BALANCE_TOO_LOW:
+        return ""
+    return f"arguments.{amount[0]}"
 
 
 def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, node: Node, path: str) -> Failure:

@@ -19,7 +19,7 @@ from toolkit.client._accounts import account_tables
 from toolkit.client._fetch import fetch_table_items, fetch_transactions
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._warnings import collected_warnings
-from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError, ToolkitError
+from toolkit.errors import InputError, InvalidRequest, NodeError, NotFound, SchemaError, ToolkitError
 from toolkit.frames._transactions import table_keys
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
@@ -185,13 +185,13 @@ class TableItemBuilder(ReadForm):
         return fetch_table_items(node, wanted.place, [wanted.request.key], **_types_of(wanted.request), **options)
 
     def _cause_of(self, error: ToolkitError) -> str:
-        if isinstance(error, SchemaError) or "check value_type" in str(error):
+        # A node answers with an internal error if the stored value does not have the type.
+        if isinstance(error, SchemaError) or (isinstance(error, NodeError) and error.error_code == "internal_error"):
             return "value_type"
         if not isinstance(error, InputError | InvalidRequest):
             return "node"
         shown = self._draft.arguments
-        key = "arguments.0" if shown and isinstance(shown[0], str) else "raw"
-        return next((name for name in (*_TYPES, "handle") if name in str(error)), key)
+        return "arguments.0" if shown and isinstance(shown[0], str) else "raw"
 
     def list_keys(self) -> None:
         """Read the transactions in `key_range` and list the table keys that they changed; sets `found_keys`.

@@ -1,15 +1,16 @@
 """Steps of committed series against the truth of generated histories: ``python tests/benchmarks/series/run.py``.
 
-Three kinds of histories: those of ``tests/unit/gas/committed_histories.py``, and, if they are beside the checkout,
-those of two scripts that somebody else wrote: ``../shared/bench/committed_series_sim.py`` and, with ways and gates,
-``../shared/bench/committed_paths_sim.py``. Arguments: how many histories of each kind (1,000) and the first seed
-(400,000). It fails if a rate misses its bar. The rule was shaped on seeds below 100,000 and some from 500,000 and
-1,000,000 on; those are not a fair measure.
+The histories are those of ``tests/unit/gas/committed_histories.py`` and, if they are beside the checkout, those of
+three scripts that somebody else wrote: ``../shared/bench/committed_series_sim.py``, ``committed_paths_sim.py`` (ways
+and gates) and ``usage_histories.py`` (what people do). Costs without a rise, and with one at the limit, show how often
+gates err. Arguments: how many histories of each kind (1,000) and the first seed (400,000). It fails if a rate misses
+its bar. The rules were shaped on seeds below 100,000; those are not a fair measure.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import sys
 import time
 from collections import Counter
@@ -26,7 +27,9 @@ from tests.unit.gas.committed_paths import PATH_BARS, path_rates, score_path  # 
 from tests.unit.gas.committed_scores import BARS, rates, score  # noqa: E402
 from toolkit.gas._findings import Change  # noqa: E402
 from toolkit.gas._observations import Cause, Part  # noqa: E402
+from toolkit.gas._rules import Threshold  # noqa: E402
 from toolkit.gas.committed._analysis import analyse  # noqa: E402
+from toolkit.gas.committed._fees import MIN_GATE_CALLS, FeeChange, Fees  # noqa: E402
 
 SCRIPTS = ROOT.parent / "shared" / "bench"
 KINDS = {
@@ -114,13 +117,76 @@ def measure_paths(seeds):
     return show("ways", path_rates(tally), PATH_BARS)
 
 
+# Bars of histories of use, as (lowest, highest) rate.
+NOTHING = "a sure step where nothing changed"
+FOUND = {"io only": 0.95, "night mix step": 0.9, "few": 0.9}
+
+
+def measure_usage(seeds):
+    """Print the rates over histories of use, each kind with all seeds; return the names of missed bars."""
+    module = script("usage_histories")
+    tally, bars = Counter(), {}
+    for kind in (*module.NULLS, *module.WAYS, *module.STEPS):
+        for seed in seeds:
+            made = module.usage(kind, seed)
+            at, *later = [version for version, _ in made.changes]
+            parts = frozenset({Part.IO}) if kind == "io only" else frozenset(Part)
+            changes = [Change(version, KINDS[name], parts=parts) for version, name in made.changes]
+            steps = analyse(made.data, changes).steps
+            sure = {change.ledger_version for step in steps if step.sure for change in step.causes}
+            named = {change.ledger_version for step in steps for change in step.causes}
+            names = {}
+            if kind in module.NULLS or kind in module.WAYS:
+                names[f"{kind}: {NOTHING}"] = (bool(sure), (0.0, 0.03))
+            if kind in FOUND and min(made.at, len(made.data) - made.at) >= MIN_GATE_CALLS:
+                names[f"{kind}: a step, sure or with doubt"] = (bool(named), (FOUND[kind], 1.0))
+            if later:
+                right = named == {at, *later} if kind == "rollback" else set(later) <= named
+                wrong = sure == {at} or not right
+                names[f"{kind}: silence, or the wrong change alone"] = (wrong, (0.0, 0.0))
+            for name, (case, bar) in names.items():
+                tally[name] += bool(case)
+                tally[f"{name} of"] += 1
+                bars[name] = bar
+    print(f"use, {len(seeds):,} histories of each kind from seed {seeds[0]:,}")
+    return show("use", {name: (tally[name], tally[f"{name} of"]) for name in bars}, bars)
+
+
+def measure_gates(seeds):
+    """Print how often gates at 5 % err with stationary costs; return the names of missed bars."""
+    tally, bars = Counter(), {}
+    limit = Threshold(percent=5)
+    for calls, spread in itertools.product((8, 15, 30, 100, 400), (0.0, 0.1, 0.3, 0.6, 1.2)):
+        for seed in seeds:
+            rng = np.random.default_rng([calls, int(100 * spread), seed])
+            costs = 1e6 * np.exp(spread * rng.normal(size=2 * calls))
+            for rise, wrong in ((1.0, "failed"), (1.0501, "passed")):
+                after = np.sort(np.round(rise * costs[calls:])).astype(np.int64)
+                before = Fees(np.sort(np.round(costs[:calls])).astype(np.int64), 0)
+                verdict = FeeChange.of(before, Fees(after, 0), 100).judged(limit).verdict.value
+                names = {f"a gate of {calls} calls errs, rise {rise:g}": (verdict == wrong, (0.0, 0.04))}
+                if not spread and calls == MIN_GATE_CALLS:
+                    right = verdict == ("passed" if wrong == "failed" else "failed")
+                    names["a gate without noise is right"] = (right, (1.0, 1.0))
+                for name, (case, bar) in names.items():
+                    tally[name] += case
+                    tally[f"{name} of"] += 1
+                    bars[name] = bar
+    print(f"gates at 5 %, lognormal costs, {len(seeds):,} histories of each spread from seed {seeds[0]:,}")
+    return show("gates", {name: (tally[name], tally[f"{name} of"]) for name in bars}, bars)
+
+
 def main(count=1_000, first=400_000):
     """Measure all kinds of histories."""
     seeds = range(first, first + count)
     missed = measure("own generator", history, seeds)
+    missed += measure_gates(seeds[: max(1, count // 5)])
     if SCRIPTS.is_dir():
         missed += measure("script of others", of_script(), seeds)
         missed += measure_paths(seeds)
+        missed += measure_usage(seeds)
+    else:
+        print(f"not measured: {SCRIPTS} is not there")
     sys.exit(f"bars missed: {'; '.join(missed)}" if missed else None)
 
 

@@ -114,7 +114,7 @@ def score(history, analysis, tally):
         tally["sets"] += len(causes) > 1
         tally["wrong change"] += wrong
         tally["wrong part"] += not wrong and not any((change, part) in moved for change in causes)
-        sure = any(not step.uncertain for step in steps)
+        sure = any(not step.doubts for step in steps)
         tally["sure"] += sure
         tally["sure and wrong"] += sure and wrong
         if wrong:
@@ -141,8 +141,8 @@ def _score_interval(history, step, causes, tally):
     inside = step.low - slack <= rows[0]["after"] - rows[0]["before"] <= step.high + slack
     tally["intervals"] += 1
     tally["inside"] += inside
-    tally["sure intervals"] += not step.uncertain
-    tally["sure inside"] += inside and not step.uncertain
+    tally["sure intervals"] += not step.doubts
+    tally["sure inside"] += inside and not step.doubts
 
 
 def _score_unexplained(history, analysis, tally):

@@ -13,9 +13,11 @@ from toolkit._present.text import visible
 from toolkit.gas._cause_sentences import causes_text, steps_frame
 from toolkit.gas._findings import Change, Transaction
 from toolkit.gas._observations import Cause
+from toolkit.gas._rules import Threshold
 from toolkit.gas._sentences import change_text
 from toolkit.gas._steps import is_drift, step_groups
-from toolkit.gas.committed._sides import compare_sides
+from toolkit.gas.committed._analysis import Doubt
+from toolkit.gas.committed._fees import FeeChange, Fees, Reason, Verdict
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices, judge_call
 
 CALL = CommittedCall("node", "pay", "mark")
@@ -75,7 +77,7 @@ def test_changes_that_cannot_be_distinguished_are_a_set():
     assert (row["cause"], set(row["cause_parts"])) == (Cause.MIXED, {Cause.CODE, Cause.SCHEDULE})
     assert (row["version_before"], row["version_after"], row["exact"]) == (99, 101, False)
     assert "one of 2 changes that these transactions cannot distinguish" in row["explanation"]
-    assert "it may be any of 2 changes" in row["uncertain"]
+    assert row["uncertain"] == [Doubt.SET]
 
 
 @pytest.mark.fault(
@@ -95,12 +97,11 @@ def test_nothing_is_judged_against_a_timeline_that_is_not_complete():
     ("frame", "why"),
     [
         (frame_of([]), "no transaction of the function was read"),
-        (frame_of([4] * 15), "there are fewer than 16 transactions of each kind"),
-        (frame_of([4] * 40).drop(columns="authenticator"), "an earlier version of the toolkit read the transactions"),
+        (frame_of([4] * 9), "there are fewer than 10 transactions of each kind"),
     ],
 )
 def test_what_cannot_be_judged_says_why(frame, why):
-    """No transactions, too few of them, or a run that lacks what distinguishes them."""
+    """No transactions, or too few of them."""
     notes, rows = judged(frame)
     assert rows == []
     assert notes.not_judged.startswith(why)
@@ -110,7 +111,7 @@ def test_few_transactions_next_to_a_change_are_not_compared():
     """Three after the change do not show that it moved nothing."""
     notes, rows = judged(frame_of([4] * 103), UPGRADE)
     assert rows == []
-    assert [(one.version, one.strata) for one in notes.not_compared] == [(100, ("all transactions",))]
+    assert [(one.changes, one.stratum, one.count) for one in notes.few] == [((100,), "all transactions", 3)]
     assert not notes.all_compared
 
 
@@ -130,70 +131,70 @@ def test_prices_hold_until_the_next_schedule():
     assert StoragePrices.of({10: {byte: 40}}) is None
 
 
-def compared(before, after):
-    """Return (gas before, gas after, changed, bounds, not judged) of the mean and of each way on two sides."""
-    return {
-        one.stratum: (
-            one.before and one.before.mean,
-            one.after and one.after.mean,
-            one.changed,
-            (one.low, one.high),
-            one.not_judged,
-        )
-        for one in compare_sides(before, after)
-    }
+def fees_of(before, after):
+    """Return what two sides pay, at 100 octas per gas unit."""
+    return FeeChange.of(Fees.of(before, 100), Fees.of(after, 100), 100)
 
 
-def test_kinds_are_compared_with_themselves():
-    """A level that differs is a change with its bounds; the mean is judged beside it, and the other kind stays."""
-    kinds = [0, 1] * 50
-    found = compared(frame_of([4, 9] * 50, slots_created=kinds), frame_of([4, 19] * 50, slots_created=kinds))
-    assert found["no new slots"] == (6, 6, False, (-1, 1), "")
-    assert found["1 new slot"] == (11, 21, True, (9, 11), "")
-    before, after, changed, (low, high), _ = found["all transactions"]
-    assert (before, after, changed) == (8.5, 13.5, True)
-    assert low < 5 < high
+def verdicts(before, after, *percents):
+    """Return the verdict and the reason under each limit."""
+    fees = fees_of(before, after)
+    judged = [fees.judged(Threshold(percent=percent)) for percent in percents]
+    return [(one.verdict.value, one.reason.value) for one in judged]
 
 
-def test_ways_that_no_column_has_are_compared_with_themselves():
-    """Way B doubles and way A stays; the mean is that of the same use on both sides, whatever the sample has."""
-    before, after = frame_of([30, 90] * 50), frame_of([30, 180, 180] * 20)
-    found = compared(before, after)
-    assert found["way A"][:3] == (32, 32, False)
-    assert found["way B"][:3] == (92, 182, True)
-    assert found["all transactions"][:3] == (62, 107, True)
+def test_the_price_that_people_choose_does_not_count():
+    """Storage is charged in octas, execution in gas units: the fee is counted at one price."""
+    before = frame_of([10] * 20, storage_fee_octas=40_000, gas_unit_price=200)
+    after = frame_of([10] * 20, storage_fee_octas=40_000, gas_unit_price=100, gas_used=412)
+    fees = fees_of(before, after)
+    assert (fees.before.mean, fees.after.mean, fees.low, fees.high) == (41_200, 41_200, 0, 0)
 
 
-def test_use_that_differs_is_part_of_what_people_pay():
-    """No way costs more, but three quarters take the dear one instead of a quarter: the mean rises, the ways do not."""
-    sides = frame_of([30, 30, 30, 90] * 50), frame_of([30, 90, 90, 90] * 50)
-    found = compared(*sides)
-    assert found["all transactions"][:3] == (47, 77, True)
-    mean = compare_sides(*sides, same_code=True)[0]  # without an upgrade between, it is what people do
-    assert (mean.before.mean, mean.after.mean, mean.changed) == (47, 47, False)
-    assert mean.high > 77 - 47
-    assert not found["way A"][2]
-    assert not found["way B"][2]
+def test_a_refund_that_is_gone_is_a_rise():
+    """What people pay is net of refunds."""
+    before = frame_of([10] * 20, storage_fee_octas=40_000, storage_fee_refund_octas=40_000)
+    after = frame_of([10] * 20, storage_fee_octas=40_000, storage_fee_refund_octas=0)
+    assert verdicts(before, after, 5) == [("failed", "rise")]
 
 
-def test_a_rare_way_is_left_out_also_of_the_mean():
-    """The first transaction of an account takes a slot for 5,000 gas units and is not what people pay."""
-    first = frame_of([5_000] + [30] * 99, slots_created=[1] + [0] * 99)
-    assert compared(first, frame_of([30] * 100))["all transactions"][:3] == (32, 32, False)
+@pytest.mark.parametrize(("rise", "verdict"), [(104, "passed"), (105, "passed"), (106, "failed")])
+def test_without_noise_a_verdict_is_exact(rise, verdict):
+    """Eight calls on a side are enough, and a rise of exactly the limit passes."""
+    assert verdicts(frame_of([98] * 8), frame_of([rise - 2] * 8), 5) == [
+        (verdict, "rise" if verdict == "failed" else "below")
+    ]
 
 
-def test_more_failures_are_a_difference():
-    """After the upgrade every other transaction aborts; those that succeed cost the same."""
-    success = np.arange(100) % 2 == 0
-    [failing, paid] = compare_sides(frame_of([30] * 100), frame_of([30] * 100, success=success))
-    assert (paid.stratum, paid.changed) == ("succeeding", False)
-    assert (failing.stratum, failing.changed, failing.failing) == ("failing", True, (0.0, 0.5))
+def test_a_rise_within_its_bounds_is_not_judged():
+    """Noise of 30 % and 20 calls on a side: a limit of 5 % is neither proved nor excluded."""
+    random = np.random.default_rng(8)
+    sides = [frame_of(np.ceil(200 * np.exp(0.3 * random.normal(size=20)))) for _ in range(2)]
+    fees = fees_of(*sides)
+    assert fees.low < 0.05 < fees.high
+    judgement = fees.judged(Threshold(percent=5))
+    assert (judgement.verdict, judgement.reason) == (Verdict.NOT_JUDGED, Reason.WIDE)
+    assert judgement.more > 20
+
+
+def test_a_way_that_rises_fails_although_the_mean_hides_it():
+    """Every other call costs three times as much, and the dear ones cost less: the tenth percentile rose."""
+    before, after = frame_of([30, 300] * 800), frame_of([90, 240] * 800)
+    assert fees_of(before, after).high < 0.05
+    assert verdicts(before, after, 5) == [("failed", "way")]
+
+
+@pytest.mark.parametrize(("failed", "verdict"), [(0, "passed"), (4, "not judged"), (8, "failed")])
+def test_failures_are_judged_by_their_share(failed, verdict):
+    """Of 20 calls none failed before; Fisher's exact test decides what 4 or 8 say."""
+    after = frame_of([30] * 20, success=np.arange(20) >= failed)
+    assert verdicts(frame_of([30] * 20), after, 5)[0][0] == verdict
 
 
 def test_few_transactions_on_a_side_are_not_judged():
-    """Five transactions after an upgrade show no mean, and it is said how many are needed."""
-    [one] = compare_sides(frame_of([30] * 100), frame_of([60] * 5))
-    assert one.not_judged == "100 transactions before and 5 after, but 8 are needed"
+    """Five transactions after an upgrade show no mean; three more would do."""
+    judgement = fees_of(frame_of([30] * 100), frame_of([60] * 5)).judged(Threshold(percent=5))
+    assert (judgement.verdict, judgement.reason, judgement.more) == (Verdict.NOT_JUDGED, Reason.FEW, 3)
 
 
 def test_parts_and_kinds_of_one_change_are_one_group():
@@ -208,7 +209,7 @@ def test_parts_and_kinds_of_one_change_are_one_group():
     assert {(change.gas_before, change.gas_after) for change in group.changes} == {(6, 30)}
     assert change_text(group.changes[0], visible) == (
         "from 6 to 30 gas units (x5; execution from 4 to 21, +16 to +18; io from 2 to 9, +6 to +8; "
-        "20 transactions before and 20 after)"
+        "50 transactions before and 50 after)"
     )
 
 

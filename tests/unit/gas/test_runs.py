@@ -130,9 +130,11 @@ def test_a_plan_is_read_once_per_version(tmp_path):
     found = run(tmp_path / "run", node=node)
     versions = [500 * n for n in range(21)]
     assert rows(found) == [("count", version, gas_at(version)) for version in versions]
-    assert sorted(planned(fake)) == versions  # sent together, so in any order
+    again = [RISE - 1, RISE, UPGRADE - 1, UPGRADE]  # both ends of each step are read twice
+    assert sorted(planned(fake)) == sorted(versions + [one for one in again if one % 500 == 0])
     further = [at(query) for query, _ in fake.sent("POST /view") if at(query) % 500]
-    assert len(further) == len(set(further)) == found.manifest["nodes"][0]["further_requests"] <= 2 * 9
+    assert all(further.count(one) == 2 for one in again if one % 500)
+    assert len(set(further)) == found.manifest["nodes"][0]["further_requests"] <= 2 * 9
     assert found.complete
     assert found.observations["head_version"].tolist() == [HEAD] * 21
     assert found.observations["success"].tolist() == [True] * 21
@@ -151,7 +153,7 @@ def test_every_step_is_found_with_its_cause(tmp_path):
     assert "upgraded the called module" in steps["explanation"].tolist()[1]
     assert "added more" in steps["explanation"].tolist()[1]
     assert steps["transaction_hash"].tolist() == [f"0x{version:064x}" for version in (RISE, UPGRADE)]
-    assert len(fake.sent("POST /view")) <= 9 + 2 * 11
+    assert len(fake.sent("POST /view")) <= 9 + 2 * 11 + 4
 
 
 def test_an_interval_is_never_told_as_a_point(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import warnings
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from toolkit import FindSteps, Run, Study
 from toolkit.errors import StudyError, ToolkitError
 from toolkit.gas._compare import comparison_text
 from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, snapshot_text, taken
+from toolkit.gas.committed._fees import Fees
 
 SIZE, PRICE = "0xcafe::registry::size", "0xfa17::vault::share_price"
 HOSTILE = 'a "b" \\ \u202e # [nodes.view]'
@@ -24,6 +26,7 @@ CALLS = {
     "taken": {"simulate": "0xcafe::registry::register", "sender": "0xb0b", "arguments": ["alice"]},
     "registrations": {"committed": "0xcafe::registry::register", "versions": "4900:4999"},
 }
+COMMITTED = {"source": "committed", "reason": "nothing ran since", "expires": "2999-01-01"}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,9 @@ def test_a_snapshot_has_a_line_for_each_call(run, text):
     assert views == sorted(views)
     assert '"size" = 21' in lines
     assert '"missing" = { fails = "invalid_input" }' in lines
-    assert any(line.startswith('"registrations" = { p50 = ') for line in lines)
+    [paid] = [line for line in lines if line.startswith('"registrations" = { gas = ')]
+    assert "price = 100" in paid
+    assert "fees = [" in paid
     assert "feature_version = 49" in lines
     assert snapshot_text(taken(Run.open(run.path))) == text
 
@@ -102,9 +107,11 @@ def test_a_snapshot_comes_back_exactly(run, text, edited):
     for (_, label), number in found.places.items():
         assert label[:4].replace('"', '\\"')[:3] in lines[number - 1]
     comparison = compare_snapshot(found, run)
-    assert len(comparison.unchanged) == len(comparison.calls) == len(CALLS)
-    assert check_snapshot(comparison).passed
-    assert f"{len(CALLS)} unchanged" in comparison_text(comparison)
+    # No transaction of the committed call ran since the snapshot was taken.
+    assert len(comparison.unchanged) == len(comparison.calls) - 1 == len(CALLS) - 1
+    assert [one.source for one in check_snapshot(comparison).not_judged] == ["committed"]
+    assert check_snapshot(comparison, [COMMITTED]).passed
+    assert f"{len(CALLS) - 1} unchanged" in comparison_text(comparison)
 
 
 def test_a_rise_since_the_snapshot_fails_and_is_explained(run, edited):
@@ -123,8 +130,8 @@ def test_the_rules_of_the_study_hold(run, edited):
     """Thresholds give the tolerance; waivers excuse."""
     found = read_snapshot(edited(('"size" = 21', '"size" = 3'), ("ledger_version = 4999", "ledger_version = 3450")))
     for options in (
-        {"thresholds": "600%"},
-        {"waivers": [{"call": "si*", "reason": "known", "expires": "2999-01-01"}]},
+        {"thresholds": "600%", "waivers": [COMMITTED]},
+        {"waivers": [{"call": "si*", "reason": "known", "expires": "2999-01-01"}, COMMITTED]},
     ):
         compared = compare_snapshot(found, with_rules(run, **options))
         assert check_snapshot(compared).passed, options
@@ -140,14 +147,17 @@ def with_rules(run, **options):
     return other
 
 
-def test_committed_transactions_are_judged_by_their_median(run, edited):
-    """By the limits of the call: a median does not depend on one transaction."""
-    median = next(line.gas for line in taken(run).lines if line.label == "registrations")
-    found = read_snapshot(edited((f"p50 = {median}", f"p50 = {median - 10}")))
-    reason = check_snapshot(compare_snapshot(found, run)).regressions[0].reason
-    assert reason.startswith(f"from {median - 10:,} to {median:,} gas units (+10")
-    assert check_snapshot(compare_snapshot(found, with_rules(run, thresholds=10))).passed
-    assert not check_snapshot(compare_snapshot(found, with_rules(run, thresholds=9))).passed
+def test_committed_transactions_are_judged_by_what_ran_since(run, text, edited):
+    """The snapshot has the distribution of an earlier version; what ran since is compared with it."""
+    [line] = [one for one in taken(run).lines if one.label == "registrations"]
+    assert line.paid.fees.count > 8
+    half = Fees(line.paid.fees.octas // 2, 0)
+    for fees, verdict in ((line.paid.fees, "passed"), (half, "failed")):
+        older = replace(line, paid=replace(line.paid, fees=fees, last=0))
+        rest = [one for one in taken(run).lines if one.label != "registrations"]
+        snapshot = replace(read_snapshot(edited()), lines=(*rest, older))
+        found = compare_snapshot(snapshot, with_rules(run, thresholds="5%"))
+        assert check_snapshot(found).verdict == verdict
 
 
 def test_another_gas_schedule_is_named(run, edited):
@@ -194,10 +204,10 @@ def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):
         ('"size" = 21', '"size" = 1.5', r"line \d+, 'size': expected a valid integer, got 1\.5"),
         ('"size" = 21', '"size" = true', "'size': expected a valid integer, got True"),
         ('"size" = 21', '"size" = 9223372036854775808', "'size': expected a number less than or equal to"),
-        ('"size" = 21', '"size" = 21\n"size" = 15', r"not TOML: Cannot overwrite a value \(at line 1[0-9]"),
+        ('"size" = 21', '"size" = 21\n"size" = 15', r"not TOML: Cannot overwrite a value \(at line [12][0-9]"),
         ('"size" = 21', '"size" = { gas = 5 }', "'size', `fails`: this key is required"),
-        ("{ p50 = ", "{ p50 = 1.5 #", "not TOML"),
-        (", count = ", ", number = ", r"line \d+, 'registrations': `number` is not a key here"),
+        ("{ gas = 4390", "{ gas = 1.5 #", "not TOML"),
+        (", since = ", ", number = ", r"line \d+, 'registrations': `number` is not a key here"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_line(edited, old, new, message):

@@ -231,7 +231,7 @@ def test_results_are_written_as_they_come(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads processes from /proc")
-def test_a_copy_stopped_at_its_limit_leaves_no_process(tmp_path):
+def test_a_copy_that_cannot_be_interrupted_leaves_no_process(tmp_path):
     """The kernel ends with the process that runs the notebook; the answers before count."""
     sleeper = "import time\nwhile True:\n    try:\n        time.sleep(9)\n    except BaseException:\n        pass"
     pid = f"import os\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))"
@@ -240,7 +240,7 @@ def test_a_copy_stopped_at_its_limit_leaves_no_process(tmp_path):
     frame = grade(tmp_path / "class", seconds=LIMIT_S / 2, progress=False)
     row = frame.iloc[0]
     assert row["04.1"] == "right"
-    assert row["04.2"].startswith("failed: stopped at the time limit of 30 s")
+    assert row["04.2"].startswith("failed: ")  # its cell's limit or the notebook's, whichever comes first
     process = Path("/proc", (tmp_path / "pid").read_text())
     for _ in range(100):
         if not process.exists():

@@ -447,7 +447,7 @@ def test_no_field_asks_for_a_private_key(filled):
 
 
 def test_a_failure_is_said_at_the_field_that_caused_it(memory, filled):
-    """A used sequence number is said where sequence numbers are chosen; an abort at the function; until the next edit."""
+    """A used sequence number is said where sequence numbers are chosen, and a balance that is too low at the amount."""
     memory.answer |= {"success": False, "vm_status": "SEQUENCE_NUMBER_TOO_OLD"}
     press(filled, "simulate")
     assert "already been used" in filled.errors["replay"]
@@ -464,7 +464,10 @@ def test_a_failure_is_said_at_the_field_that_caused_it(memory, filled):
         assert list(filled.errors) == [path]
     memory.answer |= {"vm_status": "Move abort in 0x1::coin: EINSUFFICIENT_BALANCE(0x10006): no coins"}
     press(filled, "simulate")
-    assert filled.errors["function"] == "No coins."
+    assert filled.errors == {"arguments.1": "No coins."}
+    memory.answer |= {"vm_status": "Move abort in 0x1::coin: ECOIN_STORE_NOT_PUBLISHED(0x60005): no store"}
+    press(filled, "simulate")
+    assert filled.errors == {"function": "No store."}
     type_in(filled, arguments=["0xb0b", "1"])
     assert filled.errors == {}
 

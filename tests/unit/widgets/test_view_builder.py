@@ -83,7 +83,7 @@ def test_versions_and_their_draft(versions, draft):
         ("plan", "0:99999999", "100,000,000 versions, more than 50,000,000"),
         ("plan", "yesterday", "the forms are"),
         ("version", "0:-1", "expected a ledger version, such as 4000"),
-        ("version", str(2**64), "expected a whole number from 0 to 2^64 - 1"),
+        ("version", str(2**64), "expected a whole number from 0 to 2^63 - 1"),
     ],
 )
 def test_a_wrong_plan_is_said_while_it_is_typed(at, typed, said):

@@ -1,18 +1,23 @@
-"""Steps of a committed series at the changes of a timeline, shifts that no change explains, growth and mix."""
+"""Steps of a committed series at the changes of a timeline, by three rules: near, placebo, and few calls are said.
+
+*Near*: a change is judged by the calls nearest to it, never across another change, each part of the gas by itself.
+*Placebo*: what the test finds at the change, it must not find at places where nothing changed; there the series moves
+by itself. *Few calls are said*: changes with fewer than five calls between them are one set.
+"""
 
 from __future__ import annotations
 
-import itertools
-import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 
-from toolkit.gas._observations import Cause, Part
+from toolkit.gas._observations import Part
 from toolkit.gas.committed import _levels as levels
-from toolkit.gas.committed._strata import SLOTS, MixShift, Observations, Stratum, chance_of_counts, mix_shifts
-from toolkit.gas.committed._ways import MAX_ABSENT, find_ways
+from toolkit.gas.committed._strata import Observations, Stratum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,41 +27,36 @@ if TYPE_CHECKING:
 
     from toolkit.gas._findings import Change
 
-# Chance of a false step over all comparisons of a function (Holm): a thousand functions without a change report one.
-# Bootstrapped 95 % intervals of medians, the usual choice, blame a wrong change for a quarter of their steps.
-ALPHA = 0.001
-# Smaller steps of noisy levels are ignored: growth that is not quite even makes such differences. Levels without noise
-# have no such floor; there one gas unit is a step.
-MIN_RELATIVE_STEP = 0.02
-# Rounding up to whole units moves the mean of noisy values by 0.05 on each side; a quarter of a unit is clearly more.
-MIN_STEP_UNITS = 0.25
-# A step of one unit between means, with the quarter of a unit by which they are uncertain.
+# Places on each side of a change where nothing changed. Waves and queues move at most of them, true constants at none.
+PLACEBOS = 6
+# Calls between such a place and an end of its side, so that the test can find there what it finds at the change.
+PLACEBO_EDGE = 12
+# A step of one unit between means, with a quarter of a unit by which means of rounded values are off.
 ONE_UNIT = 1.25
-# A step of one unit is believed if borders of whole units are crossed less often than this per observation.
-BORDER_RATE = 0.005
-# Smaller shifts that no change explains are ignored: places are searched for, and uneven growth offers many.
-MIN_RELATIVE_SHIFT = 0.1
-# Neighbours that are more alike than this are runs of one kind of call: of 285 shifts among such, 221 are only growth
-# that crosses a whole unit.
-CORRELATED = 0.3
-# A difference of so many standard deviations of single observations is clear however alike neighbours are.
-CLEAR = 5.0
-# Growth whose single observations differ from the line by a larger share may also come from different arguments.
-CLOSE_TO_LINE = 0.05
-# Growth by less than this share of a unit does not cross the border of a whole unit.
-MAX_FLAT = 0.02
-# Chance below which the shares of the strata differ on both sides of a step: a kind of call that the key misses may
-# be what moved. It is tried at every step, so the usual 5 % would doubt them all.
-CHANGED_MIX = 1e-4
-# A gap in which 12 transactions were to be expected (chance e^-12) is a reason for doubt: more than the change may
-# have happened in it.
-LONG_GAP = 12.0
-# Observations of a kind on each side of a change that show the shares of its ways: as many as a level is taken from.
-WINDOW_OF_SHARES = 320
+# Smaller shifts that no change explains are ignored: their places are searched for, and uneven growth offers many.
+MIN_UNEXPLAINED = 0.1
+# Shifts and shares that are searched for between two changes. A series with more of them moves all the time.
+MAX_SPLITS = 4
+# Growth by less than this share over a stretch is not worth a sentence.
+MIN_GROWTH = 0.02
+# Strata whose shares are compared; the others are one more together.
+MAX_STRATA_OF_MIX = 12
+
+
+class Doubt(StrEnum):
+    """Why a step is not sure; the values of the column ``uncertain``."""
+
+    SET = "fewer than five calls lie between the changes"
+    BETWEEN = "only the calls between the changes differ"
+    FEW = "one side has fewer than 8 calls"
+    CHANCE = "calls that are so few, or vary so much, may differ by chance"
+    MOVES = "the same difference is found where nothing changed"
+    ROUNDING = "rounding can make a change of one gas unit"
+    OPTION = "an option may have been added or removed instead"
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesStep(levels.Levels):
+class SeriesStep:
     """A step of one part of one stratum.
 
     Attributes
@@ -64,45 +64,116 @@ class SeriesStep(levels.Levels):
     part : Part
     stratum : str
         Name of the stratum.
+    way : int or None
+        Number of the level among those of the stratum, from the lowest; None if it has one level.
+    before, after : float or None
+        The levels at the place, at the same payload size: gas units, or octas for storage and refund. None if the way
+        exists on the other side only, because an option was added or removed.
+    low, high : float
+        95 % confidence bounds on the difference, including rounding; NaN without a difference.
+    count_before, count_after : int
+        Calls compared.
+    chance : float
+        Probability of so large a difference if the level does not change.
     version_before, version_after : int
-        Versions of the observations on both sides of the step. They are next to its causes or, without a cause, next to
-        the range of places that explain the observations about as well as the best one.
+        Versions of the calls next to the place.
     causes : tuple of Change
-        The change, or all changes that cannot be distinguished; empty if no change explains the step.
-    uncertain : tuple of str
-        Reasons for caution; empty if there are none.
+        The change, or the set of changes with fewer than five calls between them; empty if no change explains the step.
+    doubts : tuple of Doubt
+        Reasons why the step is not sure; empty if it is.
+    share : float or None
+        Share of the calls that take the way, on the side where it exists.
     weak : bool
         For a step without a cause, whether rounding of gradual growth looks the same.
     """
 
     part: Part
     stratum: str
+    way: int | None
+    before: float | None
+    after: float | None
+    low: float
+    high: float
+    count_before: int
+    count_after: int
+    chance: float
     version_before: int
     version_after: int
     causes: tuple[Change, ...] = ()
-    uncertain: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+    share: float | None = None
     weak: bool = False
+
+    @property
+    def sure(self) -> bool:
+        """Whether there is no reason for doubt."""
+        return not self.doubts
+
+    @property
+    def change(self) -> float:
+        """After minus before; NaN if the way exists on one side only."""
+        return np.nan if self.before is None or self.after is None else self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Growth of one part of one stratum from one observation to another, with no step between them.
+    """Gradual growth of one part of one stratum between two changes.
 
-    The slope is in gas units, or octas, per 1,000 ledger versions; `low` and `high` are its 95 % confidence
-    bounds. `level` is the mean of the observations, and `count` is their number. `with_state` is true if the
-    observations follow the line so closely that only growing state explains it.
+    `per_call` is the share of the level by which it grows per call of the function; `low` and `high` are its 99.9 %
+    bounds. `level` is the mean in gas units or octas, and `count` the number of calls.
     """
 
     part: Part
     stratum: str
     version_first: int
     version_last: int
-    per_1000_versions: float
+    per_call: float
     low: float
     high: float
     level: float
     count: int
-    with_state: bool
+    places: float
+
+
+@dataclass(frozen=True, slots=True)
+class MixShift:
+    """A place at which the shares of strata, or of the ways of one stratum, change: not a step.
+
+    Attributes
+    ----------
+    version_before, version_after : int
+        The calls next to the place.
+    shares : tuple of (str, int or None, float, float)
+        Stratum and way, and their share before and after.
+    """
+
+    version_before: int
+    version_after: int
+    shares: tuple[tuple[str, int | None, float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Few:
+    """Calls too few to be judged: those of a stratum next to a change, or between two changes.
+
+    Attributes
+    ----------
+    stratum : str
+    changes : tuple of Change
+    count : int
+        Number of calls on the side, or between the changes.
+    version_first, version_last : int
+        Versions of the first and the last of them.
+    between : bool
+        Whether they lie between the changes and are like those of neither side.
+    """
+
+    stratum: str
+    changes: tuple[Change, ...]
+    count: int
+    version_first: int = 0
+    version_last: int = 0
+    between: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +187,10 @@ class Analysis:
     unexplained : tuple of SeriesStep
         Shifts that no change explains, including weak ones.
     growth : tuple of Growth
-        Slopes, none of which spans a change to the code or the schedule.
     mix : tuple of MixShift
-        Places where the shares of the strata change. These are not steps.
     strata : tuple of Stratum
-        The strata of the transactions, one for each path through the code.
-    not_compared : tuple of (str, Part, Change)
-        Stratum, part and change with too few observations next to the change. Strata of fewer than 8 observations are
-        not compared at all and not listed.
+    few : tuple of Few
+        Strata and changes that could not be judged because there are too few calls.
     """
 
     steps: tuple[SeriesStep, ...] = ()
@@ -131,38 +198,33 @@ class Analysis:
     growth: tuple[Growth, ...] = ()
     mix: tuple[MixShift, ...] = ()
     strata: tuple[Stratum, ...] = ()
-    not_compared: tuple[tuple[str, Part, Change], ...] = ()
+    few: tuple[Few, ...] = ()
 
 
 @dataclass(slots=True)
 class _Line:
     """One part of the gas of one stratum.
 
-    `groups` holds the changes that can affect the part, with their places; changes with fewer than 8 observations
-    between them form one group. `edges` are the places of all changes to the code and the schedule.
+    `groups` holds the changes that can affect the part, with their places; `splits` the other places at which the
+    series shifts, ascending.
     """
 
     part: Part
     stratum: Stratum
     versions: NDArray[np.int64]
-    series: levels.Series
+    calls: levels.Calls
     groups: list[tuple[tuple[int, ...], tuple[Change, ...]]]
-    edges: list[int]
-    shifts: list[int]
-    model: levels.Model
+    splits: list[int] = field(default_factory=list)
 
-
-@dataclass(slots=True)
-class _Test:
-    """A comparison that has yet to be tested for significance."""
-
-    line: _Line
-    changes: tuple[Change, ...]
-    places: tuple[int, ...]
-    found: levels.Difference
-    crowded: bool = False
-    border: bool = False
-    joined: bool = False
+    def near(self, number: int, *, splits: bool) -> tuple[slice, slice]:
+        """Return the calls before and after a group, up to the next group, and up to the next split if asked for."""
+        places = self.groups[number][0]
+        first = self.groups[number - 1][0][-1] if number else 0
+        last = self.groups[number + 1][0][0] if number + 1 < len(self.groups) else len(self.calls)
+        if splits:
+            first = max([first, *(one for one in self.splits if one < places[0])])
+            last = min([last, *(one for one in self.splits if one > places[-1])])
+        return slice(first, places[0]), slice(places[-1], last)
 
 
 def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
@@ -199,370 +261,228 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     if not len(observations):
         return Analysis()
     timeline = tuple(sorted(changes, key=lambda change: change.ledger_version))
-    strata = find_ways(observations, timeline)
-    lines = [line for stratum in strata for line in _lines(observations, stratum, timeline)]
-    joins = list(_joins(observations, strata, lines, timeline))
-    taken = {(partner.name, change.ledger_version) for test, partner in joins for change in test.changes}
-    tests = [test for test, _ in joins]
-    missed: list[tuple[str, Part, Change]] = []
+    strata = observations.strata(timeline)
+    large = [stratum for stratum in strata if len(stratum.rows) >= 2 * levels.MIN_CALLS]
+    lines = [_line(observations, stratum, part, timeline) for stratum in large for part in observations.parts]
+    steps: list[SeriesStep] = []
+    shifts: list[SeriesStep] = []
+    few: list[Few] = []
+    mix = list(_mix_of_strata(observations, strata, timeline))
     for line in lines:
-        for number, (_, there) in enumerate(line.groups):
-            test = _test(line, number)
-            if test is None:
-                missed += [(line.stratum.name, line.part, change) for change in there]
-            elif not any((line.stratum.name, change.ledger_version) in taken for change in test.changes):
-                tests.append(test)
-    accepted = _border_guard(filter(_is_large, _holm(tests)))
-    more, shifts = _left_over(lines, accepted)
-    accepted += _border_guard(filter(_is_large, more), searched=True)
-    # A shift that no growth can make is not weak.
-    growth = _largest_growth(lines)
-    unexplained = _in_order(replace(one, weak=one.weak and growth * abs(one.before) >= MAX_FLAT) for one in shifts)
+        for number in range(len(line.groups)):
+            _judge(line, number, steps, few, mix)
+        _judge_splits(line, shifts, mix)
+    growth = tuple(growth for line in lines for growth in _growth(line, shifts))
     return Analysis(
-        steps=_in_order(_steps(accepted, observations.members(strata), len(strata))),
-        unexplained=unexplained,
-        growth=tuple(growth for line in lines for growth in _growth(line, accepted, unexplained)),
-        mix=tuple(mix_shifts(observations, strata, [change.ledger_version for change in timeline])),
+        steps=_in_order(steps),
+        unexplained=_in_order(shifts),
+        growth=growth,
+        mix=tuple(sorted(mix, key=lambda shift: shift.version_before)),
         strata=tuple(strata),
-        not_compared=tuple(missed),
+        few=tuple(few),
     )
 
 
-def _lines(observations: Observations, stratum: Stratum, timeline: Sequence[Change]) -> Iterator[_Line]:
-    """Yield a line for each part of the gas that a stratum pays; the lines share versions and clock."""
-    rows = stratum.rows
-    if len(rows) < levels.MIN_SIDE or stratum.is_other:
-        return
-    versions, clock = observations.of(observations.versions, rows), observations.clock(rows)
-    changed = [change.ledger_version for change in timeline if change.kind is not Cause.CONFIG]
-    edges = sorted(set(np.searchsorted(versions, changed).tolist()) - {0, len(rows)})
-    sizes = None if observations.payload_bytes is None else observations.payload_bytes[rows]
-    if sizes is not None and np.ptp(sizes) == 0:
-        sizes = None
-    for part, every in observations.parts.items():
-        values = observations.of(every, rows)
-        if values.any():
-            able = [change for change in timeline if part in change.parts]
-            width, unit = (0.0, observations.octas_per_unit) if part.in_octas else (1.0, 1.0)
-            series = levels.Series(clock, values, sizes, width, unit)
-            yield _Line(part, stratum, versions, series, *_fitted(series, versions, able, edges))
-
-
-def _fitted(
-    series: levels.Series, versions: NDArray[np.int64], able: Sequence[Change], edges: list[int]
-) -> tuple[list[tuple[tuple[int, ...], tuple[Change, ...]]], list[int], list[int], levels.Model]:
-    """Return the groups of changes that can affect a series, the edges, its other shifts, and its model."""
-    places = np.searchsorted(versions, [change.ledger_version for change in able]).tolist()
+def _line(observations: Observations, stratum: Stratum, part: Part, timeline: Sequence[Change]) -> _Line:
+    versions = observations.versions[stratum.rows]
     groups: list[tuple[tuple[int, ...], tuple[Change, ...]]] = []
-    for place, change in zip(places, able, strict=True):
-        if not 0 < place < len(versions):
+    for change in timeline:
+        place = int(np.searchsorted(versions, change.ledger_version))
+        if part not in change.parts or not place:
             continue
-        if groups and place - groups[-1][0][-1] < levels.MIN_SIDE:
+        if groups and place - groups[-1][0][-1] < levels.MIN_CALLS:
             groups[-1] = (*groups[-1][0], place), (*groups[-1][1], change)
         else:
             groups.append(((place,), (change,)))
-    cuts = sorted({place for group, _ in groups for place in group})
-    model = levels.fit_model(series, cuts)
-    segments = itertools.pairwise([0, *cuts, len(versions)])
-    shifts = [place for first, last in segments for place in _search(series, model, first, last)]
-    if shifts:  # a shift of one unit is a border crossed as well
-        model = replace(levels.fit_model(series, [*cuts, *shifts]), rises=model.rises, falls=model.falls)
-    return groups, edges, shifts, model
+    line = _Line(part, stratum, versions, observations.calls(stratum.rows, part), groups)
+    edges = [0, *sorted({place for places, _ in groups for place in places}), len(versions)]
+    line.splits = [place for first, last in pairwise(edges) for place in _splits(line.calls, first, last)]
+    return line
 
 
-def _search(series: levels.Series, model: levels.Model, first: int, last: int) -> list[int]:
-    """Return the places of at most three shifts within a segment, ascending."""
-    place = levels.find_shift(series, model, first, last)
-    # A level that shifts and comes back shows no single shift, but its halves do.
-    cut = (first + last) // 2 if place is None else place
-    more = (levels.find_shift(series, model, a, b) for a, b in ((first, cut), (cut, last)))
-    return sorted(one for one in (place, *more) if one is not None)
+def _splits(calls: levels.Calls, first: int, last: int) -> list[int]:
+    """Return the places between two changes at which the levels or their shares differ, ascending."""
+    found: list[int] = []
+    pieces = [(first, last, True)]
+    while pieces and len(found) < MAX_SPLITS:
+        first, last, whole = pieces.pop(0)
+        place = levels.best_split(calls[first:last])
+        if place is not None:
+            found.append(first + place)
+            pieces += [(first, first + place, True), (first + place, last, True)]
+        elif whole:  # a level that shifts and comes back shows no single shift, but its halves do
+            middle = (first + last) // 2
+            pieces += [(first, middle, False), (middle, last, False)]
+    return sorted(found)
 
 
-def _test(line: _Line, number: int) -> _Test | None:
-    """Compare a line on both sides of a group of changes."""
+def _judge(line: _Line, number: int, steps: list[SeriesStep], few: list[Few], mix: list[MixShift]) -> None:
+    """Judge a line at a group of changes, and add what is found."""
     places, changes = line.groups[number]
-    first = line.groups[number - 1][0][-1] if number else 0
-    last = line.groups[number + 1][0][0] if number + 1 < len(line.groups) else len(line.stratum.rows)
-    first = max([first, *(shift for shift in line.shifts if shift < places[0])])
-    last = min([last, *(shift for shift in line.shifts if shift > places[-1])])
-    crowded = len(set(places)) > 1
-    found = levels.compare(line.series, line.model, first, places, last)
-    if found is None and crowded:
-        # Too few observations outside of the group: compare at each place, and take those between as they are.
-        alone = [levels.compare(line.series, line.model, first, [place], last) for place in sorted(set(places))]
-        usable = [one for one in alone if one is not None]
-        found = min(usable, key=lambda one: one.splits[0][1] if len(one.splits) == 1 else 0.0, default=None)
-        if found is not None:
-            near = [i for i, place in enumerate(places) if found.earliest <= place <= found.latest]
-            changes, places = tuple(changes[i] for i in near), tuple(places[i] for i in near)
-    return None if found is None or not places else _Test(line, changes, places, found, crowded=crowded)
-
-
-def _joins(
-    observations: Observations, strata: Sequence[Stratum], lines: Sequence[_Line], timeline: Sequence[Change]
-) -> Iterator[tuple[_Test, Stratum]]:
-    """Yield the steps of strata that end or begin at a change, each with the stratum that replaces it there."""
-    for line in lines:
-        others = [one for one in strata if one is not line.stratum and _is_of_kind(one, line.stratum)]
-        if line.part is not Part.EXECUTION or not others:
-            continue
-        kind = np.sort(np.concatenate([line.stratum.rows, *(one.rows for one in others)]))
-        for ends in (True, False):
-            # Seen from its own side: a way that begins is one that ends with time turned round.
-            mine, every = (line.stratum.rows, kind) if ends else (-line.stratum.rows[::-1], -kind[::-1])
-            edge = int(np.searchsorted(every, mine[-1], side="right"))
-            share = len(mine) / (edge - int(np.searchsorted(every, mine[0])))
-            if (len(every) - edge) * share < MAX_ABSENT:
-                continue
-            places = np.searchsorted(observations.versions, [change.ledger_version for change in timeline])
-            after = np.searchsorted(every, places if ends else -places, side="left" if ends else "right")
-            pairs = zip(timeline, after.tolist(), strict=True)
-            near = [change for change, place in pairs if edge <= place and (place - edge) * share <= MAX_ABSENT]
-            able = [change for change in near if Part.EXECUTION in change.parts]
-            if able:
-                sides = every[max(0, edge - WINDOW_OF_SHARES) : edge], every[edge : edge + WINDOW_OF_SHARES]
-                if (joined := _joined(observations, line, others, sides, ends=ends)) is not None:
-                    found, partner = joined
-                    at = len(line.stratum.rows) if ends else 0
-                    yield _Test(line, tuple(able), (at,) * len(able), found, joined=True), partner
-
-
-def _is_of_kind(one: Stratum, two: Stratum) -> bool:
-    """Return whether two strata differ only in their path through the code."""
-    slots = [[stratum.value(name) for name in SLOTS] for stratum in (one, two)]
-    return one.kind == two.kind and slots[0] == slots[1] and not (one.is_other or two.is_other)
-
-
-def _joined(
-    observations: Observations,
-    line: _Line,
-    others: Sequence[Stratum],
-    sides: Sequence[NDArray[np.int64]],
-    *,
-    ends: bool,
-) -> tuple[levels.Difference, Stratum] | None:
-    """Return the step from a stratum that ends to the stratum whose share grows there, if one grows by enough."""
-    here, there = (np.abs(side) for side in sides)
-    counts = [(int(np.isin(here, one.rows).sum()), int(np.isin(there, one.rows).sum())) for one in others]
-    gained = [two / len(there) - one / len(here) for one, two in counts]
-    best = int(np.argmax(gained))
-    mine = int(np.isin(here, line.stratum.rows).sum())
-    partner, (before, after) = others[best], counts[best]
-    if not mine or not before or not after or gained[best] < mine / len(here) / 2:
-        return None
-    values = observations.parts[Part.EXECUTION]
-    own = values[here[np.isin(here, line.stratum.rows)]]
-    one, two = (values[side[np.isin(side, partner.rows)]] for side in (here, there))
-    # The partner's level is a mean of its own transactions and the transactions that joined it, weighted by share.
-    shift = before / mine * float(two.mean() - one.mean())
-    level, start = float(two.mean()) + shift, float(own.mean())
-    error = math.sqrt(sum(float(values.var()) / len(values) for values in (own, two)))
-    half = max(levels.BOUNDS_95 * error + abs(shift), line.series.width)
-    if abs(level - start) <= half:
-        return None  # the levels cannot be distinguished, so only the shares have moved
-    chance = chance_of_counts(np.array([mine, len(here) - mine]), np.array([0, len(there)]))
-    (low, high), counted = ((start, level), (mine, after)) if ends else ((level, start), (after, mine))
-    bounds = high - low - half, high - low + half
-    found = levels.Difference(
-        low, high, *bounds, *counted, chance, error, steady=False, first=0, last=0, splits=(), earliest=0, latest=0
-    )
-    return found, partner
-
-
-def _holm(tests: list[_Test]) -> list[_Test]:
-    """Return the comparisons that are significant after Holm's correction over all of them."""
-    ordered = sorted(tests, key=lambda test: test.found.chance)
-    failed = (n for n, test in enumerate(ordered) if test.found.chance > ALPHA / (len(ordered) - n))
-    return ordered[: next(failed, len(ordered))]
-
-
-def _is_large(test: _Test) -> bool:
-    """Return whether a difference is large enough to matter."""
-    level = 0.0 if test.found.steady else test.found.level
-    return abs(test.found.change) >= max(MIN_RELATIVE_STEP * level, MIN_STEP_UNITS * test.line.series.unit)
-
-
-def _border_guard(large: Iterable[_Test], *, searched: bool = False) -> list[_Test]:
-    """Remove one-unit steps that rounding of gradual growth can make, unless strata agree.
-
-    With `searched`, growth need not be seen elsewhere, since a place found by a search may be at a change by chance.
-    """
-    kept, accepted = [], list(large)
-    for test in accepted:
-        series, model = test.line.series, test.line.model
-        if (searched or test.found.steady) and abs(test.found.change) <= ONE_UNIT * series.width:
-            crossings = model.rises if test.found.change > 0 else model.falls
-            gap = float(series.clock[test.places[-1]] - series.clock[test.places[0] - 1])
-            rate = (1 + crossings) * max(1 / len(series.values), gap / float(np.ptp(series.clock)))
-            alike = [one for one in accepted if one.line.part == test.line.part and {*one.changes} & {*test.changes}]
-            agree = {one.line.stratum.name for one in alike if one.found.change * test.found.change > 0}
-            if len(agree) == 1 and (searched or (crossings and rate >= BORDER_RATE)):
-                continue
-            test.border = True
-        kept.append(test)
-    return kept
-
-
-def _candidates(test: _Test) -> tuple[Change, ...]:
-    """Return the changes of a group that the place of the step does not rule out."""
-    loss = dict(test.found.splits)
-    if not all(place in loss for place in test.places):
-        return test.changes  # compared at one of them: the others are as good
-    best = min(loss[place] for place in test.places)
-    pairs = zip(test.changes, test.places, strict=True)
-    return tuple(change for change, place in pairs if loss[place] - best <= levels.TOLD_APART)
-
-
-def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list[SeriesStep]:
-    sets = [_candidates(test) for test in accepted]
-    alone = {causes[0] for causes in sets if len(causes) == 1}
-    steps = []
-    for test, candidates in zip(accepted, sets, strict=True):
-        # Another stratum, or another part, may name one change of the set by itself.
-        known = tuple(change for change in candidates if change in alone)
-        causes = known if len(known) == 1 else candidates
-        found, line = test.found, test.line
-        at = [place for place, change in zip(test.places, test.changes, strict=True) if change in causes]
-        between = max(at[0] - 1, 0), min(at[-1], len(line.stratum.rows) - 1)
-        mixed = not test.joined and _mix_changed(line, found, test.places[-1], member, count)
+    sides = line.near(number, splits=True)
+    before, after = (line.calls[rows] for rows in sides)
+    middle = slice(places[0], places[-1])
+    odd = _fitting_neither(before, line.calls[middle], after)
+    few += [_few(line, changes, rows) for rows in sides if rows.stop - rows.start < levels.MIN_CALLS]
+    if len(odd):
+        few.append(_few(line, changes, middle, between=True))
+    tested = levels.test(before, after)
+    found = [one for one in tested.differences if one.chance <= levels.POSSIBLE]
+    alone = bool(found) and _moves_alone(line, number)
+    here = (places[0] - 1, min(places[-1], len(line.calls) - 1))
+    for one in found:
+        rounded = not line.part.in_octas and abs(one.change) <= ONE_UNIT
+        if alone and (rounded or one.chance > levels.SURE):
+            continue  # as small, or as likely by chance, as what is found where nothing changed
         doubts = {
-            f"it may be any of {len(causes)} changes": len(causes) > 1,
-            "another change is fewer than 8 observations away": test.crowded and len(causes) == 1,
-            "one side has fewer than 8 observations": min(found.count_before, found.count_after) < levels.MIN_SIDE,
-            "rounding can make a change of one gas unit": test.border,
-            "neighbouring observations are correlated": _is_alike(line.model, found),
-            "another kind of transaction has the same gas on one side; this kind may have stopped instead": test.joined,
-            "the mix of transactions changes there too": mixed,
-            "other changes may have happened in the gap between transactions": _is_long_gap(line.versions, *between),
+            Doubt.SET: len(changes) > 1,
+            Doubt.FEW: min(len(before), len(after)) < levels.MIN_SURE_CALLS,
+            Doubt.CHANCE: one.chance > levels.SURE,
+            Doubt.MOVES: alone,
+            Doubt.ROUNDING: rounded,
+            Doubt.OPTION: one.before is None or one.after is None,
         }
-        uncertain = tuple(text for text, applies in doubts.items() if applies)
-        steps.append(replace(_step(line, found, between), causes=causes, uncertain=uncertain))
-    return steps
+        step = _step(line, one, here, tested)
+        steps.append(replace(step, causes=changes, doubts=tuple(doubt for doubt, holds in doubts.items() if holds)))
+    if len(odd) and not found and len(before) >= levels.MIN_CALLS <= len(after):
+        level = float(before.values[-levels.WINDOW :].mean())
+        around = max(line.calls.unit, float(np.ptp(odd)))
+        moved = float(odd.mean()) - level
+        one = levels.Difference(level, level + moved, moved - around, moved + around, len(before), len(odd), 1.0)
+        steps.append(replace(_step(line, one, here), causes=changes, doubts=(Doubt.SET, Doubt.BETWEEN)))
+    if tested.shares and not found:
+        mix.append(_mix(line, here, tested))
 
 
-def _step(line: _Line, found: levels.Difference, between: tuple[int, int]) -> SeriesStep:
+def _few(line: _Line, changes: tuple[Change, ...], rows: slice, *, between: bool = False) -> Few:
+    versions = line.versions[rows]
+    ends = (int(versions[0]), int(versions[-1])) if len(versions) else (0, 0)
+    return Few(line.stratum.name, changes, len(versions), *ends, between)
+
+
+def _fitting_neither(before: levels.Calls, between: levels.Calls, after: levels.Calls) -> NDArray[np.float64]:
+    """Return the values between two changes that are levels of neither side."""
+    sides = np.concatenate([before.values[-levels.WINDOW :], after.values[: levels.WINDOW]])
+    if not len(between) or not len(sides):
+        return between.values
+    apart = np.abs(between.values[:, None] - sides).min(axis=1)
+    beyond = np.maximum(sides.min() - between.values, between.values - sides.max()) >= between.unit
+    far = apart > np.maximum(levels.GAP_UNITS * between.unit, levels.GAP * np.abs(between.values))
+    odd: NDArray[np.float64] = between.values[beyond | far]
+    return odd
+
+
+def _moves_alone(line: _Line, number: int) -> bool:
+    """Return whether the test finds a difference at places near a group where nothing changed."""
+    for rows in line.near(number, splits=False):
+        side = line.calls[rows]
+        places = _placebos(len(side))
+        places += [one - rows.start for one in line.splits if rows.start < one < rows.stop]
+        if any(levels.test(side[:place], side[place:]).moves() for place in places):
+            return True
+    return False
+
+
+def _placebos(count: int) -> list[int]:
+    """Return places within so many calls at which nothing changed."""
+    if count < 2 * PLACEBO_EDGE:
+        return []
+    return sorted({*np.linspace(PLACEBO_EDGE, count - PLACEBO_EDGE, PLACEBOS).astype(int).tolist()})
+
+
+def _judge_splits(line: _Line, shifts: list[SeriesStep], mix: list[MixShift]) -> None:
+    """Judge the places between changes at which a line shifts, and add what is found."""
+    edges = sorted({0, *line.splits, *(place for places, _ in line.groups for place in places), len(line.calls)})
+    for first, place, last in zip(edges, edges[1:], edges[2:], strict=False):
+        if place not in line.splits:
+            continue
+        before, after = line.calls[first:place], line.calls[place:last]
+        tested = levels.test(before, after)
+        if tested.shares:
+            mix.append(_mix(line, (place - 1, place), tested))
+        found = [one for one in tested.differences if one.chance <= levels.SURE and one.before and one.after]
+        # The place was chosen among all calls, so the chance of the clearest difference is corrected for them.
+        if min((one.chance for one in found), default=1.0) * (last - first) > levels.SURE:
+            continue
+        large = [one for one in found if abs(one.change) >= MIN_UNEXPLAINED * max(one.before or 0, one.after or 0)]
+        if large and not any(
+            levels.test(side[:at], side[at:]).moves() for side in (before, after) for at in _placebos(len(side))
+        ):
+            # State grows: what falls by itself is not growth that crosses a whole unit.
+            weak = [not line.part.in_octas and 0 < one.change <= ONE_UNIT for one in large]
+            shifts += [
+                replace(_step(line, one, (place - 1, place), tested), weak=is_weak)
+                for one, is_weak in zip(large, weak, strict=True)
+            ]
+
+
+def _step(line: _Line, one: levels.Difference, here: tuple[int, int], tested: levels.Test | None = None) -> SeriesStep:
+    """Return a difference as a step between two calls of a line."""
+    share = None
+    if tested is not None and (one.before is None or one.after is None):
+        there = sum(other.count_after if one.before is None else other.count_before for other in tested.differences)
+        share = max(one.count_before, one.count_after) / max(there, 1)
     return SeriesStep(
         part=line.part,
         stratum=line.stratum.name,
-        version_before=int(line.versions[between[0]]),
-        version_after=int(line.versions[between[1]]),
-        **{name: getattr(found, name) for name in _LEVELS},
+        version_before=int(line.versions[here[0]]),
+        version_after=int(line.versions[here[1]]),
+        share=share,
+        **{name: getattr(one, name) for name in _OF_DIFFERENCE},
     )
 
 
-_LEVELS = [entry.name for entry in fields(levels.Levels)]
+_OF_DIFFERENCE = ("way", "before", "after", "low", "high", "count_before", "count_after", "chance")
 
 
-def _is_alike(model: levels.Model, found: levels.Difference) -> bool:
-    """Return whether neighbours are so similar, and the difference so small, that its bounds may be too narrow."""
-    noise = model.deviation * found.level
-    return model.correlation > CORRELATED and not found.steady and abs(found.change) < CLEAR * noise
-
-
-def _is_long_gap(versions: NDArray[np.int64], before: int, after: int) -> bool:
-    """Return whether the transactions next to a step are unusually far apart, given their density around it."""
-    first, last = max(0, before - levels.MIN_SIDE_OF_SHIFT), min(len(versions) - 1, after + levels.MIN_SIDE_OF_SHIFT)
-    gap = versions[after] - versions[before]
-    usual = (versions[last] - versions[first] - gap) / max(1, last - first - (after - before))
-    return bool(gap > LONG_GAP * max(usual, 1))
+def _mix(line: _Line, here: tuple[int, int], tested: levels.Test) -> MixShift:
+    shares = tuple((line.stratum.name, way, before, after) for way, before, after in tested.shares)
+    return MixShift(int(line.versions[here[0]]), int(line.versions[here[1]]), shares)
 
 
 def _in_order(steps: Iterable[SeriesStep]) -> tuple[SeriesStep, ...]:
-    def place(step: SeriesStep) -> tuple[int, int, str]:
+    def place(step: SeriesStep) -> tuple[int, int, str, int]:
         version = step.causes[0].ledger_version if step.causes else step.version_before
-        return version, list(Part).index(step.part), step.stratum
+        return version, list(Part).index(step.part), step.stratum, step.way or 0
 
     return tuple(sorted(steps, key=place))
 
 
-def _mix_changed(line: _Line, found: levels.Difference, place: int, member: NDArray[np.int64], count: int) -> bool:
-    first, middle, last = (int(line.stratum.rows[row]) for row in (found.first, place, found.last - 1))
-    sides = (np.bincount(member[a:b], minlength=count) for a, b in ((first, middle), (middle, last + 1)))
-    return chance_of_counts(*sides) < CHANGED_MIX
+def _mix_of_strata(
+    observations: Observations, strata: Sequence[Stratum], timeline: Sequence[Change]
+) -> Iterator[MixShift]:
+    """Yield the places at which the shares of the strata change: at changes, and once between two changes."""
+    count = min(len(strata), MAX_STRATA_OF_MIX)
+    member = np.zeros(len(observations), np.int64)
+    for number, stratum in enumerate(strata):
+        member[stratum.rows] = min(number, count - 1)
+    versions = observations.versions
+    known = sorted({*np.searchsorted(versions, [one.ledger_version for one in timeline]).tolist()} - {0, len(versions)})
+    edges = [0, *known, len(versions)]
+    found = {first + place for first, last in pairwise(edges) if (place := levels.split_of_kinds(member[first:last]))}
+    edges = sorted({*edges, *found})
+    for first, place, last in zip(edges, edges[1:], edges[2:], strict=False):
+        sides = member[max(first, place - levels.WINDOW) : place], member[place : min(last, place + levels.WINDOW)]
+        counts = np.array([np.bincount(side, minlength=count) for side in sides])
+        counts = counts[:, counts.sum(axis=0) > 0]
+        if place in found or (counts.shape[1] > 1 and scipy.stats.chi2_contingency(counts).pvalue < levels.USE):
+            shares = [np.bincount(side, minlength=count) / len(side) for side in sides]
+            pairs = zip(strata[:count], *(one.tolist() for one in shares), strict=True)
+            moved = tuple((stratum.name, None, before, after) for stratum, before, after in pairs)
+            yield MixShift(int(versions[place - 1]), int(versions[place]), moved)
 
 
-def _left_over(lines: list[_Line], accepted: list[_Test]) -> tuple[list[_Test], list[SeriesStep]]:
-    """Look for shifts between the steps. Shifts at a change are steps as well; no change explains the others."""
-    steps: list[_Test] = []
-    shifts: list[SeriesStep] = []
-    for line in lines:
-        used = _places_used(line, accepted)
-        for first, last in itertools.pairwise([0, *used, len(line.stratum.rows)]):
-            places = _search(line.series, line.model, first, last)
-            if not places:
-                continue
-            model = levels.fit_model(line.series, [*used, *(s for s in line.shifts if not first < s < last), *places])
-            edges = [first, *places, last]
-            for a, place, b in zip(edges, places, edges[2:], strict=False):
-                found = levels.compare(line.series, model, a, [place], b)
-                # A place was chosen, so all of them are what the chance is corrected for.
-                if found is None or found.chance * len(line.stratum.rows) >= ALPHA:
-                    continue
-                if abs(found.change) <= levels.BOUNDS_95 * found.error:
-                    continue
-                pairs = (pair for group in line.groups for pair in zip(*group, strict=False))
-                there = [(p, change) for p, change in pairs if found.earliest <= p <= found.latest]
-                if there:
-                    at, causes = zip(*there, strict=True)
-                    steps.append(_Test(line, causes, at, found))
-                elif (shift := _shift(line, model, found)) is not None:
-                    shifts.append(shift)
-    return steps, shifts
-
-
-def _places_used(line: _Line, accepted: list[_Test]) -> list[int]:
-    """Return the places of a line's steps, ascending."""
-    return sorted({place for test in accepted if test.line is line and not test.joined for place in test.places})
-
-
-def _shift(line: _Line, model: levels.Model, found: levels.Difference) -> SeriesStep | None:
-    if abs(found.change) < MIN_RELATIVE_SHIFT * max(found.level, line.series.unit):
-        return None
-    noise = CLEAR * model.deviation * found.level
-    if min(found.count_before, found.count_after) < levels.MIN_SIDE_OF_SHIFT and abs(found.change) < noise:
-        return None
-    doubts = []
-    weak = abs(found.change) <= ONE_UNIT * line.series.width
-    if weak:
-        doubts.append("rounding can make a change of one gas unit")
-        weak = found.change > 0 or model.falls > 0  # state grows: what falls by itself is not growth
-    if _is_alike(model, found):
-        doubts.append("neighbouring observations are correlated")
-    return replace(_step(line, found, (found.earliest - 1, found.latest)), uncertain=tuple(doubts), weak=weak)
-
-
-def _largest_growth(lines: list[_Line]) -> float:
-    """Return the largest relative growth of execution, over all observations, that the best line allows."""
-    bounds = [math.inf]
-    for line in lines:
-        model, values = line.model, line.series.values
-        if line.part is Part.EXECUTION and len(values) >= 2 * levels.MIN_SIDE_OF_SHIFT:
-            rate = abs(model.common_growth) + levels.BOUNDS_95 * model.common_error
-            bounds.append(max(float(np.ptp(line.series.clock)) * rate, line.series.width / float(values.max())))
-    return min(bounds)
-
-
-def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[SeriesStep]) -> list[Growth]:
-    """Return the slopes of a line between its steps and shifts, if they differ significantly from zero."""
-    mine = [one for one in unexplained if not one.weak and (one.part, one.stratum) == (line.part, line.stratum.name)]
-    cuts = {int(np.searchsorted(line.versions, step.version_after)) for step in mine}
-    found = []
-    cuts |= {*line.edges, *_places_used(line, accepted)}
-    for first, last in itertools.pairwise([0, *sorted(cuts), len(line.stratum.rows)]):
-        if last - first < levels.MIN_SIDE_OF_SHIFT:
+def _growth(line: _Line, shifts: Sequence[SeriesStep]) -> Iterator[Growth]:
+    """Yield the gradual growth of a line between its changes and the shifts that growth does not make."""
+    mine = [one for one in shifts if (one.part, one.stratum) == (line.part, line.stratum.name) and not one.weak]
+    shifted = np.searchsorted(line.versions, [one.version_after for one in mine]).tolist()
+    edges = sorted({0, *shifted, *(place for places, _ in line.groups for place in places), len(line.calls)})
+    for first, last in pairwise(edges):
+        calls = line.calls[first:last]
+        rate, low, high = levels.growth_rate(calls)
+        span = float(np.ptp(calls.places)) if len(calls) else 0.0
+        if abs(rate) * span < MIN_GROWTH:
             continue
-        series = line.series.rows(slice(first, last))
-        model = levels.fit_model(series, [])
-        level = float(series.values.mean())
-        scale = max(level, series.unit)
-        slope, error = model.common_growth * scale, model.common_error * scale
-        moved = abs(slope) * float(np.ptp(series.clock))
-        if error == 0 or moved < max(MIN_RELATIVE_STEP * level, series.unit / 2):
-            continue
-        if levels.student_tail(slope / error, model.freedom) < ALPHA:
-            ends = int(line.versions[first]), int(line.versions[last - 1])
-            bounds = slope - levels.BOUNDS_95 * error, slope + levels.BOUNDS_95 * error
-            close = model.deviation <= CLOSE_TO_LINE
-            found.append(Growth(line.part, line.stratum.name, *ends, slope, *bounds, level, last - first, close))
-    return found
+        ends = int(line.versions[first]), int(line.versions[last - 1])
+        level = float(calls.values.mean())
+        yield Growth(line.part, line.stratum.name, *ends, rate, low, high, level, len(calls), span)

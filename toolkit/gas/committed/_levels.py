@@ -1,540 +1,377 @@
-"""Levels of one part within one stratum: noise, growth, the difference at a place, and where a level shifts."""
+"""Levels of committed gas, and the one test of whether they differ between two runs of calls.
+
+A function takes ways through its code that no recorded column names, and each way has its own level of gas. The test
+compares the calls before a place with those after it, level by level.
+"""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
-# Observations on each side that are compared first: the nearest ones, since state that grows moves what is far away.
-FIRST_WINDOW = 20
-# Reading 1,000 calls next to a change names 90 % of the steps that all of them name, so wider windows add little.
-MAX_WINDOW = 320
-# A window is doubled until the standard error is at most this share of the level: a seventh of a step of 10 %.
-PRECISE = 0.015
-# Levels are taken at the mean payload size of this many observations on each side.
-SIZES_NEAR = 200
-# With fewer the standard deviation of a side is uncertain by more than a quarter, and so are the bounds.
-MIN_SIDE = 8
-# Observations on each side that a shift needs if it is not large beside the noise; 8 are enough if it is.
-MIN_SIDE_OF_SHIFT = 15
-# Values that lie within this many rounding widths of a line follow the line without noise.
-STEADY_BAND = 1.25
-# A split elsewhere is better if its log likelihood ratio is larger by this, in units of independent values. Without a
-# search for the place 2.6 % of the steps are at a wrong change, with it 0.6 %.
-BETTER_SPLIT = 7.0
-# Splits whose log likelihood ratio is smaller cannot be distinguished, in units of independent values: of 1,000 pairs
-# of changes so close, at most 10 are then named wrongly.
-TOLD_APART = 6.0
-# Price of a shift that no change explains, times the logarithm of the observations: every place is tried, so it has to
-# be dearer than what pure noise offers at the best of them.
-SHIFT_PENALTY = 8.0
-# Neighbours that are more alike leave less than one independent value in 60, and no bound is worth stating.
+# Fewer calls on a side are never compared: four against four differ completely in 1 of 35 cases by chance.
+MIN_CALLS = 5
+# Fewer calls of a side leave a doubt: their spread is uncertain by more than a quarter.
+MIN_SURE_CALLS = 8
+# Calls on each side that are compared, the nearest ones: what is further away has had more time to move by itself.
+WINDOW = 200
+# Chance of a sure finding. A run with a thousand comparisons reports one of them by chance in a hundred runs.
+SURE = 1e-5
+# Chance of a doubtful finding: the smallest that eight calls on each side can reach, which is 1 in 6,435.
+POSSIBLE = 2e-4
+# Chance of other shares of the ways. Nothing is blamed on them, so weaker evidence is enough to say it.
+USE = 1e-3
+# Values that are further apart than this share, and this number of gas units, are different levels. Growth and noise
+# within 200 calls leave narrower gaps; two rounded values of one constant are at most a unit apart.
+GAP = 0.08
+GAP_UNITS = 2.5
+# More levels are a quantity that varies, such as the length of a list, and are compared as one noisy level.
+MAX_LEVELS = 6
+# Share of a side up to which a level counts as absent there: the first call of an account may be the only one.
+ABSENT = 0.01
+# With growth, smaller shifts are not reported: growth is not even, and what a line leaves of it looks like a shift.
+MIN_SHIFT_IN_GROWTH = 0.02
+# Independent places for each doubling of the calls that a search for a place tries.
+PLACES_PER_DOUBLING = 4
+# Levels that move by factors, or amounts, that differ by a smaller share move together.
+SAME_MOVE = 0.02
+# Calls whose pairs show growth; all pairs of a longer series take seconds and say the same.
+MAX_SAMPLE = 200
+# Neighbours that are more alike leave less than one independent call in 60, and no chance is worth stating.
 MAX_CORRELATION = 0.97
-# Standard deviation of a rounded value, in rounding widths.
-ROUNDING = 0.3
-# Standard errors on both sides of a value that hold 95 % of a normal distribution.
+# A difference of so many standard deviations of single calls is clear however alike neighbours are.
+CLEAR = 5.0
+# Standard errors on both sides of a mean that hold 95 % of a normal distribution.
 BOUNDS_95 = 1.96
-# Standard deviation of the error of rounding alone, in rounding widths, as of a uniform distribution. Without it a
-# level that rounding makes look constant would have no noise, and each unit more would be a step.
-ROUNDING_ERROR = 12**-0.5
-# What rounding up leaves of the mean of noisy values is 0.05 widths at most on each side (Widrow et al. 1996).
-LEFT_BY_ROUNDING = 0.1
-# Median distance of neighbours of a normal distribution, in standard deviations: it is not moved by a few shifts.
-MEDIAN_DISTANCE = 0.954
-# Noise below which no split is better than another, in grains: rounded values that follow a line have about that.
-SPLIT_NOISE = 0.2
-# Width of octas that follow a line, in gas units: they are exact, but a price that does not divide them rounds them.
-EXACT_OCTAS = 0.011
-# Observations at the ends of a window at which no split is looked for: one or two outliers are not a level.
-SPLIT_EDGE = 3
-# Independent values behind a deviation at least: with fewer, Student's t has bounds that say nothing.
-MIN_FREEDOM = 4.0
-# Windows that are tried until no better split is left in one: each is cut at the better split.
-MAX_CUTS = 8
-# Smallest chance that is stated, so that its logarithm exists; and what is left of equal values by float arithmetic.
-_TINY = 1e-300
-_FUZZ = 1e-9
+# The same of 99.9 %, which a slope must exclude zero by: growth that is only noise would be drawn on to the place.
+BOUNDS_999 = 3.29
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """The values of one part in one stratum.
+class Calls:
+    """Consecutive calls of one stratum: one part of their gas, where they are, and the size of their payloads.
 
     Attributes
     ----------
-    clock : ndarray of float64
-        Ledger versions in thousands, ascending.
     values : ndarray of float64
-        Gas units, or octas.
+        Gas units or octas.
+    places : ndarray of float64
+        Number of earlier calls of the function; growth is a share of the level per call.
     sizes : ndarray of float64 or None
-        Bytes of each payload, if they differ.
-    width : float
-        Maximum amount by which values are rounded up: 1 for gas units, 0 for octas.
+        Bytes of each payload; None if all are equal.
     unit : float
         One gas unit, in the unit of the values.
+    width : float
+        Maximum amount by which values are rounded up: 1 for gas units, 0 for octas.
     """
 
-    clock: Floats
     values: Floats
+    places: Floats
     sizes: Floats | None
-    width: float
     unit: float
+    width: float = 1.0
 
-    @property
-    def grain(self) -> float:
-        """The rounding width, or a hundredth of a gas unit if values are not rounded."""
-        return max(self.width, 0.01 * self.unit)
+    def __len__(self) -> int:
+        return len(self.values)
 
-    def rows(self, rows: NDArray[np.int64] | slice) -> Series:
-        """Return the series of the selected observations only."""
+    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> Calls:
         sizes = None if self.sizes is None else self.sizes[rows]
-        return Series(self.clock[rows], self.values[rows], sizes, self.width, self.unit)
+        return replace(self, values=self.values[rows], places=self.places[rows], sizes=sizes)
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """Properties shared by the segments of a series.
-
-    Attributes
-    ----------
-    edges : ndarray of int64
-        First observation of each segment, and the number of observations.
-    growth, growth_variance : ndarray of float64
-        Relative slope per 1,000 versions of each segment, shrunk towards the common slope, and its variance.
-    common_growth, common_error : float
-        Relative slope per 1,000 versions of all segments, and its standard error.
-    deviation : float
-        Relative standard deviation within segments.
-    correlation : float
-        Correlation of neighbours within segments, not below 0.
-    freedom : float
-        Number of independent values behind the deviation.
-    rises, falls : int
-        How often the value changes by one rounding width or less from one observation to the next, within segments.
-    """
-
-    edges: NDArray[np.int64]
-    growth: Floats
-    growth_variance: Floats
-    common_growth: float
-    common_error: float
-    deviation: float
-    correlation: float
-    freedom: float
-    rises: int
-    falls: int
-
-    @property
-    def inflation(self) -> float:
-        """Factor by which the correlation of neighbours increases the variance of a mean."""
-        return (1 + self.correlation) / (1 - self.correlation)
-
-
-def fit_model(series: Series, cuts: Sequence[int]) -> Model:
-    """Fit one mean per segment, and the growth, noise and correlation common to the segments.
-
-    Parameters
-    ----------
-    series : Series
-    cuts : sequence of int
-        Number of observations before each segment except the first.
-
-    Returns
-    -------
-    Model
-    """
-    size = len(series.values)
-    edges = np.array([0, *sorted({cut for cut in cuts if 0 < cut < size}), size], np.int64)
-    counts = np.diff(edges)
-    segment = np.repeat(np.arange(len(counts)), counts)
-
-    def mean(values: Floats) -> Floats:
-        return np.bincount(segment, values, len(counts)) / counts
-
-    means = mean(series.values)
-    scale = np.maximum(means, series.unit)[segment]
-    relative = (series.values - means[segment]) / scale
-    lost = float(len(counts))
-    time = series.clock - mean(series.clock)[segment]
-    if series.sizes is not None:
-        sizes = series.sizes - mean(series.sizes)[segment]
-        # Growth and payload size are removed together, so that neither replaces the other.
-        ss, st, tt = (np.bincount(segment, v, len(counts)) for v in (sizes * sizes, sizes * time, time * time))
-        sz, tz = (np.bincount(segment, v, len(counts)) for v in (sizes * relative, time * relative))
-        determinant = ss * tt - st * st
-        usable = (counts >= MIN_SIDE) & (determinant > _FUZZ * np.maximum(ss * tt, _TINY))
-        slope = np.where(usable, (tt * sz - st * tz) / np.where(usable, determinant, 1), 0)
-        relative = relative - slope[segment] * sizes
-        lost += float(usable.sum())
-    tt = np.bincount(segment, time * time, len(counts))
-    tz = np.bincount(segment, time * relative, len(counts))
-    every = float(tt.sum())
-    common_growth = float(tz.sum()) / every if every > 0 else 0.0
-    own = np.divide(tz, tt, out=np.full(len(counts), common_growth), where=tt > 0)
-    residual = relative - common_growth * time
-    residual[np.abs(residual) < _FUZZ] = 0
-    freedom = max(1.0, size - lost - 1)
-    correlation = _correlation(residual, segment, freedom)
-    inflation = (1 + correlation) / (1 - correlation)
-    floor = (ROUNDING_ERROR * series.width / max(series.unit, float(np.mean(scale)))) ** 2 if residual.any() else 0.0
-    variance = max(float(residual @ residual) / freedom, floor)
-    unequal = 0.0
-    solid = (counts >= MIN_SIDE) & (tt > 0)
-    if solid.sum() > 1 and variance > 0:
-        weight = tt[solid] / (variance * inflation)
-        excess = float((weight * (own[solid] - common_growth) ** 2).sum()) - (solid.sum() - 1)
-        unequal = max(0.0, excess / (weight.sum() - (weight**2).sum() / weight.sum()))
-    error = variance * inflation / every if every > 0 else 0.0
-    growth = np.full(len(counts), common_growth)
-    growth_variance = np.full(len(counts), error)
-    if unequal > 0:
-        sampling = np.where(tt > 0, variance * inflation / np.maximum(tt, _TINY), np.inf)
-        share = unequal / (unequal + sampling)
-        growth = common_growth + share * (own - common_growth)
-        growth_variance = error * (1 - share) ** 2 + unequal * (1 - share)
-    moves = np.diff(series.values)[np.diff(segment) == 0]
-    small = np.abs(moves) <= max(series.width, _FUZZ)
-    return Model(
-        edges=edges,
-        growth=growth,
-        growth_variance=growth_variance,
-        common_growth=common_growth,
-        common_error=math.sqrt(error + unequal / max(1, int(solid.sum()))),
-        deviation=math.sqrt(variance),
-        correlation=correlation,
-        freedom=max(MIN_FREEDOM, freedom / inflation),
-        rises=int((small & (moves > 0)).sum()),
-        falls=int((small & (moves < 0)).sum()),
-    )
-
-
-def _correlation(residual: Floats, segment: NDArray[np.int64], freedom: float) -> float:
-    """Return the correlation of neighbours within segments, between 0 and `MAX_CORRELATION`."""
-    total = float(residual @ residual)
-    if len(residual) < MIN_SIDE or total <= 0:
-        return 0.0
-    inside = np.diff(segment) == 0
-    if not inside.any():
-        return 0.0
-    product = float((residual[1:] * residual[:-1])[inside].mean())
-    return min(MAX_CORRELATION, max(0.0, product / (total / len(residual)) + 1 / freedom))
-
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The levels on both sides of a place.
+class Difference:
+    """How one level differs between two sides.
 
     Attributes
     ----------
     before, after : float
-        The levels at the place, at the same payload size on both sides: gas units, or octas for storage and refund.
+        Means at the place, at the same payload size; None if the level exists on the other side only.
     low, high : float
-        95 % confidence bounds on the difference, including rounding.
+        95 % confidence bounds on the difference, including rounding. NaN unless both sides have the level.
     count_before, count_after : int
-        Observations compared.
+        Calls compared.
     chance : float
-        Probability of a difference this large if the level does not change, before correction for all comparisons.
+        Probability of so large a difference if nothing changed.
+    way : int or None
+        Number of the level among those of the function, from the lowest; None if there is one level.
     """
 
-    before: float
-    after: float
+    before: float | None
+    after: float | None
     low: float
     high: float
     count_before: int
     count_after: int
     chance: float
+    way: int | None = None
 
     @property
     def change(self) -> float:
-        """After minus before."""
-        return self.after - self.before
+        """After minus before; NaN if the level exists on one side only."""
+        return np.nan if self.before is None or self.after is None else self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(Levels):
-    """The difference of two levels at a place.
+class Test:
+    """The differences between two sides, and whether the shares of levels that did not move differ."""
 
-    Attributes
-    ----------
-    error : float
-        Standard error of the difference, without rounding.
-    steady : bool
-        Whether both sides follow a line without noise.
-    first, last : int
-        Window of the observations compared.
-    splits : tuple of (int, float)
-        Each place and the best split, with how much lower its log likelihood is than that of the best split, treating
-        values as independent.
-    earliest, latest : int
-        First and last of the splits that are nearly as good as the best one.
+    differences: tuple[Difference, ...] = ()
+    shares: tuple[tuple[int, float, float], ...] = ()
+
+    def moves(self, chance: float = POSSIBLE) -> bool:
+        """Return whether a level differs, with at most this chance of finding so much where nothing changed."""
+        return any(one.chance <= chance for one in self.differences)
+
+
+def level_numbers(values: Floats, unit: float) -> Ints:
+    """Return the number of the level of each value; all are 0 if there are too many levels to be ways."""
+    distinct = np.unique(values)
+    apart = np.diff(distinct) > np.maximum(GAP_UNITS * unit, GAP * np.abs(distinct[:-1]))
+    if apart.sum() >= MAX_LEVELS:
+        return np.zeros(len(values), np.int64)
+    return np.digitize(values, distinct[1:][apart])
+
+
+def growth_rate(calls: Calls) -> tuple[float, float, float]:
+    """Return growth per call as a share of the level, with its 99.9 % bounds: the slope of logarithms (Theil-Sen).
+
+    Zeros if the values do not grow significantly, or a value is not positive.
     """
-
-    error: float
-    steady: bool
-    first: int
-    last: int
-    splits: tuple[tuple[int, float], ...]
-    earliest: int
-    latest: int
-
-    @property
-    def level(self) -> float:
-        """The larger of the two levels."""
-        return max(abs(self.before), abs(self.after))
+    if len(calls) < 2 * MIN_SURE_CALLS or calls.values.min() <= 0:
+        return 0.0, 0.0, 0.0
+    level = level_numbers(calls.values, calls.unit)
+    most = np.flatnonzero(level == np.bincount(level).argmax())
+    some = most[np.linspace(0, len(most) - 1, min(len(most), MAX_SAMPLE)).astype(int)]
+    if len(some) < 2 * MIN_SURE_CALLS or np.ptp(calls.values[some]) == 0:
+        return 0.0, 0.0, 0.0
+    slope, _, low, high = scipy.stats.theilslopes(np.log(calls.values[some]), calls.places[some], alpha=0.999)
+    return (float(slope), float(low), float(high)) if low * high > 0 else (0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    level: float
-    count: int
-    spread: float
-    leverage: float
-    reach: float
-    band: float
-    adjusted: Floats
-    per_size: float = 0.0
+def without_growth(calls: Calls, at: float) -> Calls:
+    """Return calls with their growth removed: the values they would have at a place."""
+    rate = growth_rate(calls)[0]
+    return calls if not rate else replace(calls, values=calls.values * np.exp(-rate * (calls.places - at)))
 
 
-def _side(series: Series, rows: slice, place: float, size: float, growth: float) -> _Side:
-    """Return the level of one side at a place and payload size."""
-    values, time = series.values[rows], series.clock[rows] - place
-    count = len(values)
-    mean = float(values.mean())
-    away = float(time.mean())
-    if np.ptp(values) == 0:
-        return _Side(mean - growth * mean * away, count, 0.0, 0.0, mean * away, 0.0, values - growth * mean * time)
-    slope, leverage, sizes = 0.0, 0.0, None
-    if series.sizes is not None and count >= MIN_SIDE:
-        sizes = series.sizes[rows] - size
-        centred = sizes - sizes.mean()
-        power = float(centred @ centred)
-        if power > 0:
-            detrended = values - growth * mean * time
-            slope = float(centred @ detrended) / power
-            leverage = float(sizes.mean()) ** 2 / power
-    flat = values if sizes is None else values - slope * sizes
-    adjusted = flat - growth * mean * time
-    level = float(adjusted.mean())
-    residual = adjusted - level
-    band = float(np.ptp(residual))
-    if band > STEADY_BAND * series.width and count >= MIN_SIDE:
-        # The slope of all segments may not fit here; a line of this side alone shows whether it is steady.
-        centred = time - away
-        power = float(centred @ centred)
-        tilt = float(centred @ residual) / power if power > 0 else 0.0
-        own = residual - tilt * centred
-        if float(np.ptp(own)) <= STEADY_BAND * series.width:
-            level -= tilt * away
-            adjusted = flat - (growth * mean + tilt) * time
-            residual, band = own, float(np.ptp(own))
-    lost = 1 + (sizes is not None)
-    spread = math.sqrt(float(residual @ residual) / max(1, count - lost))
-    return _Side(level, count, spread, leverage, mean * away, band, adjusted, slope)
+def without_sizes(calls: Calls, size: float) -> Calls:
+    """Return calls with what payload sizes explain removed: the values they would have at a size."""
+    if calls.sizes is None or len(calls) < MIN_SURE_CALLS or np.ptp(calls.sizes) == 0 or np.ptp(calls.values) == 0:
+        return calls
+    if level_numbers(calls.values, calls.unit).any():
+        return calls  # ways may have payloads of their own, and their levels are not what a size costs
+    line = scipy.stats.linregress(calls.sizes, calls.values)
+    if line.pvalue > SURE:
+        return calls
+    return replace(calls, values=calls.values - line.slope * (calls.sizes - size))
 
 
-def compare(series: Series, model: Model, first: int, places: Sequence[int], last: int) -> Difference | None:
-    """Compare the levels on both sides of one or more neighbouring places.
+def inflation(before: Floats, after: Floats) -> float:
+    """Return how many calls are worth one independent call, at least 1, judging by how alike neighbours are."""
+    residual = np.concatenate([side - side.mean() for side in (before, after)])
+    power, size = float(residual @ residual), len(residual)
+    moved = abs(float(after.mean() - before.mean()))
+    if size < 2 * MIN_SURE_CALLS or power <= 1e-9 * size or moved > CLEAR * np.sqrt(power / size):
+        return 1.0
+    alike = min(float(residual[1:] @ residual[:-1]) / power, MAX_CORRELATION)
+    return (1 + alike) / (1 - alike) if alike > 2 / np.sqrt(size) else 1.0
+
+
+def test(before: Calls, after: Calls) -> Test:
+    """Compare the calls before and after a place, level by level.
 
     Parameters
     ----------
-    series : Series
-    model : Model
-        Model of the whole series.
-    first, last : int
-        The observations that may be used: from `first` up to, not including, `last`.
-    places : sequence of int
-        Number of observations before each place, ascending. Those between places only help to choose a place.
+    before, after : Calls
+        The nearest `WINDOW` calls of each are compared.
 
     Returns
     -------
-    Difference or None
-        None if a side has no observation. Unless both sides are steady, also None if a side has fewer than 8
-        observations, or if the level shifts so close to a place, but not at it, that fewer than 8 are left.
+    Test
+        Without differences if a side has fewer than 5 calls.
     """
-    for _ in range(MAX_CUTS):
-        found = _compare_once(series, model, first, places, last)
-        if found is None:
-            return None
-        split, loss = min(found.splits, key=lambda s: s[1])
-        best_place = min(loss for at, loss in found.splits if at in places)
-        if split in places or best_place - loss <= BETTER_SPLIT:
-            return found
-        if split < places[0]:
-            first = split
-        elif split > places[-1]:
-            last = split
+    sides = before[-WINDOW:], after[:WINDOW]
+    if min(map(len, sides)) < MIN_CALLS:
+        return Test()
+    at = sides[1].places[0] - 0.5
+    if before.sizes is not None:
+        size = float(np.concatenate([side.sizes for side in sides if side.sizes is not None]).mean())
+        sides = without_sizes(sides[0], size), without_sizes(sides[1], size)
+    rates = [growth_rate(side) for side in sides]
+    flat = [side.values * np.exp(-rate * (side.places - at)) for side, (rate, *_) in zip(sides, rates, strict=True)]
+    # The line is drawn on to the place, so what is not known of its slope is not known of the level there.
+    away = [abs(float(side.places.mean()) - at) for side in sides]
+    errors = [far * (high - low) / (2 * BOUNDS_999) for far, (_, low, high) in zip(away, rates, strict=True)]
+    values = np.concatenate(flat)
+    levels = level_numbers(values, before.unit)
+    later = np.arange(len(values)) >= len(flat[0])
+    return _test_levels(values, levels, later, (before.unit, before.width), errors)
+
+
+def _test_levels(
+    values: Floats, levels: Ints, later: NDArray[np.bool_], units: tuple[float, float], errors: list[float]
+) -> Test:
+    """Compare values without growth; `errors` are the relative errors that the growth of each side leaves."""
+    count = int(levels.max()) + 1
+    counts = np.array([np.bincount(levels[later == side], minlength=count) for side in (False, True)])
+    totals = counts.sum(axis=1)
+    fisher = np.array([scipy.stats.fisher_exact([pair, totals - pair]).pvalue for pair in counts.T])
+    absent = (counts <= ABSENT * totals[:, None]) & (fisher <= POSSIBLE)
+    # Callers that repeat a call are worth fewer independent ones.
+    repeated = inflation(values[~later], values[later])
+    chances = 2 * scipy.stats.norm.sf(scipy.stats.norm.isf(fisher / 2) / np.sqrt(repeated))
+    several = max(int(((here > 0) & ~away).sum()) for here, away in zip(counts, absent, strict=True)) > 1
+    pairs = _pairs(values, levels, later, counts, absent, exact=not units[1])
+    found = []
+    for one, two in pairs:
+        sides = values[~later & (levels == one)], values[later & (levels == two)]
+        if one is not None and two is not None:
+            compared = _compare(*sides, *units, errors, separate=one != two)
+            found.append(replace(compared, way=one if several else None))
         else:
-            return found
-    return None
+            there = sides[two is not None]
+            level, mean = (one if two is None else two), float(there.mean())
+            nothing = Difference(None, None, np.nan, np.nan, 0, 0, float(chances[level]), level)
+            if two is None:
+                found.append(replace(nothing, before=mean, count_before=len(there)))
+            else:
+                found.append(replace(nothing, after=mean, count_after=len(there)))
+    shares = counts / totals[:, None]
+    moved = several and bool((chances <= USE).any())
+    mix = tuple((n, float(shares[0, n]), float(shares[1, n])) for n in range(count)) if moved else ()
+    return Test(tuple(found), mix)
 
 
-def _compare_once(series: Series, model: Model, first: int, places: Sequence[int], last: int) -> Difference | None:
-    left, right = places[0], places[-1]
-    room = max(left - first, last - right)
-    if left <= first or right >= last:
-        return None
-    at = float(series.clock[left - 1] + series.clock[right]) / 2
-    window = FIRST_WINDOW
-    size = 0.0
-    if series.sizes is not None:
-        size = float(series.sizes[max(0, left - SIZES_NEAR) : right + SIZES_NEAR].mean())
-    segments = (np.searchsorted(model.edges, [left - 1, right], side="right") - 1).tolist()
-    growth = [float(model.growth[s]) for s in segments]
-    while True:
-        a, b = max(first, left - window), min(last, right + window)
-        one = _side(series, slice(a, left), at, size, growth[0])
-        two = _side(series, slice(right, b), at, size, growth[1])
-        error = _error(model, one, two, segments)
-        level = max(abs(one.level), abs(two.level), series.unit)
-        if error <= PRECISE * level or window >= MAX_WINDOW or window >= room:
-            break
-        window *= 2
-    exact = max(series.width, EXACT_OCTAS * series.unit)
-    steady = max(one.band, two.band) <= STEADY_BAND * exact
-    change = two.level - one.level
-    count = one.count + two.count
-    between = series.values[left:right]
-    if series.sizes is not None and len(between):
-        between = between - (one.per_size + two.per_size) / 2 * (series.sizes[left:right] - size)
-    adjusted = np.concatenate([one.adjusted, between, two.adjusted])
-    splits, earliest, latest = _splits(series, model, adjusted, a, places)
-    if one.spread == 0 and two.spread == 0 and abs(series.values[right] - series.values[left - 1]) == 0:
-        chance, change = 1.0, 0.0
-    elif steady and (abs(change) > STEADY_BAND * exact or (one.spread == 0 and two.spread == 0)):
-        chance = 1 / math.comb(count, one.count)  # of all orders of the values one is so divided
-    elif min(one.count, two.count) < MIN_SIDE:
-        return None
-    else:
-        chance = student_tail(abs(change) / error if error > 0 else math.inf, model.freedom + count - 2)
-    half = BOUNDS_95 * error
-    if series.width:
-        fine = min(one.spread, two.spread) >= ROUNDING * series.width and not steady  # then rounding averages out
-        half = half + LEFT_BY_ROUNDING if fine else max(half, series.width)
-    return Difference(
-        before=one.level,
-        after=one.level + change,
-        error=error,
-        low=change - half,
-        high=change + half,
-        count_before=one.count,
-        count_after=two.count,
-        chance=max(chance, _TINY),
-        steady=steady,
-        first=a,
-        last=b,
-        splits=splits,
-        earliest=earliest,
-        latest=latest,
-    )
+def _pairs(
+    values: Floats, levels: Ints, later: NDArray[np.bool_], counts: Ints, absent: NDArray[np.bool_], *, exact: bool
+) -> Iterator[tuple[int | None, int | None]]:
+    """Yield the levels of the two sides that are one way: a level that stays, or one that ends and one that begins.
+
+    If one factor explains all levels, or one amount of octas such as a slot's, each is paired with the level of the
+    same order, whether or not another level happens to be there.
+    """
+    here = [[n for n in range(counts.shape[1]) if counts[side, n] and not absent[side, n]] for side in (0, 1)]
+    if absent.any() and len(here[0]) == len(here[1]) > 1:
+        means = [[values[(later == bool(side)) & (levels == n)].mean() for n in here[side]] for side in (0, 1)]
+        ratios, moved = np.array(means[1]) / np.maximum(means[0], 1e-9), np.subtract(means[1], means[0])
+        table = np.array([counts[side, here[side]] for side in (0, 1)])
+        alike = np.ptp(ratios) < SAME_MOVE * ratios.max()
+        alike |= exact and np.ptp(moved) < SAME_MOVE * np.abs(moved).max()
+        if alike and scipy.stats.chi2_contingency(table).pvalue > SURE:
+            yield from zip(*here, strict=True)
+            return
+    both = [n for n in here[0] if n in here[1]]
+    ended, begun = ([n for n in here[side] if n not in both] for side in (0, 1))
+    yield from ((n, n) for n in both)
+    while ended and begun:
+        # In order if their numbers are equal, else those whose shares are alike.
+        near = min(
+            ((one, two) for one in ended for two in begun),
+            key=lambda pair: abs(counts[0, pair[0]] / counts[0].sum() - counts[1, pair[1]] / counts[1].sum()),
+        )
+        one, two = (ended[0], begun[0]) if len(ended) == len(begun) else near
+        ended.remove(one)
+        begun.remove(two)
+        yield one, two
+    yield from ((one, None) for one in ended)
+    yield from ((None, two) for two in begun)
 
 
-def _error(model: Model, one: _Side, two: _Side, segments: Sequence[int]) -> float:
-    """Return the standard error of the difference of two sides."""
-    welch = sum(side.spread**2 * (1 / side.count + side.leverage) for side in (one, two))
-    noise = model.deviation**2
-    pooled = sum(noise * side.level**2 * (min(1, model.inflation / side.count) + side.leverage) for side in (one, two))
-    variances = [float(model.growth_variance[s]) for s in segments]
-    if variances[0] == variances[1]:
-        growth = variances[0] * (one.reach - two.reach) ** 2
-    else:
-        growth = variances[0] * one.reach**2 + variances[1] * two.reach**2
-    return math.sqrt(max(welch, pooled + growth))
+def _compare(
+    before: Floats, after: Floats, unit: float, width: float, errors: list[float], *, separate: bool
+) -> Difference:
+    """Compare one level on both sides."""
+    one, two = float(before.mean()), float(after.mean())
+    counts = len(before), len(after)
+    freedom = sum(counts) - 2
+    moved = abs(two - one)
+    if min(counts) < MIN_CALLS and not separate:
+        return Difference(one, two, -np.inf, np.inf, *counts, 1.0)
+    residual = np.concatenate([before - one, after - two])
+    residual[np.abs(residual) < 1e-9 * max(abs(one), abs(two), unit)] = 0
+    repeated = inflation(before, after)
+    spreads = [float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0 for values in (before, after)]
+    error = float(np.sqrt(sum(spreads) * repeated)) if residual.any() else 0.0
+    error = float(np.hypot(error, np.hypot(errors[0] * one, errors[1] * two)))
+    apart = float(
+        scipy.stats.fisher_exact([[counts[0], 0], [0, counts[1]]]).pvalue
+    )  # no value of one side is on the other
+    chance = 2 * float(scipy.special.stdtr(freedom / repeated, -moved / error)) if error and not separate else apart
+    if moved < unit - 1e-9 or (any(errors) and moved < MIN_SHIFT_IN_GROWTH * max(abs(one), abs(two))):
+        chance = 1.0
+    around = max(BOUNDS_95 * error, width)
+    return Difference(one, two, two - one - around, two - one + around, *counts, chance)
 
 
-def _splits(
-    series: Series, model: Model, values: Floats, a: int, places: Sequence[int]
-) -> tuple[tuple[tuple[int, float], ...], int, int]:
-    """Return how much worse each place is than the best split of a window from `a` on, and where good splits lie."""
-    size = len(values)
-    total, running = float(values.sum()), np.cumsum(values)[:-1]
-    counts = np.arange(1, size)
-    centre = total / size
-    gain = (running - counts * centre) ** 2 * size / (counts * (size - counts))
-    whole = float(((values - centre) ** 2).sum())
-    left_over = np.maximum(whole - gain, 0.0) + size * (SPLIT_NOISE * series.grain) ** 2
-    allowed = np.ones(size - 1, bool)
-    edge = min(SPLIT_EDGE, places[0] - a, a + size - places[-1])
-    allowed[: edge - 1] = False
-    allowed[size - edge :] = False
-    score = size * np.log(left_over) / model.inflation
-    best = int(np.argmin(np.where(allowed, score, np.inf)))
-    lowest = float(score[best])
-    tried = {best + a + 1: 0.0}
-    for place in places:
-        tried[place] = max(0.0, float(score[place - a - 1]) - lowest)
-    good = np.flatnonzero(allowed & (score <= lowest + TOLD_APART)) + a + 1
-    return tuple(sorted(tried.items())), int(good[0]), int(good[-1])
-
-
-def find_shift(series: Series, model: Model, first: int, last: int) -> int | None:
-    """Return the place within a segment at which the level shifts.
+def best_split(calls: Calls) -> int | None:
+    """Return the place at which the levels of calls, or their shares, differ most on its two sides.
 
     Parameters
     ----------
-    series : Series
-    model : Model
-        Model whose growth is subtracted before the search.
-    first, last : int
-        The segment, from `first` up to, not including, `last`.
+    calls : Calls
 
     Returns
     -------
     int or None
-        Number of observations before the shift, with at least 8 on each side; None if no shift stands out.
+        Number of calls before the place, at least 8 on each side; None if no place stands out from chance.
     """
-    size = last - first
-    values, time = series.values[first:last], series.clock[first:last]
-    if size < 2 * MIN_SIDE or np.ptp(values) == 0:
+    size = len(calls)
+    if size < 2 * MIN_SURE_CALLS or np.ptp(calls.values) == 0:
         return None
-    level = max(float(values.mean()), series.unit)
-    z = values - level
-    if series.sizes is not None:
-        sizes = series.sizes[first:last] - series.sizes[first:last].mean()
-        # Differences of neighbours give the slope on size without being misled by the shift itself.
-        steps = np.diff(sizes)
-        if float(steps @ steps) > 0:
-            z = z - float(steps @ np.diff(z)) / float(steps @ steps) * sizes
-    time = time - time.mean()
-    noise = max(float(np.median(np.abs(np.diff(z)))) / MEDIAN_DISTANCE, ROUNDING * series.grain)
-    # The shift itself may be what the slope of all segments comes from, so that slope binds only loosely.
-    spread = max(math.hypot(model.common_error, model.common_growth), 1e-6) * level
-    z = z - model.common_growth * level * time
-    z -= z.mean()
-    # Least squares of a line with one shift, at all places at once: what each takes off the sum of squares.
-    stiffness = float(time @ time) + (noise / spread) ** 2
-    slope = float(time @ z)
-    after = np.arange(size, -1, -1.0)
-    times = np.concatenate([[0.0], -np.cumsum(time)])
-    moved = np.concatenate([[0.0], -np.cumsum(z)]) - times * slope / stiffness
-    power = np.maximum(after * (size - after) / size - times**2 / stiffness, _FUZZ)
-    places = np.arange(MIN_SIDE, size - MIN_SIDE + 1)
-    best = int(places[np.argmax(moved[places] ** 2 / power[places])])
-    later = (np.arange(size) >= best).astype(np.int64)
-    height = moved[best] / power[best]
-    residual = z - height * later - (slope - height * times[best]) / stiffness * time
-    residual -= (np.bincount(later, residual) / np.bincount(later))[later]
-    residual[np.abs(residual) < _FUZZ * level] = 0
-    left = float(residual @ residual) / (size - 3)
-    rounding = (ROUNDING * series.grain) ** 2
-    # What is left of a value that is only rounded is alike in neighbours, and says nothing about their noise.
-    correlation = _correlation(residual, later, size - 3) * left / (left + rounding)
-    penalty = SHIFT_PENALTY * math.log(size) * (1 + correlation) / (1 - correlation)
-    stands_out = moved[best] ** 2 / power[best] > penalty * max(left, rounding)
-    return first + best if stands_out else None
+    if calls.sizes is not None:
+        calls = without_sizes(calls, float(calls.sizes.mean()))
+    # A shift looks like growth, and growth like a shift: what leaves less of the values is what happened.
+    both = [_split_of_values(one.values, calls.unit) for one in (calls, without_growth(calls, float(calls.places[0])))]
+    return min(both, key=lambda found: found[1])[0]
 
 
-def student_tail(score: float, freedom: float) -> float:
-    """Return the probability that a variable with Student's t distribution is at least this far from 0."""
-    from scipy import special  # scipy.stats has the same function, and takes half a second to import
+def _split_of_values(values: Floats, unit: float) -> tuple[int | None, float]:
+    """Return the best split of values, and the relative variance that it leaves."""
+    kinds = level_numbers(values, unit)
+    most = USE
+    for level in np.unique(kinds):  # levels that vary are divided, so that a shift within a level shows
+        mine = kinds == level
+        if mine.sum() >= 2 * MIN_SURE_CALLS and np.ptp(values[mine]) > 0:
+            most = POSSIBLE  # noise is uneven, which looks like a shift more often than constants do
+            quarters = np.unique(np.quantile(values[mine], [0.25, 0.5, 0.75]))
+            kinds[mine] += MAX_LEVELS * (1 + np.digitize(values[mine], quarters, right=True))
+    place = split_of_kinds(np.unique(kinds, return_inverse=True)[1], values, most=most)
+    sides = (values,) if place is None else (values[:place], values[place:])
+    left = sum(float(((side - side.mean()) ** 2).sum()) for side in sides)
+    return place, left / (len(values) * max(float(values.mean()), unit) ** 2)
 
-    return max(_TINY, 2 * float(special.stdtr(freedom, -abs(score))))
+
+def split_of_kinds(kinds: Ints, values: Floats | None = None, *, most: float = USE) -> int | None:
+    """Return the place at which the shares of kinds differ most; see `best_split`. A G-test at every place.
+
+    `most` is the largest chance of such a place where nothing differs.
+    """
+    size, count = len(kinds), int(kinds.max()) + 1 if len(kinds) else 0
+    if size < 2 * MIN_SURE_CALLS or count < 2:  # noqa: PLR2004  # one kind has no shares
+        return None
+    step = max(1, size // 2_000)  # a place is not known to a single call of so many
+    places = np.arange(MIN_SURE_CALLS, size - MIN_SURE_CALLS + 1, step)
+    gain = np.zeros(len(places))
+    for kind in range(count):
+        running = np.concatenate([[0], np.cumsum(kinds == kind)])
+        left, total = running[places], running[-1]
+        for part, base in ((left, places), (total - left, size - places)):
+            gain += 2 * scipy.special.xlogy(part, np.maximum(part, 1) * size / (base * max(total, 1)))
+    best = int(places[np.argmax(gain)])
+    repeated = 1.0 if values is None else inflation(values[:best], values[best:])
+    # Neighbouring places share nearly all calls: all of them are worth about this many independent ones.
+    tried = PLACES_PER_DOUBLING * (1 + np.log2(len(places)))
+    chance = scipy.stats.chi2.sf(gain.max() / repeated, count - 1) * tried
+    return best if chance < most else None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +15,9 @@ import pyarrow.compute as pc
 from toolkit.frames._schema import STRATUM
 from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.gas.committed._analysis import Analysis, Growth, SeriesStep, analyse
-from toolkit.gas.committed._levels import MIN_SIDE
-from toolkit.gas.committed._strata import OTHER, MixShift, Observations, Stratum, octas_per_unit, slots_created
+from toolkit.gas.committed._analysis import Analysis, Doubt, Growth, MixShift, SeriesStep, analyse
+from toolkit.gas.committed._levels import GAP, MIN_CALLS, MIN_SURE_CALLS, WINDOW, level_numbers
+from toolkit.gas.committed._strata import Observations, Stratum, octas_per_unit, slots_created
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,10 +33,6 @@ _OF_GAS = ("ledger_version", "gas_used", *(part.column for part in Part), "gas_u
 # Columns of the observations that the analysis reads, and the text columns among them, which are read as codes.
 COLUMNS_READ = (*_CHOSEN_BY, *_OF_GAS, *(column.name for column in STRATUM))
 COLUMNS_CODED = (*_CHOSEN_BY, "authenticator", "type_arguments")
-_READ_EARLIER = (
-    "an earlier version of the toolkit read the transactions, without the columns of their strata; run the study "
-    "into another folder"
-)
 _MAX_WORDS = 60  # of type arguments in the name of a kind: a longer name does not fit a line
 
 
@@ -68,11 +65,27 @@ class StoragePrices:
 
 
 @dataclass(frozen=True, slots=True)
-class NotCompared:
-    """Strata that have too few transactions next to a change to be compared."""
+class FewCalls:
+    """Transactions that are too few to be judged: next to a change, or between changes.
 
-    version: int
-    strata: tuple[str, ...]
+    Attributes
+    ----------
+    changes : tuple of int
+        Ledger versions of the changes, ascending.
+    stratum : str
+    count : int
+        Number of transactions; 0 if nobody called the function since the change.
+    mean : float or None
+        Their mean gas in gas units.
+    between : bool
+        Whether they lie between the changes, and are like those of neither side.
+    """
+
+    changes: tuple[int, ...]
+    stratum: str
+    count: int
+    mean: float | None
+    between: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +96,44 @@ class WeakShift:
     stratum: str
     version_before: int
     version_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Gas of one stratum, or of one of its ways, from a step to the next: a mean, or a line if it grows."""
+
+    stratum: str
+    version_first: int
+    version_last: int
+    count: int
+    gas_first: float
+    gas_last: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """Gradual growth of one part of one stratum, in gas units per 1,000 versions, with its 99.9 % bounds."""
+
+    stratum: str
+    part: str
+    version_first: int
+    version_last: int
+    per_1000_versions: float
+    low: float
+    high: float
+    level: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShareChange:
+    """The share of a stratum, or of one of its ways, before and after a place at which shares change."""
+
+    version_before: int
+    version_after: int
+    stratum: str
+    share_before: float
+    share_after: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +159,15 @@ class CommittedCall:
         Number of ranges of versions that could not be read.
     changed_at : tuple of int
         Ledger versions of the changes that can affect the call, ascending.
+    timeline_read : bool
+        Whether all changes in the range of the call are known.
     small : int
-        Number of transactions in strata with fewer than 8 transactions, which are not compared.
-    not_compared : tuple of NotCompared
+        Number of transactions in strata with fewer than 10 transactions, which are not compared.
+    few : tuple of FewCalls
     weak : tuple of WeakShift
-    levels, growth, mix : tuple of dict
-        Rows of `LEVELS`, `GROWTH` and `MIX`.
+    levels : tuple of Level
+    growth : tuple of Slope
+    mix : tuple of ShareChange
     """
 
     node: str
@@ -128,12 +182,13 @@ class CommittedCall:
     versions_read: int = 0
     missing: int = 0
     changed_at: tuple[int, ...] = ()
+    timeline_read: bool = False
     small: int = 0
-    not_compared: tuple[NotCompared, ...] = ()
+    few: tuple[FewCalls, ...] = ()
     weak: tuple[WeakShift, ...] = ()
-    levels: tuple[dict[str, Any], ...] = field(default=(), hash=False)
-    growth: tuple[dict[str, Any], ...] = field(default=(), hash=False)
-    mix: tuple[dict[str, Any], ...] = field(default=(), hash=False)
+    levels: tuple[Level, ...] = ()
+    growth: tuple[Slope, ...] = ()
+    mix: tuple[ShareChange, ...] = ()
 
     @property
     def judged(self) -> bool:
@@ -143,7 +198,12 @@ class CommittedCall:
     @property
     def all_compared(self) -> bool:
         """Whether every stratum was compared at every change, and no version is missing."""
-        return self.judged and not self.not_compared and not self.small and not self.missing
+        return self.judged and not self.few and not self.small and not self.missing
+
+    def rows(self, found: Iterable[Level | Slope | ShareChange]) -> list[dict[str, Any]]:
+        """Return records of the call as rows of a frame."""
+        about = {"node": self.node, "label": self.label, "fingerprint": self.fingerprint}
+        return [about | asdict(one) for one in found]
 
 
 def _small(column: pa.ChunkedArray) -> NDArray[Any]:
@@ -219,7 +279,7 @@ def stratum_words(stratum: Stratum, strata: Sequence[Stratum]) -> str:
         Such as ``succeeding, 1 new slot``; ``all transactions`` if there is one stratum of at least 8 transactions.
     """
     # A rare kind does not make the names of the others longer.
-    large = [one for one in strata if len(one.rows) >= MIN_SIDE]
+    large = [one for one in strata if len(one.rows) >= MIN_SURE_CALLS]
     others = large if any(one is stratum for one in large) else strata
     differing = {name for one in others for name, _ in one.key if len({other.value(name) for other in others}) > 1}
     words = [_WORDS[name](value) for name, value in stratum.key if name in differing and value is not None]
@@ -248,7 +308,7 @@ def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 def _slots_text(count: object, what: str) -> str:
     if isinstance(count, tuple):
-        return ", then ".join(_slots_text(one, what) for one in count)
+        return " or ".join(_slots_text(one, what) for one in count)
     number = int(str(count))
     return f"{number or 'no'} {what} slot{'' if number == 1 else 's'}"
 
@@ -266,7 +326,6 @@ _WORDS: Mapping[str, Callable[[object], str]] = {
     "authenticator": lambda value: str(value).removesuffix("_signature").replace("_", " "),
     "orderless": lambda value: "orderless" if value else "by sequence number",
     "type_arguments": _type_arguments_text,
-    "way": lambda value: "other ways" if value == OTHER else f"way {value}",
 }
 
 
@@ -297,15 +356,14 @@ def judge_call(
     if timeline.unread:
         why = f"the timeline is not complete: {'; '.join(map(str, timeline.unread))}"
         return replace(call, not_judged=why, read_failed=True), []
+    changes = timeline.for_function(function)
+    call = replace(call, changed_at=tuple(sorted(change.ledger_version for change in changes)), timeline_read=True)
     if frame.empty:
         return replace(call, not_judged="no transaction of the function was read"), []
-    if "authenticator" not in frame.columns:
-        return replace(call, not_judged=_READ_EARLIER), []
-    changes = timeline.for_function(function)
     analysis = analyse(frame, changes)
     call = replace(call, strata=len(analysis.strata))
-    if not any(len(stratum.rows) >= 2 * MIN_SIDE for stratum in analysis.strata):
-        return replace(call, not_judged=f"there are fewer than {2 * MIN_SIDE} transactions of each kind"), []
+    if not any(len(stratum.rows) >= 2 * MIN_CALLS for stratum in analysis.strata):
+        return replace(call, not_judged=f"there are fewer than {2 * MIN_CALLS} transactions of each kind"), []
     found = _Found(frame, analysis)
     about: dict[str, Any] = {"node": call.node, "label": call.label, "fingerprint": call.fingerprint}
     rows = [(step.causes, about | {"source": Source.COMMITTED.value} | found.row(step)) for step in found.steps]
@@ -313,30 +371,44 @@ def judge_call(
     notes = replace(
         call,
         changes=sum(first < change.ledger_version <= last for change in changes),
-        changed_at=tuple(sorted(change.ledger_version for change in changes)),
-        small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < MIN_SIDE),
-        not_compared=found.not_compared(changes),
+        small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < 2 * MIN_CALLS),
+        few=found.few(),
         weak=tuple(
-            WeakShift(shift.part.value, found.words[shift.stratum], shift.version_before, shift.version_after)
+            WeakShift(shift.part.value, found.name(shift), shift.version_before, shift.version_after)
             for shift in analysis.unexplained
             if shift.weak
         ),
-        levels=tuple(about | row for row in found.levels()),
-        growth=tuple(about | found.growth(one) for one in analysis.growth),
-        mix=tuple(about | row for shift in analysis.mix for row in found.mix(shift)),
+        levels=tuple(found.levels()),
+        growth=tuple(map(found.growth, analysis.growth)),
+        mix=tuple(change for shift in analysis.mix for change in found.mix(shift)),
     )
     return notes, rows
 
 
+def way_words(way: int | None) -> str:
+    """Return the name of a way: a letter, in the order of the levels."""
+    return "" if way is None else f"way {ascii_uppercase[way]}"
+
+
+def _words(stratum: str, way: int | None) -> str:
+    """Return the words of a stratum and one of its ways."""
+    words = ["" if stratum == ALL_TRANSACTIONS else stratum, way_words(way)]
+    return ", ".join(filter(None, words)) or ALL_TRANSACTIONS
+
+
 class _Found:
-    """Converts the analysis of a call to rows, with strata in words and gas in whole units."""
+    """Converts the analysis of a call to rows and records, with strata in words and gas in gas units."""
 
     def __init__(self, frame: pd.DataFrame, analysis: Analysis) -> None:
         self.steps = (*analysis.steps, *(shift for shift in analysis.unexplained if not shift.weak))
-        self.words = {one.name: stratum_words(one, analysis.strata) for one in analysis.strata} | {"others": "others"}
+        self._words = {one.name: stratum_words(one, analysis.strata) for one in analysis.strata}
         self._strata = {one.name: one for one in analysis.strata}
         self._analysis, self._frame, self._unit = analysis, frame, octas_per_unit(frame)
         self._versions = frame["ledger_version"].to_numpy(np.int64)
+
+    def name(self, step: SeriesStep) -> str:
+        """Return the stratum and way of a step in words."""
+        return _words(self._words[step.stratum], step.way)
 
     def _scale(self, part: Part) -> float:
         return self._unit if part.in_octas else 1.0
@@ -344,113 +416,101 @@ class _Found:
     def row(self, step: SeriesStep) -> dict[str, Any]:
         """Return the row of a step, without the fields that all steps of the call share."""
         scale = self._scale(step.part)
-        before, after = (max(0, round(level / scale)) for level in (step.before, step.after))
-        total_before, total_after = self._totals(step)
+        before, after = (None if one is None else max(0, round(one / scale)) for one in (step.before, step.after))
+        both = before is not None and after is not None
         kinds = list(dict.fromkeys(change.kind for change in step.causes))
         return {
             "gas_before": before,
             "gas_after": after,
-            "change": after - before,
-            "change_percent": 100 * step.change / step.before if step.before > 0 else None,
+            "change": after - before if before is not None and after is not None else None,
+            "change_percent": 100 * step.change / step.before if both and step.before else None,
             "part": step.part.value,
-            "stratum": self.words[step.stratum],
-            "change_low": step.low / scale,
-            "change_high": step.high / scale,
-            "total_before": total_before,
-            "total_after": total_after,
+            "stratum": self.name(step),
+            "change_low": step.low / scale if both else None,
+            "change_high": step.high / scale if both else None,
+            "total_before": self._total(step, before=True),
+            "total_after": self._total(step, before=False),
             "count_before": step.count_before,
             "count_after": step.count_after,
-            "uncertain": list(step.uncertain),
+            "share": step.share,
+            "uncertain": [doubt.value for doubt in step.doubts],
             "cause": Cause.UNEXPLAINED if not kinds else kinds[0] if len(step.causes) == 1 else Cause.MIXED,
             "cause_parts": kinds,
         } | _place(step)
 
-    def _totals(self, step: SeriesStep) -> tuple[float, float]:
-        """Return the mean gas before and after a step, moved to the place of the step."""
-        together = [step]
-        if step.causes:
-            together = [one for one in self.steps if (one.stratum, one.causes) == (step.stratum, step.causes)]
-        together = [one for one in together if one.part is not Part.REFUND]  # a refund is not part of the gas
+    def _total(self, step: SeriesStep, *, before: bool) -> float | None:
+        """Return the mean gas of the calls on one side of a step, moved to the level at the step."""
+        level = step.before if before else step.after
+        if level is None:
+            return None
         rows = self._strata[step.stratum].rows
-        before = rows[self._versions[rows] <= step.version_before][-step.count_before :]
-        after = rows[self._versions[rows] >= step.version_after][: step.count_after]
+        versions = self._versions[rows]
+        if before:
+            rows = rows[versions <= step.version_before][-WINDOW:]
+        elif Doubt.BETWEEN in step.doubts:  # what differs there lies between the changes
+            rows = rows[(versions > step.version_before) & (versions < step.version_after)]
+        else:
+            rows = rows[versions >= step.version_after][:WINDOW]
+        own = self._frame[step.part.column].to_numpy(np.float64)[rows]
+        near = np.abs(own - level) <= max(GAP * level, self._scale(step.part))
+        rows, own = (rows[near], own[near]) if near.any() else (rows, own)
+        if not len(rows):
+            return None
+        paid = float(self._frame["gas_used"].to_numpy()[rows].mean())
+        moved = 0.0 if step.part is Part.REFUND else level - float(own.mean())  # a refund is not part of the gas
+        return paid + moved / self._scale(step.part)
 
-        def total(there: NDArray[np.int64], levels: list[float]) -> float | None:
-            if not len(there):
-                return None
-            pairs = zip(together, levels, strict=True)
-            moved = ((level - self._mean(one.part.column, there)) / self._scale(one.part) for one, level in pairs)
-            return self._mean("gas_used", there) + sum(moved)
+    def few(self) -> tuple[FewCalls, ...]:
+        """Return the calls that are too few to be judged, once for all parts of the gas."""
+        found: dict[tuple[Any, ...], FewCalls] = {}
+        for one in self._analysis.few:
+            changes = tuple(change.ledger_version for change in one.changes)
+            name, gas = self._words[one.stratum], None
+            if one.count:
+                rows = self._strata[one.stratum].rows
+                there = rows[(self._versions[rows] >= one.version_first) & (self._versions[rows] <= one.version_last)]
+                gas = float(self._frame["gas_used"].to_numpy()[there].mean())
+            found.setdefault((changes, name, one.between), FewCalls(changes, name, one.count, gas, one.between))
+        return tuple(found.values())
 
-        first, last = total(before, [one.before for one in together]), total(after, [one.after for one in together])
-        # A way that costs what another does on one side has no transactions of its own there.
-        change = sum(one.change / self._scale(one.part) for one in together)
-        if first is None:
-            first = (last or 0.0) - change
-        return first, first + change if last is None else last
-
-    def _mean(self, column: str, rows: NDArray[np.int64]) -> float:
-        return float(self._frame[column].to_numpy()[rows].mean())
-
-    def not_compared(self, changes: Sequence[Change]) -> tuple[NotCompared, ...]:
-        """Return the strata with too few transactions on a side of a change to know whether it affected them."""
-        strata = self._analysis.strata
-        found: dict[int, dict[str, None]] = {}
-        for missed, _, change in self._analysis.not_compared:
-            found.setdefault(change.ledger_version, {})[self.words[missed]] = None
-        moved = {(step.stratum, change.ledger_version) for step in self._analysis.steps for change in step.causes}
-        for stratum in strata:
-            # What looks like outliers may be the first transactions of a new level.
-            others = [one.rows for one in strata if one.is_other and one.key[:-1] == stratum.kind]
-            versions = self._versions[np.sort(np.concatenate([stratum.rows, *others]))]
-            for change in () if stratum.is_other else changes:
-                before = int(np.searchsorted(versions, change.ledger_version))
-                few = 0 < min(before, len(versions) - before) < MIN_SIDE <= len(stratum.rows)
-                if few and (stratum.name, change.ledger_version) not in moved:
-                    found.setdefault(change.ledger_version, {})[self.words[stratum.name]] = None
-        return tuple(NotCompared(version, tuple(names)) for version, names in sorted(found.items()))
-
-    def levels(self) -> Iterator[dict[str, Any]]:
-        """Yield the level of each kind of transaction between its steps: a mean, or a line where it grows."""
+    def levels(self) -> Iterator[Level]:
+        """Yield the level of each kind of transaction, and of its ways, between its steps."""
         gas, versions = self._frame["gas_used"].to_numpy(np.float64), self._versions
-        for stratum in (one for one in self._analysis.strata if len(one.rows) >= MIN_SIDE):
+        for stratum in (one for one in self._analysis.strata if len(one.rows) >= MIN_SURE_CALLS):
             places = [_place(step) for step in self.steps if step.stratum == stratum.name]
-            cuts = dict(sorted((place["version_after"], place["version_before"]) for place in places))
-            pieces = np.split(stratum.rows, np.searchsorted(versions[stratum.rows], list(cuts)))
-            grown = [one for one in self._analysis.growth if one.stratum == stratum.name]
-            for rows, start, end in zip(pieces, [None, *cuts], [*cuts.values(), None], strict=True):
-                if not len(rows):
-                    continue
-                # From step to step; the first and the last stretch begin and end with a transaction.
-                first = int(versions[rows[0]]) if start is None or rows[0] == stratum.rows[0] else start
-                last = int(versions[rows[-1]]) if end is None or rows[-1] == stratum.rows[-1] else end
-                line = np.array([0.0, gas[rows].mean()])
-                middle = float(versions[rows].mean())
-                if any(one.version_first < last and first < one.version_last for one in grown):
-                    line = np.polyfit(versions[rows] - middle, gas[rows], 1)
-                heights = np.polyval(line, [first - middle, last - middle]).tolist()
-                yield {
-                    "stratum": self.words[stratum.name],
-                    "version_first": first,
-                    "version_last": last,
-                    "count": len(rows),
-                    "gas_first": heights[0],
-                    "gas_last": heights[1],
-                }
+            # Calls between two changes that cannot be distinguished are a stretch of their own.
+            cuts = sorted({cut for place in places for cut in (place["version_before"] + 1, place["version_after"])})
+            for rows in np.split(stratum.rows, np.searchsorted(versions[stratum.rows], cuts)):
+                ways = level_numbers(gas[rows], 1.0) if len(rows) else np.zeros(0, np.int64)
+                several = len(ways) and ways.max() > 0
+                for way in np.unique(ways):
+                    mine = rows[ways == way]
+                    first, last = (int(versions[mine[place]]) for place in (0, -1))
+                    line = np.array([0.0, gas[mine].mean()])
+                    middle = float(versions[mine].mean())
+                    if any(
+                        one.stratum == stratum.name and one.version_first < last and first < one.version_last
+                        for one in self._analysis.growth
+                    ):
+                        line = np.polyfit(versions[mine] - middle, gas[mine], 1)
+                    heights = np.polyval(line, [first - middle, last - middle]).tolist()
+                    name = _words(self._words[stratum.name], int(way) if several else None)
+                    yield Level(name, first, last, len(mine), *heights)
 
-    def growth(self, growth: Growth) -> dict[str, Any]:
-        """Return the row of a slope."""
+    def growth(self, growth: Growth) -> Slope:
+        """Return the slope of gradual growth by ledger versions."""
         scale = self._scale(growth.part)
-        slopes = {name: getattr(growth, name) / scale for name in ("per_1000_versions", "low", "high", "level")}
-        rest = {name: getattr(growth, name) for name in ("version_first", "version_last", "count", "with_state")}
-        return {"stratum": self.words[growth.stratum], "part": growth.part.value} | slopes | rest
+        versions = growth.version_last - growth.version_first
+        factor = 1_000 * growth.level / scale * growth.places / max(versions, 1)
+        ends = growth.version_first, growth.version_last
+        bounds = (growth.per_call * factor, growth.low * factor, growth.high * factor)
+        return Slope(self._words[growth.stratum], growth.part.value, *ends, *bounds, growth.level / scale, growth.count)
 
-    def mix(self, shift: MixShift) -> list[dict[str, Any]]:
-        """Return the rows of a shift in the mix."""
-        place = {"version_before": shift.version_before, "version_after": shift.version_after}
+    def mix(self, shift: MixShift) -> list[ShareChange]:
+        """Return the shares of a shift in the mix."""
         return [
-            place | {"stratum": self.words[name], "share_before": before, "share_after": after}
-            for name, before, after in shift.shares
+            ShareChange(shift.version_before, shift.version_after, _words(self._words[name], way), before, after)
+            for name, way, before, after in shift.shares
         ]
 
 

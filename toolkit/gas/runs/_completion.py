@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from msgspec import structs
@@ -14,15 +14,16 @@ from toolkit.client._progress import progress_bar
 from toolkit.errors import StudyError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import step_row, steps_frame
-from toolkit.gas._observations import Cause
-from toolkit.gas._steps import Step, steps_of
+from toolkit.gas._findings import Explanation
+from toolkit.gas._observations import Cause, is_no_answer
+from toolkit.gas._steps import OUTCOME_COLUMNS, Step, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
-from toolkit.gas.causes._finding import causes_of
+from toolkit.gas.causes._finding import MAX_STEPS, causes_of
 from toolkit.gas.plan._resolve import ledger_guard
 from toolkit.gas.runs._collector import check_ledger, check_there
 from toolkit.gas.runs._committed import judge_committed
 from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, Schedule, ScheduleEnds
-from toolkit.gas.runs._reader import further_observations, unread
+from toolkit.gas.runs._reader import further_observations, observe_views, unread
 from toolkit.gas.runs._scan import count_failures, count_unanswered, rows_digest, turning_points, versions_read
 from toolkit.move import FunctionId
 from toolkit.move._ids import ModuleId
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.client._node import Node
-    from toolkit.gas._findings import Explanation
     from toolkit.gas.runs._job import Job
     from toolkit.gas.runs._store import RunStore
 
@@ -62,7 +62,10 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     plans: list[NodeRun] = []
     with progress_bar(len(steps), "finding causes", show=job.progress) as bar:
         for node, plan in job.plans_of(manifest):
-            found = causes_of([step for step in steps if step.node == plan.node], node, functions, advance=bar.advance)
+            mine = [step for step in steps if step.node == plan.node]
+            own = not_repeated(job, node, plan, mine)
+            found = causes_of([step for step in mine if step not in own], node, functions, advance=bar.advance)
+            found |= own
             if any(one.cause == Cause.UNKNOWN for one in found.values()):
                 check_there(node, "causes of steps cannot be found")
             causes |= found
@@ -86,6 +89,26 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     nodes, now = tuple(plan for plan, _ in judged), datetime.now(UTC)
     manifest = structs.replace(manifest, nodes=nodes, counts=counts, rows_digest=digest, finished_at=now, complete=True)
     return store.write_manifest(manifest)
+
+
+def not_repeated(job: Job, node: Node, plan: NodeRun, steps: Sequence[Step]) -> dict[Step, Explanation]:
+    """Read both ends of each exact step again, and return the steps that do not come back: the node made them."""
+    exact = [step for step in steps if step.exact][:MAX_STEPS]
+    calls = {call.fingerprint: call for call in job.spec.calls}
+    ends = {(step.fingerprint, version) for step in exact for version in (step.version_before, step.version_after)}
+    again: dict[tuple[str, int], tuple[Any, ...]] = {}
+    with node.fresh():  # a cache would repeat the answer
+        for row in observe_views(node, plan.origin, [(calls[mark], version) for mark, version in sorted(ends)]):
+            if not is_no_answer(row["error_code"]):
+                again[row["fingerprint"], row["ledger_version"]] = tuple(row[name] for name in OUTCOME_COLUMNS)
+    found = {}
+    for step in exact:
+        for version, side in ((step.version_before, "before"), (step.version_after, "after")):
+            outcome = tuple(getattr(step, f"{name}_{side}") for name in ("gas", "success", "error"))
+            if again.get((step.fingerprint, version), outcome) != outcome:
+                why = f"the node answered differently when version {version} was read again"
+                found[step] = Explanation(Cause.NODE, why)
+    return found
 
 
 def _located_steps(job: Job, manifest: Manifest) -> tuple[Manifest, list[Step]]:

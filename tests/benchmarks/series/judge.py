@@ -1,0 +1,75 @@
+"""Judge histories that somebody else made: ``python tests/benchmarks/series/judge.py FOLDER [--gate 5%]``.
+
+``FOLDER/NAME.parquet`` has a row a transaction, with the columns of ``usage_histories``; ``FOLDER/NAME.json`` has
+``{"changes": [{"version": 1234, "kind": "code"}]}``. Prints a line of JSON a history: its steps, how many shifts no
+change explains, and, with a limit, the verdict of a gate for which the first change separates the two sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT))
+
+from toolkit.gas._findings import Change  # noqa: E402  # the path comes first
+from toolkit.gas._observations import Cause, Part  # noqa: E402
+from toolkit.gas._rules import Threshold  # noqa: E402
+from toolkit.gas.committed._analysis import analyse  # noqa: E402
+from toolkit.gas.committed._fees import FeeChange, Fees  # noqa: E402
+from toolkit.gas.committed._strata import octas_per_unit  # noqa: E402
+
+# Names of kinds in the generators; others are the toolkit's own.
+KINDS = {"dependency": Cause.CODE, "features": Cause.CONFIG}
+
+
+def changes_of(document):
+    """Return the changes of a history; one that names the parts it can affect is limited to them."""
+    return [
+        Change(
+            int(one["version"]),
+            KINDS.get(one["kind"]) or Cause(one["kind"]),
+            parts=frozenset(map(Part, one.get("parts", Part))),
+        )
+        for one in document["changes"]
+    ]
+
+
+def judged(frame, changes, limit=None):
+    """Return the findings in a history as a mapping, and the verdict under a limit."""
+    found = analyse(frame, changes)
+    steps = {(change.ledger_version, step.part.value, step.sure) for step in found.steps for change in step.causes}
+    verdict = None
+    if limit is not None and changes:
+        at = min(change.ledger_version for change in changes)
+        price = round(octas_per_unit(frame))
+        sides = [
+            Fees.of(frame[there], price) for there in (frame["ledger_version"] < at, frame["ledger_version"] >= at)
+        ]
+        verdict = FeeChange.of(*sides, price).judged(Threshold.of(limit)).verdict.value
+    return {
+        "steps": [{"version": version, "part": part, "sure": sure} for version, part, sure in sorted(steps)],
+        "unexplained": len({step.version_after for step in found.unexplained if not step.weak}),
+        "verdict": verdict,
+    }
+
+
+def main():
+    """Judge the histories of a folder, by name."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--gate", help="limit of a gate, such as 5%%")
+    given = parser.parse_args()
+    for path in sorted(given.folder.glob("*.parquet")):
+        changes = changes_of(json.loads(path.with_suffix(".json").read_text(encoding="utf-8")))
+        found = judged(pd.read_parquet(path), changes, given.gate)
+        print(json.dumps({"name": path.stem} | found), flush=True)
+
+
+if __name__ == "__main__":
+    main()

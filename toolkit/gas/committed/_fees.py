@@ -1,0 +1,286 @@
+"""What a call costs on two sides, in octas at one reference price, and the three verdicts on its rise.
+
+A rise beyond a limit is proved if its lower bound is above the limit, and excluded if its upper bound is not. In
+between nobody can tell. The same holds for the share of calls that fail.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from toolkit.gas._rules import Threshold
+
+    Floats = NDArray[np.float64]
+
+# Calls on each side: with fewer, bounds of skewed costs miss the truth in more than 4 of 100 cases.
+MIN_GATE_CALLS = 8
+# Each bound of the mean holds with this probability.
+BOUND = 0.975
+# Resamples of a bootstrap: its bounds then vary by less than a tenth of their distance from the mean.
+DRAWS = 2_000
+# Calls up to which bounds are bootstrapped. The mean of more is normal enough, and resampling them takes seconds.
+MAX_BOOTSTRAPPED = 1_000
+# Chance that a bound of a quantile is wrong. A quantile fails a gate only if the bounds of both sides are.
+QUANTILE_CHANCE = 0.005
+QUANTILES = {"p10": 0.1, "p50": 0.5, "p95": 0.95}
+# Chance of so many more failures by chance, below which they fail a gate, and up to which they keep it from passing.
+MAX_FAILING_CHANCE = 0.01
+MAX_DOUBTFUL_FAILING_CHANCE = 0.1
+
+
+class Verdict(StrEnum):
+    """What a gate says of a call."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_JUDGED = "not judged"
+
+
+class Reason(StrEnum):
+    """What a verdict on committed calls rests on."""
+
+    RISE = "rise"
+    WAY = "way"
+    FAILURES = "failures"
+    FEW = "few"
+    WIDE = "wide"
+    BELOW = "below"
+
+
+@dataclass(frozen=True, slots=True)
+class Fees:
+    """What the calls of one side paid.
+
+    Attributes
+    ----------
+    octas : ndarray of int64
+        Fee of each call that succeeded, net of its refund, at the reference price; ascending.
+    failed : int
+        Number of calls that failed.
+    """
+
+    octas: NDArray[np.int64]
+    failed: int
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, price: int) -> Fees:
+        """Return the fees of transactions whose gas is split into parts, at a price in octas per gas unit."""
+        good = frame["success"].fillna(value=False).to_numpy(bool) if "success" in frame else np.ones(len(frame), bool)
+        parts = [frame[name].to_numpy(np.int64) for name in ("execution_gas_units", "io_gas_units")]
+        octas = sum(parts) * price + frame["storage_fee_octas"].to_numpy(np.int64)
+        if "storage_fee_refund_octas" in frame:
+            octas = octas - frame["storage_fee_refund_octas"].to_numpy(np.int64)
+        return cls(np.sort(octas[good]), int((~good).sum()))
+
+    @classmethod
+    def none(cls) -> Fees:
+        """Return the fees of no call."""
+        return cls(np.zeros(0, np.int64), 0)
+
+    @classmethod
+    def from_counts(cls, pairs: Iterable[tuple[int, int]], failed: int) -> Fees:
+        """Return fees from pairs of a fee and the number of calls that paid it."""
+        octas, counts = np.array([*pairs], np.int64).reshape(-1, 2).T
+        return cls(np.sort(np.repeat(octas, counts)), failed)
+
+    def counted(self) -> list[tuple[int, int]]:
+        """Return each fee and the number of calls that paid it, ascending."""
+        octas, counts = np.unique(self.octas, return_counts=True)
+        return list(zip(octas.tolist(), counts.tolist(), strict=True))
+
+    def binned(self, most: int) -> Fees:
+        """Return the fees with at most so many different values: neighbours have their mean."""
+        if len(np.unique(self.octas)) <= most:
+            return self
+        means = [np.full(len(some), round(float(some.mean()))) for some in np.array_split(self.octas, most)]
+        return Fees(np.concatenate(means).astype(np.int64), self.failed)
+
+    @property
+    def count(self) -> int:
+        """Number of calls, with those that failed."""
+        return len(self.octas) + self.failed
+
+    @property
+    def mean(self) -> float:
+        """Mean fee in octas of the calls that succeeded; NaN without any."""
+        return float(self.octas.mean()) if len(self.octas) else math.nan
+
+    @property
+    def failing(self) -> float:
+        """Share of the calls that fail."""
+        return self.failed / self.count if self.count else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on one call.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    reason : Reason
+    more : int or None
+        How many more calls on a side would do, if the verdict is `Verdict.NOT_JUDGED` and that can be said.
+    quantile : str
+        The quantile that rose, for `Reason.WAY`.
+    """
+
+    verdict: Verdict
+    reason: Reason
+    more: int | None = None
+    quantile: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FeeChange:
+    """What calls pay on two sides.
+
+    Attributes
+    ----------
+    before, after : Fees
+    price : int
+        Reference price, in octas per gas unit.
+    low, high : float
+        97.5 % bounds on the rise of the mean, as a share of the mean before; NaN with fewer than 8 calls on a side.
+    failing_chance : float
+        Probability of at least so many failures after if as many failed before (Fisher's exact test, one-sided).
+    """
+
+    before: Fees
+    after: Fees
+    price: int
+    low: float
+    high: float
+    failing_chance: float
+
+    @classmethod
+    def of(cls, before: Fees, after: Fees, price: int) -> FeeChange:
+        """Compare two sides."""
+        low = high = math.nan
+        if min(len(before.octas), len(after.octas)) >= MIN_GATE_CALLS:
+            low, high = _bounds(before.octas.astype(float), after.octas.astype(float))
+        counts = [[side.failed, len(side.octas)] for side in (after, before)]
+        chance = scipy.stats.fisher_exact(counts, alternative="greater").pvalue if after.failed else 1.0
+        return cls(before, after, price, low, high, float(chance))
+
+    @property
+    def changed(self) -> bool:
+        """Whether the mean fee, or the share of failures, differs by more than chance explains."""
+        differs = self.low > 0 or self.high < 0
+        return bool(differs) or self.failing_chance < MAX_FAILING_CHANCE
+
+    def judged(self, limit: Threshold | None) -> Judgement:
+        """Return the verdict on the rise under a limit; without one, on failures alone."""
+        if self.failing_chance < MAX_FAILING_CHANCE:
+            return Judgement(Verdict.FAILED, Reason.FAILURES)
+        few = MIN_GATE_CALLS - min(len(self.before.octas), len(self.after.octas))
+        if few > 0:
+            return Judgement(Verdict.NOT_JUDGED, Reason.FEW, few)
+        if limit is not None:
+            over = self._over(limit)
+            if over is not None:
+                return over
+        if self.failing_chance < MAX_DOUBTFUL_FAILING_CHANCE and self.after.failing > self.before.failing:
+            return Judgement(Verdict.NOT_JUDGED, Reason.FAILURES)
+        return Judgement(Verdict.PASSED, Reason.BELOW)
+
+    def _over(self, limit: Threshold) -> Judgement | None:
+        """Return the verdict if the rise is over the limit, or may be."""
+        one, two = self.before, self.after
+        exact = len(set(one.octas[[0, -1]])) == len(set(two.octas[[0, -1]])) == 1
+        if exact:
+            over = limit.exceeded(int(one.octas[0]), int(two.octas[0]), unit=self.price)
+            return Judgement(Verdict.FAILED, Reason.RISE) if over else None
+        most = _share(limit, one.mean, self.price)
+        if self.low > most:
+            return Judgement(Verdict.FAILED, Reason.RISE)
+        for name, share in QUANTILES.items():
+            top, bottom = _quantile_bound(one.octas, share, upper=True), _quantile_bound(two.octas, share, upper=False)
+            if top is not None and bottom is not None and limit.exceeded(top, bottom, unit=self.price):
+                return Judgement(Verdict.FAILED, Reason.WAY, quantile=name)
+        if self.high <= most:
+            return None
+        rise = two.mean / one.mean - 1 if one.mean > 0 else math.inf
+        gap, half = abs(most - rise), (self.high - self.low) / 2
+        count = min(len(one.octas), len(two.octas))
+        known = gap > 0 and math.isfinite(gap) and math.isfinite(half)
+        more = max(1, math.ceil(count * (half / gap) ** 2) - count) if known else None
+        return Judgement(Verdict.NOT_JUDGED, Reason.WIDE, more)
+
+
+def _share(limit: Threshold, mean: float, price: int) -> float:
+    """Return a limit as a share of the mean fee before."""
+    shares = []
+    if limit.percent is not None:
+        shares.append(float(Fraction(str(limit.percent)) / 100))
+    if limit.gas_units is not None:
+        shares.append(limit.gas_units * price / abs(mean) if mean else math.inf)
+    return min(shares)
+
+
+def _bounds(before: Floats, after: Floats) -> tuple[float, float]:
+    """Return the bounds of the rise of a mean, as a share of the mean before.
+
+    A bootstrap of Student's t on the logarithms of the means holds for skewed costs and few calls. Means that are not
+    positive, as with refunds, have no logarithm; their difference is taken.
+    """
+    one, two = before.mean(), after.mean()
+    logs = bool(min(one, two) > 0)
+    scale = (one, two) if logs else (1.0, 1.0)
+    errors = [
+        float(side.std(ddof=1)) / by / math.sqrt(len(side)) for side, by in zip((before, after), scale, strict=True)
+    ]
+    error, centre = math.hypot(*errors), math.log(two / one) if logs else two - one
+    low, high = _student_bounds(before, after, centre, logs=logs) if error else (0.0, 0.0)
+    ends = centre - high * error, centre - low * error
+    if logs:
+        with np.errstate(over="ignore"):  # a few calls with a long tail may leave no upper bound
+            first, last = np.expm1(ends)
+        return float(first), float(last)
+    if not one:
+        return (-math.inf, math.inf) if error or two else (0.0, 0.0)
+    return ends[0] / abs(one), ends[1] / abs(one)
+
+
+def _student_bounds(before: Floats, after: Floats, centre: float, *, logs: bool) -> tuple[float, float]:
+    """Return the quantiles of Student's t of resampled sides."""
+    if max(len(before), len(after)) > MAX_BOOTSTRAPPED:
+        high = float(scipy.stats.t.ppf(BOUND, min(len(before), len(after)) - 1))
+        return -high, high
+    random = np.random.default_rng(0)  # the same runs give the same verdict
+
+    def drawn(side: Floats) -> tuple[Floats, Floats]:
+        some = side[random.integers(0, len(side), (DRAWS, len(side)))]
+        means, spreads = some.mean(axis=1), some.std(axis=1)
+        if not logs:
+            return means, spreads**2 / len(side)
+        means = np.maximum(means, 1e-9)  # a sample of refunds alone may be below 0
+        return np.log(means), (spreads / means) ** 2 / len(side)
+
+    (one, first), (two, second) = drawn(before), drawn(after)
+    scores = ((two - one) - centre) / np.sqrt(np.maximum(first + second, 1e-18))
+    low, high = np.quantile(scores, [1 - BOUND, BOUND])
+    return float(low), float(high)
+
+
+def _quantile_bound(octas: NDArray[np.int64], share: float, *, upper: bool) -> int | None:
+    """Return the bound of a quantile by order statistics; None if there are too few calls for one."""
+    count = len(octas)
+    if upper:
+        rank = int(scipy.stats.binom.ppf(1 - QUANTILE_CHANCE, count, share)) + 1
+        return int(octas[rank - 1]) if rank <= count else None
+    rank = int(scipy.stats.binom.ppf(QUANTILE_CHANCE, count, share))
+    return int(octas[rank - 1]) if rank >= 1 else None
