@@ -1,0 +1,1 @@
+"""The Move machine without I/O: bytecode, values, gas and transactions, as a node runs them."""

@@ -1,0 +1,105 @@
+"""The registry of native functions, and what a native gets from the machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from toolkit.vm._errors import Abort
+from toolkit.vm._schedule import ENUM_OPTION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.vm._gas import Meter
+    from toolkit.vm._layouts import Layout, Layouts
+    from toolkit.vm._schedule import Features, Schedule
+    from toolkit.vm._types import Type
+    from toolkit.vm._values import Value
+
+_T = TypeVar("_T")
+
+
+class Host(Protocol):
+    """What the machine offers to natives; `toolkit.vm._interpreter.Machine` is it."""
+
+    schedule: Schedule
+    features: Features
+    meter: Meter
+    layouts: Layouts
+    session: Any
+
+    def serializing_layout(self, kind: Type) -> Layout:
+        """Return the layout by which values are written or read, after charging the modules of their types."""
+
+
+class NativeCall:
+    """A call of a native function.
+
+    Attributes
+    ----------
+    types : tuple of Type
+        Type arguments of the call.
+    machine : Host
+        The machine that calls.
+    """
+
+    __slots__ = ("machine", "types")
+
+    def __init__(self, machine: Host, types: tuple[Type, ...]) -> None:
+        self.machine = machine
+        self.types = types
+
+    def price(self, name: str) -> int:
+        """Return a price of the gas schedule; 0 if its version does not have it."""
+        return self.machine.schedule[name]
+
+    def charge(self, amount: int) -> None:
+        """Charge internal gas: one entry of the log. Charge in the order and steps of GAS.md, before the work."""
+        self.machine.meter.charge_native(amount)
+
+    def charge_base(self, name: str, per: str = "", count: int = 0) -> None:
+        """Charge ``name.base``, and `count` times ``name.per``, in one step."""
+        self.charge(self.price(name + ".base") + (self.price(f"{name}.{per}") * count if per else 0))
+
+    def feature(self, flag: int) -> bool:
+        """Return whether a feature flag is on."""
+        return flag in self.machine.features
+
+    def layout(self, kind: Type) -> Layout:
+        """Return the layout to serialize values of a type; it may charge the loading of modules."""
+        return self.machine.serializing_layout(kind)
+
+    def context(self, kind: Callable[[], _T]) -> _T:
+        """Return the session's object of a class, made at the first call: handles and counters of natives."""
+        return self.machine.session.context(kind)  # type: ignore[no-any-return]
+
+    def option(self, value: Value | None) -> Value:
+        """Return a value as an ``Option``, in the form that the ledger has: an enum, or a struct with a vector."""
+        held = [] if value is None else [value]
+        return [len(held), *held] if self.feature(ENUM_OPTION) else [held]
+
+    @staticmethod
+    def abort(code: int, message: str | None = None) -> Abort:
+        """Return the error to raise for an abort with a code."""
+        return Abort(code, message)
+
+
+NATIVES: dict[str, Callable[..., Any]] = {}
+
+
+def native(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as a native: ``@native("0x1::hash::sha2_256")``.
+
+    Parameters
+    ----------
+    *names : str
+        Names of the native; some have several.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            assert name not in NATIVES, name  # noqa: S101 - two implementations of one native
+            NATIVES[name] = function
+        return function
+
+    return register
