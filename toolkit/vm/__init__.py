@@ -1,1 +1,4 @@
 """The Move machine without I/O: bytecode, values, gas and transactions, as a node runs them."""
+
+from toolkit.vm._module import Module as Module
+from toolkit.vm._view import run_view as run_view

@@ -118,6 +118,8 @@ class MoveError(Exception):
         Index of the function definition and offset of the instruction.
     located : bool
         Whether the location is final: the caller must not set it.
+    of_types : bool
+        Whether a type that was made is too large: its status is not changed to ``VERIFICATION_ERROR``.
     """
 
     def __init__(self, status: str, message: str | None = None, *, sub_status: int | None = None) -> None:
@@ -129,6 +131,7 @@ class MoveError(Exception):
         self.function: int | None = None
         self.offset: int | None = None
         self.located = False
+        self.of_types = False
 
     @property
     def number(self) -> int:

@@ -10,6 +10,7 @@ from toolkit.vm._schedule import ENUM_OPTION
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from toolkit.vm._code import FunctionDefinition
     from toolkit.vm._gas import Meter
     from toolkit.vm._layouts import Layout, Layouts
     from toolkit.vm._schedule import Features, Schedule
@@ -30,6 +31,17 @@ class Host(Protocol):
 
     def serializing_layout(self, kind: Type) -> Layout:
         """Return the layout by which values are written or read, after charging the modules of their types."""
+
+
+class Dispatch:
+    """Result of a native that goes on in another function, which returns in its place."""
+
+    __slots__ = ("arguments", "definition", "types")
+
+    def __init__(self, definition: FunctionDefinition, types: tuple[Type, ...], arguments: list[Value]) -> None:
+        self.definition = definition
+        self.types = types
+        self.arguments = arguments
 
 
 class NativeCall:

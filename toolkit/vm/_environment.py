@@ -1,0 +1,80 @@
+"""What an execution reads from the state before anything runs: features, gas schedule, chain, time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from toolkit.errors import Unsupported
+from toolkit.vm import _schedule as flags
+from toolkit.vm._bcs import Input
+from toolkit.vm._schedule import Features, Schedule
+from toolkit.vm._state import Base, resource_key
+from toolkit.vm._types import FRAMEWORK, struct
+
+if TYPE_CHECKING:
+    from toolkit.vm._state import Overlay, Read
+
+MAINNET, TESTNET, TEST_CHAIN = 1, 2, 4
+_HOUR = 3_600_000_000
+
+# Days on which timed features start; on the test chain they start one hour after 1970, on other chains always.
+FIX_MEMORY_TRACKING = {MAINNET: datetime(2025, 3, 11, tzinfo=UTC), TESTNET: datetime(2025, 3, 7, tzinfo=UTC)}
+FIX_TABLE_MEMORY = {MAINNET: datetime(2025, 10, 21, tzinfo=UTC), TESTNET: datetime(2025, 10, 16, tzinfo=UTC)}
+CHARGE_BYTES_FOR_PRINTS = {MAINNET: datetime(2025, 3, 11, tzinfo=UTC), TESTNET: datetime(2025, 3, 7, tzinfo=UTC)}
+
+
+class Environment:
+    """Configuration of the ledger, read from the state.
+
+    Attributes
+    ----------
+    base : Base
+    features : Features
+    schedule : Schedule
+    chain_id : int
+    last_reconfiguration : int
+        Microseconds since 1970.
+    """
+
+    def __init__(self, read: Read) -> None:
+        self.base = Base(read)
+        self.features = Features(_framework(self.base, "features::Features")[1:])
+        self.chain_id = _framework(self.base, "chain_id::ChainId")[0]
+        reconfiguration = Input(_framework(self.base, "reconfiguration::Configuration"))
+        reconfiguration.take(8)
+        self.last_reconfiguration = int.from_bytes(reconfiguration.take(8), "little")
+        self.schedule = Schedule.from_bcs(_framework(self.base, "gas_schedule::GasScheduleV2"))
+        if flags.ENUM_OPTION in self.features and flags.FRAMEWORK_OPTION not in self.features:
+            raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
+
+    def timed(self, starts: dict[int, datetime]) -> bool:
+        """Return whether a timed feature is on.
+
+        Raises
+        ------
+        Unsupported
+            On the day it starts, whose hour is not known.
+        """
+        if self.chain_id == TEST_CHAIN:
+            return self.last_reconfiguration >= _HOUR
+        if self.chain_id not in starts:
+            return True
+        start = starts[self.chain_id]
+        now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=min(self.last_reconfiguration, 10**17))
+        if start <= now < start + timedelta(days=1):
+            raise Unsupported(f"the day on which a timed feature starts, {start:%Y-%m-%d}")
+        return now >= start
+
+
+def _framework(state: Base | Overlay, name: str) -> bytes:
+    found = state.get(resource_key(FRAMEWORK, struct(f"0x1::{name}")))
+    if found is None:
+        raise Unsupported(f"a state without 0x1::{name}")
+    return found[0]
+
+
+def framework_resource(state: Base | Overlay, name: str) -> bytes | None:
+    """Return the BCS of a resource of ``0x1`` stored at ``0x1``; None if it is absent."""
+    found = state.get(resource_key(FRAMEWORK, struct(f"0x1::{name}")))
+    return None if found is None else found[0]

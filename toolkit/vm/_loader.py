@@ -1,0 +1,207 @@
+"""Modules of the state, each loaded and paid for once per transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.vm import _schedule as flags
+from toolkit.vm._compile import Code, compile_function
+from toolkit.vm._errors import MoveError
+from toolkit.vm._layouts import Layouts
+from toolkit.vm._metadata import GROUP_MEMBER
+from toolkit.vm._module import Module, read_module
+from toolkit.vm._state import module_key
+from toolkit.vm._types import (
+    ALL_ABILITIES,
+    COPY,
+    DROP,
+    KEY,
+    STORE,
+    Function,
+    ModuleId,
+    Primitive,
+    Reference,
+    Struct,
+    Type,
+    Vector,
+    parse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from toolkit.vm._code import FunctionDefinition, StructDefinition
+    from toolkit.vm._gas import Meter
+    from toolkit.vm._metadata import Attributes
+    from toolkit.vm._schedule import Features, Schedule
+    from toolkit.vm._state import Base
+
+
+class Loader:
+    """Finds modules, functions and structs by name.
+
+    Parameters
+    ----------
+    base : Base
+        The state before the transaction: code that it publishes does not run in it.
+    schedule : Schedule
+    features : Features
+    staged : mapping of ModuleId to Module, optional
+        Modules to use instead of those of the state.
+
+    Attributes
+    ----------
+    visited : set of ModuleId
+        Modules that have been paid for.
+    """
+
+    def __init__(
+        self, base: Base, schedule: Schedule, features: Features, staged: Mapping[ModuleId, Module] | None = None
+    ) -> None:
+        self.base = base
+        self.schedule = schedule
+        self.features = features
+        self.lazy = flags.LAZY_LOADING in features
+        self.visited: set[ModuleId] = set()
+        self.layouts = Layouts(schedule.layouts, self.struct)
+        self._modules: dict[ModuleId, Module] = dict(staged or {})
+        self._groups: dict[tuple[ModuleId, str], Struct | None] = {}
+
+    def find(self, module: ModuleId) -> Module | None:
+        """Return a module; None if it does not exist."""
+        found = self._modules.get(module)
+        if found is None:
+            stored = self.base.get(module_key(module))
+            if stored is None:
+                return None
+            try:
+                found = read_module(stored[0])
+            except MoveError as error:
+                raise MoveError("UNEXPECTED_DESERIALIZATION_ERROR", error.message) from None
+            self._modules[module] = found
+        return found
+
+    def module(self, module: ModuleId) -> Module:
+        """Return a module.
+
+        Raises
+        ------
+        MoveError
+            If it does not exist.
+        """
+        found = self.find(module)
+        if found is None:
+            where = f"{module.address.hex()}::{module.name}"
+            raise MoveError("LINKER_ERROR", f"Linker Error: Module {where} doesn't exist")
+        return found
+
+    def visit(self, module: ModuleId, meter: Meter) -> None:
+        """Charge the loading of a module at its first use."""
+        if module.special or module in self.visited:
+            return
+        size = self.module(module).size
+        self.visited.add(module)
+        meter.charge_module(module, size, "old")
+
+    def visit_lazily(self, modules: Iterable[ModuleId], meter: Meter) -> None:
+        """Charge the loading of modules, unless all have been charged at the start."""
+        if self.lazy:
+            for module in modules:
+                self.visit(module, meter)
+
+    def visit_closure(self, roots: Sequence[ModuleId], meter: Meter) -> None:
+        """Charge modules and all that they depend on, each before its dependencies, then its friends."""
+        stack = list(reversed(roots))
+        while stack:
+            module = stack.pop()
+            if module.special or module in self.visited:
+                continue
+            self.visit(module, meter)
+            found = self.module(module)
+            stack += reversed((*found.dependencies, *found.friends))
+
+    def function(self, module: ModuleId, name: str) -> FunctionDefinition:
+        """Return a function.
+
+        Raises
+        ------
+        MoveError
+            If the module or the function does not exist.
+        """
+        found = self.module(module).functions.get(name)
+        if found is None:
+            message = f"Function {module}::{name} does not exist"
+            raise MoveError("FUNCTION_RESOLUTION_FAILURE", message)
+        return found
+
+    def struct(self, kind: Struct) -> StructDefinition:
+        """Return the definition of a struct.
+
+        Raises
+        ------
+        MoveError
+            If the module or the struct does not exist.
+        """
+        found = self.module(kind.module).structs.get(kind.name)
+        if found is None:
+            message = f"Struct {kind.module}::{kind.name} does not exist"
+            raise MoveError("TYPE_RESOLUTION_FAILURE", message)
+        return found
+
+    def attributes(self, module: ModuleId) -> Attributes | None:
+        """Return the attributes of a module, or None if it does not exist."""
+        found = self.find(module)
+        return None if found is None else found.attributes
+
+    def code(self, function: FunctionDefinition, types: tuple[Type, ...]) -> Code:
+        """Return a function as it runs."""
+        return compile_function(function, types, self.schedule)
+
+    def group(self, kind: Struct) -> Struct | None:
+        """Return the resource group of which a resource is a member, or None."""
+        key = kind.module, kind.name
+        if key not in self._groups:
+            member = self.module(kind.module).attributes.of_struct(kind.name, GROUP_MEMBER)
+            group = parse(member.arguments[0]) if member and member.arguments else None
+            self._groups[key] = group if isinstance(group, Struct) else None
+        return self._groups[key]
+
+    def abilities(self, kind: Type) -> int:
+        """Return the abilities of values of a type."""
+        match kind:
+            case Primitive():
+                return DROP if kind.name == "signer" else COPY | DROP | STORE
+            case Reference():
+                return DROP if kind.mutable else COPY | DROP
+            case Vector():
+                return self.abilities(kind.element) & (COPY | DROP | STORE)
+            case Function():
+                return kind.abilities
+            case Struct():
+                definition = self.struct(kind)
+                held = definition.abilities
+                for argument, parameter in zip(kind.arguments, definition.type_parameters, strict=True):
+                    if not parameter.phantom:
+                        inner = self.abilities(argument)
+                        held &= inner | (KEY if inner & STORE else 0)
+                return held
+        return ALL_ABILITIES
+
+    def check_constraints(self, types: Sequence[Type], constraints: Sequence[int]) -> None:
+        """Check type arguments of a caller against the constraints of the type parameters, also inside them.
+
+        Raises
+        ------
+        MoveError
+            If there are too few or too many, or one lacks an ability.
+        """
+        if len(types) != len(constraints):
+            raise MoveError("NUMBER_OF_TYPE_ARGUMENTS_MISMATCH")
+        for kind, constraint in zip(types, constraints, strict=True):
+            if isinstance(kind, Struct):
+                definition = self.struct(kind)
+                self.check_constraints(kind.arguments, [one.abilities for one in definition.type_parameters])
+            elif isinstance(kind, Vector):
+                self.check_constraints((kind.element,), (0,))
+            if constraint & ~self.abilities(kind):
+                raise MoveError("CONSTRAINT_NOT_SATISFIED")
