@@ -35,10 +35,13 @@ class Environment:
     chain_id : int
     last_reconfiguration : int
         Microseconds since 1970.
+    usage : (int, int) or None
+        Items and bytes of the whole state, which no key has.
     """
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Read, usage: tuple[int, int] | None = None) -> None:
         self.base = Base(read)
+        self.usage = usage
         self.features = Features(_framework(self.base, "features::Features")[1:])
         self.chain_id = _framework(self.base, "chain_id::ChainId")[0]
         reconfiguration = Input(_framework(self.base, "reconfiguration::Configuration"))

@@ -604,6 +604,10 @@ class Machine:
             raise MoveError("VM_MAX_VALUE_DEPTH_REACHED")
         return layout
 
+    def check_tag(self, kind: Type) -> None:
+        """Check that a type is small enough to be a type tag."""
+        self.loader.check_tag(kind)
+
     def _check_access(self, kind: Struct, address: bytes, *, writes: bool) -> None:
         """Check the locks and access specifiers after an operation on a resource."""
         if self.active.get(kind.module, 0) > 1:

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from toolkit.vm._state import Base
 
 
+MAX_TAG_COST = 5_000
+_TAG_NODE = 100  # cost of each node of a tag
+
+
 class Loader:
     """Finds modules, functions and structs by name.
 
@@ -65,6 +69,7 @@ class Loader:
         self.visited: set[ModuleId] = set()
         self.layouts = Layouts(schedule.layouts, self.struct)
         self._modules: dict[ModuleId, Module] = dict(staged or {})
+        self._tag_costs: dict[Type, int] = {}
         self._groups: dict[tuple[ModuleId, str], Struct | None] = {}
 
     def find(self, module: ModuleId) -> Module | None:
@@ -165,6 +170,39 @@ class Loader:
             group = parse(member.arguments[0]) if member and member.arguments else None
             self._groups[key] = group if isinstance(group, Struct) else None
         return self._groups[key]
+
+    def check_tag(self, kind: Type) -> None:
+        """Check that a type is small enough to become a type tag.
+
+        Raises
+        ------
+        MoveError
+            If it is too large.
+        """
+        if kind not in self._tag_costs:
+            self._tag_cost(kind, 0)
+
+    def _tag_cost(self, kind: Type, spent: int) -> int:
+        """Count the cost of a tag from what has been spent on; a struct that was seen before is counted in one step."""
+
+        def spend(amount: int) -> None:
+            nonlocal spent
+            spent += amount
+            if spent > MAX_TAG_COST:
+                message = f"Exceeded maximum type tag limit of {MAX_TAG_COST} when charging {amount}"
+                raise MoveError("TYPE_TAG_LIMIT_EXCEEDED", message)
+
+        spend(_TAG_NODE)
+        if kind in self._tag_costs:
+            spend(self._tag_costs[kind])
+            return spent
+        before = spent
+        for part in kind.parts:
+            spent = self._tag_cost(part, spent)
+        if isinstance(kind, Struct):
+            spend(32 + len(kind.module.name) + len(kind.name))
+            self._tag_costs[kind] = spent - before
+        return spent
 
     def abilities(self, kind: Type) -> int:
         """Return the abilities of values of a type."""

@@ -192,6 +192,7 @@ class Session:
         self.state = state
         self.hash = session_hash
         self.counter = counter
+        self.unbiasable = False  # whether the entry function may use randomness
         self.resources: dict[tuple[bytes, Struct], Slot] = {}
         self.groups: dict[bytes, Group] = {}
         self.items: dict[tuple[bytes, bytes], tuple[Global, Layout]] = {}

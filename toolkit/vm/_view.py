@@ -53,6 +53,7 @@ def run_view(
     *,
     max_gas: int = 2_000_000,
     log: bool = False,
+    usage: tuple[int, int] | None = None,
 ) -> View:
     """Run a view function.
 
@@ -70,6 +71,8 @@ def run_view(
         In gas units.
     log : bool, default False
         Whether to log every charge.
+    usage : (int, int), optional
+        Items and bytes of the whole state, for code that asks for them.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def run_view(
     """
     name = FunctionId.parse(function)
     types = tuple(parse(text) for text in type_arguments)
-    environment = Environment(read)
+    environment = Environment(read, usage)
     loader = Loader(environment.base, environment.schedule, environment.features)
     session = Session(Overlay(environment.base), session_hash(bytes((_VOID,))))
     meter = Meter(environment.schedule, max_gas, log=log)
