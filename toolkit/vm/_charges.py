@@ -131,8 +131,9 @@ class ChangeCharges:
         change, op = self.overlay.changes[key], self.overlay.operation(key)
         before = self.overlay.base.get(key)
         value = change.value
-        facts = f"{key.hex()} {op} len={len(value or b'')} prev={len(before[0]) if before else 0}"
-        self.meter.write("STORAGE_WRITE", f"{facts} fee={fee} refund={refund}")
+        length = "" if value is None else f" len={len(value)}"
+        facts = f"{key.hex()} {op}{length} prev={len(before[0]) if before else 0} fee={fee} refund={refund}"
+        self.meter.write("STORAGE_WRITE", facts)
         self.overlay.changes[key] = change._replace(metadata=metadata)
 
     def _refundable_fee(self) -> tuple[int, int]:

@@ -396,13 +396,11 @@ class _Compiler:
             self.pop(kind)
         if self.stack:
             raise self._refused("values are left on the stack at the return")
-        held = [at for at, kind in enumerate(self.locals) if not is_scalar(kind)]
-        base = self.price(name)
+        self.charge(name)
+        held = [(at, kind) for at, kind in enumerate(self.locals) if not is_scalar(kind)]
         if held:
-            kinds = [(at, self.locals[at]) for at in held]
-            self.leave(lambda _stack, locals_, machine: machine.return_dropping(locals_, kinds, base))
+            self.leave(lambda _stack, locals_, machine: machine.leave_dropping(locals_, held))
         else:
-            self.charge(name)
             self.leave(lambda _stack, _locals, machine: machine.leave())
 
     def _abort(self, name: str, _: None) -> None:
@@ -702,17 +700,13 @@ class _Compiler:
         size = self.packed_size(element)
         self._element(kind, mutable=True)
         self.stack.append(element)
-        if size is not None:
-            # The node measures the element before it charges, so an empty vector releases nothing; it fails anyway.
-            self.charge(name, -size)
-            self.step = ops.vector_pop
-            return
         base = self.price(name, ".base")
 
         def run(stack: Any, locals_: Any, machine: Any) -> None:
             container, slot, _ = stack[-1]
-            last = container[slot][-1:]
-            memory = -machine.layouts[element].packed(last[0]) if last else 0
+            memory = 0
+            if values := container[slot]:
+                memory = -(machine.layouts[element].packed(values[-1]) if size is None else size)
             machine.meter.charge(base, "VEC_POP_BACK", "", memory)
             ops.vector_pop(stack, locals_, machine)
 

@@ -297,15 +297,16 @@ class Machine:
         self.frame = frame.parent
         self.depth -= 1
 
-    def return_dropping(self, locals_: list[Value], kinds: list[tuple[int, Type]], price: int) -> None:
-        """Release the locals that are still held, then return."""
+    def leave_dropping(self, locals_: list[Value], kinds: list[tuple[int, Type]]) -> None:
+        """Return from a function and release the locals that it still holds."""
+        self.leave()
+        released = 0
         for index, kind in kinds:
             value = locals_[index]
             if value is not None:
                 layout = self.layouts[kind]
-                self.meter.use_memory(layout.stack - self.measure(layout, value, "drop"), "drop")
-        self.meter.charge(price, "RET")
-        self.leave()
+                released += layout.measure(value) - layout.stack
+        self.meter.use_memory(-released, "drop")
 
     def abort(self, code: int) -> Piece:
         """Abort."""
