@@ -16,10 +16,7 @@ from typing import Any
 from toolkit import vm
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "executions"
-FILES = (
-    "opcodes opcodes_more bytecode natives state transactions transactions-2 features simulations gas gas_more "
-    "scenarios types edges system"
-).split()
+FILES = ["opcodes", "opcodes_more", "bytecode", "natives", "state", "transactions", "transactions-2", "features", "simulations", "gas", "gas_more", "scenarios", "types", "edges", "system"]
 
 
 def lines(name: str) -> list[dict[str, Any]]:
@@ -205,9 +202,7 @@ def main(arguments: list[str]) -> None:
                 print(record["id"], kind, record["note"][:60], "|", why[:700], flush=True)
     print(f"{'group':14} {'all':>5} {'equal':>6} {'unsupported':>11} {'different':>9}")
     for group, counts in table.items():
-        print(
-            f"{group:14} {counts.total():5} {counts['equal']:6} {counts['unsupported']:11} {counts['different']:9}"
-        )
+        print(f"{group:14} {counts.total():5} {counts['equal']:6} {counts['unsupported']:11} {counts['different']:9}")
     whole = sum(table.values(), Counter())
     print(f"{'all':14} {whole.total():5} {whole['equal']:6} {whole['unsupported']:11} {whole['different']:9}")
 

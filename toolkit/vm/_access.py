@@ -64,9 +64,7 @@ class AccessStack:
         for clauses in self.lists:
             if not _allows(clauses, kind, address, writes=writes):
                 action = "writes" if writes else "reads"
-                raise MoveError(
-                    "ACCESS_DENIED", f"not allowed to perform `{action} {kind}(@{address_text(address)})`"
-                )
+                raise MoveError("ACCESS_DENIED", f"not allowed to perform `{action} {kind}(@{address_text(address)})`")
 
 
 def _allows(clauses: Sequence[Any], kind: Struct, address: bytes, *, writes: bool) -> bool:

@@ -70,9 +70,7 @@ class ChangeCharges:
         Time of the block in microseconds.
     """
 
-    def __init__(
-        self, overlay: Overlay, events: Sequence[Event], meter: Meter, features: Features, now: int
-    ) -> None:
+    def __init__(self, overlay: Overlay, events: Sequence[Event], meter: Meter, features: Features, now: int) -> None:
         self.overlay = overlay
         self.events = events
         self.meter = meter
@@ -192,5 +190,6 @@ class ChangeCharges:
         discount = min(events, legacy("free_event_bytes_quota") * event_price)
         over = max(0, size - self.schedule["txn.large_transaction_cutoff"])
         whole = legacy("storage_fee_per_transaction_byte") * over
-        self.meter.write("STORAGE_OTHER", f"event_discount={discount} txn={whole}")
+        if discount or whole:
+            self.meter.write("STORAGE_OTHER", f"event_discount={discount} txn={whole}")
         return fee + events - discount + whole, refund

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Unsupported
 from toolkit.vm import _operations as ops
+from toolkit.vm._availability import unset_local
 from toolkit.vm._code import Constant, FieldUse, FunctionUse, StructUse, VariantUse
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Entry
@@ -130,9 +131,7 @@ class Piece:
     def __init__(self) -> None:
         self.exit = self.next = self.target = self.when = None
 
-    def fill(
-        self, steps: Iterable[Step], entries: Iterable[tuple[Entry, ...]], offsets: Iterable[int]
-    ) -> None:
+    def fill(self, steps: Iterable[Step], entries: Iterable[tuple[Entry, ...]], offsets: Iterable[int]) -> None:
         """Set the steps and count their costs."""
         self.steps, self.entries, self.offsets = tuple(steps), tuple(entries), tuple(offsets)
         costs = [sum(entry.execution or 0 for entry in group) for group in self.entries]
@@ -218,6 +217,9 @@ class _Compiler:
         code = self.definition.code
         if not code:
             raise self._refused("the function has no code")
+        if (unset := unset_local(code, len(self.definition.parameters))) is not None:
+            self.offset = unset[0]
+            raise self._refused(f"local {unset[1]} may not be set")
         starts = {0} | {one.operand for one in code if one.name in {"Branch", "BrTrue", "BrFalse"}}
         self.pieces: dict[int, Piece] = {at: Piece() for at in starts}
         at = 0
@@ -228,6 +230,8 @@ class _Compiler:
                 previous.next = piece
             at = self._piece(piece, at, starts)
             previous = piece
+        if self.code.max_stack > MAX_STACK + 1:
+            raise self._refused(f"more than {MAX_STACK} values on the stack")
         self._enter()
 
     def _piece(self, piece: Piece, start: int, starts: set[int]) -> int:
@@ -777,9 +781,7 @@ class _Compiler:
         else:
             mutable = action == "MutBorrowGlobal"
             self.stack.append(Reference(kind, mutable))
-            self.finish(
-                lambda stack, _locals, machine: machine.borrow_global(stack, kind, price, log_name, mutable)
-            )
+            self.finish(lambda stack, _locals, machine: machine.borrow_global(stack, kind, price, log_name, mutable))
 
     # Calls.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.vm._code import FRIEND, PUBLIC, Constant, FieldUse, FunctionUse, StructUse, VariantUse
 from toolkit.vm._types import ABILITIES, type_list
@@ -92,6 +92,43 @@ def struct_text(struct: StructDefinition) -> str:
 
 def _fields(fields: Sequence[Field]) -> str:
     return ", ".join(f"{field.name}: {field.type}" for field in fields)
+
+
+def code_changes(old: Any, new: Any) -> CodeChanges:
+    """Compare the functions of two versions of a module.
+
+    Parameters
+    ----------
+    old, new : Module
+
+    Returns
+    -------
+    CodeChanges
+        Functions that were added, removed and changed. A function whose code only refers to other places in the tables
+        of the module has not changed.
+
+    Examples
+    --------
+    >>> from toolkit import vm
+    >>> changes = vm.code_changes(old, new)  # doctest: +SKIP
+    >>> changes.changed  # doctest: +SKIP
+    ('transfer',)
+    """
+    before = {name: disassemble_function(one) for name, one in old.functions.items()}
+    after = {name: disassemble_function(one) for name, one in new.functions.items()}
+    return CodeChanges(
+        added=tuple(name for name in after if name not in before),
+        removed=tuple(name for name in before if name not in after),
+        changed=tuple(name for name in after if name in before and after[name] != before[name]),
+    )
+
+
+class CodeChanges(NamedTuple):
+    """Names of functions that differ between two versions of a module."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
 
 
 def disassemble_module(module: Any) -> str:

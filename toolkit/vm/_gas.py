@@ -84,6 +84,8 @@ class Meter:
     fast_limit : int
         The same for a straight piece of code; negative if each instruction is to be charged apart.
     log : list of Entry or None
+    dispatched : dict of int to str
+        Functions in which natives went on, by the length of the log.
     """
 
     metered = True
@@ -97,6 +99,7 @@ class Meter:
         self.memory = schedule["txn.memory_quota"] or MAX_U64
         self.log: list[Entry] | None = [] if log else None
         self.modules = self.module_bytes = 0
+        self.dispatched: dict[int, str] = {}
         self._native: int | None = None  # what a native owes, below version 36
         self._set_limit()
 
@@ -123,6 +126,11 @@ class Meter:
         """Log something that charges nothing."""
         if self.log is not None:
             self.log.append(Entry(name, facts))
+
+    def dispatches(self, name: str) -> None:
+        """Note that a native goes on in a function: profiles need it, the log does not have it."""
+        if self.log is not None:
+            self.dispatched[len(self.log)] = name
 
     def charge(self, amount: int, name: str, facts: str = "", memory: int = 0) -> None:
         """Charge execution gas, after taking `memory`, or releasing it if negative.

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import Unsupported
 from toolkit.vm import _schedule as flags
 from toolkit.vm._access import AccessStack
-from toolkit.vm._code import MODULE_LOCK, FunctionDefinition, FunctionUse
+from toolkit.vm._code import MODULE_LOCK, FunctionDefinition
 from toolkit.vm._compile import MAX_STACK, Code, Piece, Site, is_scalar
 from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._natives import NATIVES
-from toolkit.vm._natives._registry import Dispatch, NativeCall
+from toolkit.vm._natives._registry import Dispatch, NativeCall, may_stand_for
 from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, Type, address_text, substituted, type_list
 from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Ref, Value
 
@@ -433,10 +433,13 @@ class Machine:
 
     def _dispatch(self, target: Dispatch, native: FunctionDefinition) -> None:
         """Go on in the function that a native has chosen."""
-        self.meter.native_ends("ok")
+        self.meter.native_ends("abort")  # as the log of a node has it, which does not say where it goes on
         self.meter.write("<")
+        if not may_stand_for(native, target.definition):
+            error = MoveError("RUNTIME_DISPATCH_ERROR", "Invoking function with incompatible type")
+            raise error.at(native.module, native.index, 0)
         code = self.loader.code(target.definition, target.types)
-        self.meter.write(">", code.name)
+        self.meter.dispatches(code.name)
         try:
             self._enter(code, target.arguments, crosses=True, locks=True)
         except MoveError as error:
@@ -473,7 +476,7 @@ class Machine:
         link = self._closure_link(closure, kind)
         meter = self.meter
         meter.charge(link.cost, link.log_name, link.facts)
-        meter.write(">", f"{link.definition}{type_list(link.types)}")
+        meter.write(">", str(link.definition))  # the log of a node leaves the type arguments out here
         count = len(kind.parameters)
         given, captured = iter(stack[len(stack) - count :]), iter(closure.captured)
         del stack[len(stack) - count :]
@@ -524,6 +527,8 @@ class Machine:
     def copied(self, value: Value, kind: Type, prices: tuple[int, int], name: str) -> Value:
         """Charge a copy of a value and return it."""
         layout = self.layouts[kind]
+        if name == "COPY_LOC":
+            layout.check_depth(value)  # the node copies before it charges, so the log has no line for a failure
         size = self.measure(layout, value, name)
         self.meter.charge(prices[0] + prices[1] * size, name, "", size - layout.stack)
         return layout.copy(value)

@@ -20,7 +20,6 @@ from toolkit.vm._types import (
     Function,
     ModuleId,
     Primitive,
-    Reference,
     Struct,
     Type,
     Vector,
@@ -217,7 +216,7 @@ class LayoutMaker:
     def vector(self, element: Layout) -> Layout:
         """Return the layout of a vector."""
         layout = Layout(("vector", element), [element])
-        name = element.parts[0] if len(element.parts) == 1 else ""
+        name = element.parts[0] if element.parts[0] in PRIMITIVES else ""
         self._measured(layout, "vector")
         layout.fixed = None
         base = self.sizes["vector"]

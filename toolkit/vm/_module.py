@@ -61,7 +61,9 @@ MAX_CACHED_MODULES = 2_048
 
 # Bytes of the tables of a file.
 MODULES, STRUCTS, FUNCTIONS, FUNCTION_INSTANCES, SIGNATURES, CONSTANTS, IDENTIFIERS, ADDRESSES = range(1, 9)
-STRUCT_DEFINITIONS, STRUCT_INSTANCES, FUNCTION_DEFINITIONS, FIELDS, FIELD_INSTANCES, FRIENDS, METADATA = range(0xA, 0x11)
+STRUCT_DEFINITIONS, STRUCT_INSTANCES, FUNCTION_DEFINITIONS, FIELDS, FIELD_INSTANCES, FRIENDS, METADATA = range(
+    0xA, 0x11
+)
 VARIANT_FIELDS, VARIANT_FIELD_INSTANCES, VARIANTS, VARIANT_INSTANCES = range(0x11, 0x15)
 SCRIPT_TABLES = {*range(1, 9), METADATA}
 
@@ -69,6 +71,7 @@ SCRIPT_TABLES = {*range(1, 9), METADATA}
 TYPE_BYTES = {1: "bool", 2: "u8", 3: "u64", 4: "u128", 5: "address", 0xC: "signer", 0xD: "u16", 0xE: "u32", 0xF: "u256"}
 TYPE_BYTES |= {0x11: "i8", 0x12: "i16", 0x13: "i32", 0x14: "i64", 0x15: "i128", 0x16: "i256"}
 REFERENCE, MUTABLE_REFERENCE, STRUCT, TYPE_PARAMETER, VECTOR, STRUCT_INSTANCE, FUNCTION = 6, 7, 8, 9, 10, 11, 16
+
 
 @dataclass(frozen=True, eq=False)
 class Module:
@@ -256,8 +259,7 @@ class _File:
     def _identifier(self, reader: BinaryReader) -> str:
         raw = reader.bytes()
         name = raw.decode("ascii", "replace")
-        legacy = name == "<SELF>" or (name.startswith("<SELF>_") and name[7:].isdigit())
-        if not (is_identifier(name) or legacy) or ("$" in name and self.version < 9):
+        if not is_identifier(name) or ("$" in name and self.version < 9):
             raise malformed(f"byte {reader.position}: {name!r} is not an identifier")
         return name
 

@@ -156,7 +156,9 @@ class _Measured:
     @property
     def profile(self) -> Profile:
         """Gas by function, and the call tree."""
-        return Profile.from_log(self.log)
+        log = self.log
+        assert self._meter is not None  # noqa: S101 - it has a log
+        return Profile.from_log(log, self._meter.dispatched)
 
     @property
     def trace(self) -> Trace:

@@ -19,8 +19,6 @@ MIN_GAS_VERSION, MAX_GAS_VERSION = 10, 43
 # First gas feature version that reads a price; a price that the version does not read counts as 0. By prefix.
 _SINCE = {
     "instr.subst_ty_per_node": 14,
-    "txn.storage_fee_per_state_slot": 14,
-    "txn.storage_fee_per_state_byte": 14,
     "txn.dependency_per_": 15,
     "txn.storage_io_per_event_byte_write": 16,
     "txn.storage_io_per_transaction_byte_write": 16,

@@ -107,7 +107,8 @@ class Overlay:
                 continue
             before = self.base.get(key)
             metadata = self.changes[key].metadata if key in self.changes else before and before[1]
-            self.changes[key] = change._replace(metadata=metadata or None)
+            # The node forgets the metadata of an aggregator that was never read.
+            self.changes[key] = change._replace(metadata=None if change.kind == "delta" else metadata or None)
 
     def operation(self, key: bytes) -> str:
         """Return whether a change creates, modifies or deletes."""
@@ -119,7 +120,8 @@ class Overlay:
 class Change(NamedTuple):
     """A new value of a state key, or None, and its metadata.
 
-    `kind` is "value", "code", or "delta" for an aggregator that was never read, whose write nobody pays.
+    `kind` is "value", "code", "delayed" if only aggregators in it have changed, "aggregator" for an old aggregator, or
+    "delta" for one that was never read, whose write nobody pays.
     """
 
     value: bytes | None
@@ -255,22 +257,22 @@ class Session:
             If a value cannot be serialized.
         """
         changes: dict[bytes, Change] = {}
-        groups: dict[bytes, None] = {}
+        groups: dict[bytes, bool] = {}  # whether only aggregators have changed
         for slot in self.resources.values():
             if not _changed(slot.cell):
                 continue
             data = _encoded(slot.layout, slot.cell[0])
             if slot.tag is None:
-                changes[slot.key] = Change(data)
+                changes[slot.key] = Change(data, kind="delayed" if _only_delayed(slot.cell) else "value")
             else:
                 members = self.groups[slot.key].members
                 if data is None:
                     members.pop(slot.tag, None)
                 else:
                     members[slot.tag] = data
-                groups[slot.key] = None
-        for key in groups:
-            changes[key] = Change(self.groups[key].encoded())
+                groups[slot.key] = groups.get(slot.key, True) and _only_delayed(slot.cell)
+        for key, delayed in groups.items():
+            changes[key] = Change(self.groups[key].encoded(), kind="delayed" if delayed else "value")
         for (handle, key), (cell, layout) in self.items.items():
             if _changed(cell):
                 changes[item_key(handle, key)] = Change(_encoded(layout, cell[0]))
@@ -288,9 +290,13 @@ class Contribution:
         raise NotImplementedError
 
 
+def _only_delayed(cell: Global) -> bool:
+    return cell.delayed and not cell.dirty and cell.existed and cell[0] is not None
+
+
 def _changed(cell: Global) -> bool:
     if cell.existed:
-        return cell.dirty or cell[0] is None
+        return cell.dirty or cell.delayed or cell[0] is None
     return cell[0] is not None
 
 

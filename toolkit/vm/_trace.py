@@ -9,7 +9,7 @@ from toolkit.vm._disassembler import instruction_text
 from toolkit.vm._instructions import LOG_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -65,16 +65,19 @@ class Profile:
     tree: Call
 
     @classmethod
-    def from_log(cls, log: Sequence[Entry]) -> Profile:
+    def from_log(cls, log: Sequence[Entry], dispatched: Mapping[int, str]) -> Profile:
         """Build the call tree of a gas log."""
         root = Call(ROOT, 1)
         path = [root]
-        for entry in log:
-            if entry.name == ">":
-                child = path[-1].children.setdefault(entry.facts, Call(entry.facts))
+        for at, entry in enumerate(log):
+            entered = dispatched.get(at) or (entry.facts if entry.name == ">" else None)
+            if entered is not None:
+                child = path[-1].children.setdefault(entered, Call(entered))
                 child.calls += 1
                 path.append(child)
-            elif entry.name == "<":
+            if entry.name == ">":
+                continue
+            if entry.name == "<":
                 # The outermost function returns too, but no entry says that it was entered.
                 if len(path) > 1:
                     path.pop()

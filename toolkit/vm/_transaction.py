@@ -7,7 +7,6 @@ is a session of the machine. Its changes go to an overlay, so that a failed payl
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import SchemaError, Unsupported
@@ -28,7 +27,7 @@ from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, initializer, read_bundle
 from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Fee, Status, Write, status_of
 from toolkit.vm._state import Change, Overlay, Session, module_key, resource_key, write_order
-from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, address_text, from_tag, struct, substituted
+from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct, substituted
 from toolkit.vm._values import signer
 from toolkit.vm._view import session_hash, struct_modules
 from toolkit.wire import SignedTransaction
@@ -126,9 +125,7 @@ def _signers(signature: SignatureModel) -> _Signers:
         case FeePayerSignature():
             addresses = tuple(map(address_to_bytes, signature.secondary_signer_addresses))
             payer = address_to_bytes(signature.fee_payer_address)
-            return _Signers(
-                signature.sender, addresses, signature.secondary_signers, payer, signature.fee_payer_signer
-            )
+            return _Signers(signature.sender, addresses, signature.secondary_signers, payer, signature.fee_payer_signer)
         case MultiAgentSignature():
             addresses = tuple(map(address_to_bytes, signature.secondary_signer_addresses))
             return _Signers(signature.sender, addresses, signature.secondary_signers, None, None)
@@ -678,9 +675,7 @@ class _Run:
         charge_bundle(modules, self.loader, self.meter)
         check_bundle(request, modules, self.loader, self.environment.chain_id, self.meter)
         new = [module for module in modules if self.loader.find(module.id) is None]
-        staged = Loader(
-            self.environment.base, self.schedule, self.features, {module.id: module for module in modules}
-        )
+        staged = Loader(self.environment.base, self.schedule, self.features, {module.id: module for module in modules})
         staged.visited = self.loader.visited
         for module in new:
             function = initializer(module)
@@ -742,9 +737,7 @@ class _Run:
             if op == "create" and metadata is None and change.kind != "delta":
                 metadata = (0, 0, self._now())
             writes[key] = Write(op, change.value, metadata)
-        events = [
-            EmittedEvent(str(event.type), event.key, event.sequence_number, event.data) for event in self.events
-        ]
+        events = [EmittedEvent(str(event.type), event.key, event.sequence_number, event.data) for event in self.events]
         return Execution(self.meter, self.trace, status, self.gas_used, self.fee, events, writes)
 
     # Sessions and calls.

@@ -24,10 +24,12 @@ ABILITIES = {"copy": COPY, "drop": DROP, "store": STORE, "key": KEY}
 MAX_TYPE_NODES, MAX_TYPE_DEPTH = 128, 20  # unless the gas schedule sets them
 _IDENTIFIER = re.compile(r"(?:[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+)")
 
+_LEGACY_IDENTIFIER = re.compile(r"<SELF>(?:_[0-9]+)?")  # of scripts, in old compilers
+
 
 def is_identifier(name: str) -> bool:
     """Return whether a text is a Move identifier."""
-    return _IDENTIFIER.fullmatch(name) is not None
+    return _IDENTIFIER.fullmatch(name) is not None or _LEGACY_IDENTIFIER.fullmatch(name) is not None
 
 
 class ModuleId(NamedTuple):
@@ -79,7 +81,7 @@ class Type:
         found = cls._interned.get(whole)
         if found is None:
             found = object.__new__(cls)
-            found._set(*key)  # noqa: SLF001
+            found._set(*key)
             cls._interned[whole] = found
         return found
 

@@ -38,14 +38,16 @@ class Global(list[Any]):
         Whether the state before the session has the value.
     dirty : bool
         Whether it has been written, even with an equal value.
+    delayed : bool
+        Whether an aggregator in it has changed, which a node does not count as writing.
     """
 
-    __slots__ = ("dirty", "existed")
+    __slots__ = ("delayed", "dirty", "existed")
 
     def __init__(self, value: Value) -> None:
         super().__init__((value,))
         self.existed = value is not None
-        self.dirty = False
+        self.dirty = self.delayed = False
 
     __hash__ = object.__hash__  # type: ignore[assignment]  # an identity, as a root
 

@@ -13,7 +13,7 @@ from toolkit.vm._errors import MoveError
 from toolkit.vm._natives._registry import NativeCall, native
 from toolkit.vm._state import Change, Contribution, Overlay, item_key
 from toolkit.vm._types import U64, U128, Primitive
-from toolkit.vm._values import Ref, Value, read_ref, touch
+from toolkit.vm._values import Ref, Value, read_ref
 
 if TYPE_CHECKING:
     from toolkit.vm._types import Type
@@ -178,7 +178,10 @@ def _try_to(call: NativeCall, aggregator: Ref, amount: int) -> tuple[Value]:
     value, maximum = read_ref(aggregator)
     if not 0 <= value + amount <= maximum:
         return (False,)
-    touch(aggregator)[0] = value + amount
+    container, slot, root = aggregator
+    container[slot][0] = value + amount
+    if root is not None:
+        root.delayed = True
     return (True,)
 
 

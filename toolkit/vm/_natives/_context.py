@@ -181,7 +181,9 @@ def validator_transactions_enabled(_: NativeCall, config: bytearray) -> tuple[Va
     """Whether a consensus configuration allows validator transactions."""
     # Its first byte is the version; which of those are real is all that is decided here.
     if config and config[0] <= _NEWEST_CONSENSUS_CONFIG:
-        raise Unsupported("native function 0x1::consensus_config::validator_txn_enabled_internal for this configuration")
+        raise Unsupported(
+            "native function 0x1::consensus_config::validator_txn_enabled_internal for this configuration"
+        )
     return (False,)
 
 

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from toolkit.vm._code import PUBLIC
 from toolkit.vm._errors import MoveError
-from toolkit.vm._natives._registry import Dispatch, NativeCall, native
-from toolkit.vm._types import FRAMEWORK, ModuleId, is_identifier
+from toolkit.vm._natives._registry import Dispatch, NativeCall, may_stand_for, native
+from toolkit.vm._types import ModuleId, is_identifier
 from toolkit.vm._values import Ref, Value, read_ref
-
-if TYPE_CHECKING:
-    from toolkit.vm._code import FunctionDefinition
 
 _NOT_AN_IDENTIFIER, _NOT_VISITED, _NOT_LOADED = 1, 2, 4
 
@@ -42,23 +36,11 @@ def load_function(call: NativeCall, info: Ref) -> None:
     machine = call.machine
     if machine.schedule.version >= 36:  # below, the charge is lost
         call.charge_base("aptos_framework.function_info.load_function")
-    module, name = _named(call, info)
+    module, _ = _named(call, info)
     if machine.loader.lazy:
         machine.loader.visit(module, machine.meter)
     else:
         machine.loader.visit_closure([module], machine.meter)
-    machine.loader.function(module, name)
-
-
-def _fits(framework: FunctionDefinition, user: FunctionDefinition) -> bool:
-    return (
-        user.type_parameters == framework.type_parameters
-        and user.results == framework.results
-        and user.parameters == framework.parameters[:-1]
-        and user.visibility == PUBLIC
-        and not user.is_native
-        and user.module != framework.module
-    )
 
 
 @native("0x1::function_info::check_dispatch_type_compatibility_impl")
@@ -74,27 +56,22 @@ def check_compatibility(call: NativeCall, framework: Ref, user: Ref) -> tuple[Va
             functions.append(call.machine.loader.function(module, name))
         except MoveError:
             raise call.abort(_NOT_VISITED) from None
-    return (_fits(*functions),)
+    return (may_stand_for(*functions),)
 
 
-def _dispatch(call: NativeCall, name: str, price: str, arguments: tuple[Value, ...]) -> Dispatch:
+def _dispatch(call: NativeCall, price: str, arguments: tuple[Value, ...]) -> Dispatch:
     call.charge_base(f"aptos_framework.{price}.dispatch")
     module, function = _named(call, arguments[-1])
     if not _is_visited(call, module):
         raise call.abort(_NOT_LOADED)
-    loader = call.machine.loader
-    target = loader.function(module, function)
-    place, _, own = name.rpartition("::")
-    framework = loader.function(ModuleId(FRAMEWORK, place.rpartition("::")[2]), own)
-    if not _fits(framework, target):
-        raise MoveError("RUNTIME_DISPATCH_ERROR", "Invoking function with incompatible type")
+    target = call.machine.loader.function(module, function)
     return Dispatch(target, call.types, list(arguments[:-1]))
 
 
 def _register(name: str, price: str) -> None:
     @native(name)
     def dispatch(call: NativeCall, *arguments: Value) -> Dispatch:
-        return _dispatch(call, name, price, arguments)
+        return _dispatch(call, price, arguments)
 
 
 for _name in ("withdraw", "deposit", "derived_balance", "derived_supply"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.vm._natives._registry import NativeCall, native
 from toolkit.vm._context import PublishRequest
+from toolkit.vm._natives._registry import NativeCall, native
 
 if TYPE_CHECKING:
     from toolkit.vm._values import Value
@@ -21,9 +21,7 @@ class Requests:
         self.closed = False  # once modules are being published
 
 
-def _request(
-    call: NativeCall, address: bytes, names: Value, allowed: Value | None, codes: Value, policy: int
-) -> None:
+def _request(call: NativeCall, address: bytes, names: Value, allowed: Value | None, codes: Value, policy: int) -> None:
     name = "aptos_framework.code.request_publish"
     per_byte = call.price(f"{name}.per_byte")
     call.charge(call.price(f"{name}.base"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from toolkit.vm._code import PUBLIC
 from toolkit.vm._errors import Abort
 from toolkit.vm._schedule import ENUM_OPTION
 
@@ -42,6 +43,18 @@ class Dispatch:
         self.definition = definition
         self.types = types
         self.arguments = arguments
+
+
+def may_stand_for(framework: FunctionDefinition, user: FunctionDefinition) -> bool:
+    """Return whether a function may be called in the place of a native that dispatches."""
+    return (
+        user.type_parameters == framework.type_parameters
+        and user.results == framework.results
+        and user.parameters == framework.parameters[:-1]
+        and user.visibility == PUBLIC
+        and not user.is_native
+        and user.module != framework.module
+    )
 
 
 class NativeCall:

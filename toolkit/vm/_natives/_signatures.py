@@ -130,7 +130,7 @@ def secp256k1_recover(
     except ImportError:
         raise Unsupported("secp256k1 without coincurve; install 'ledger-toolkit[curves]'") from None
     call.charge(call.price("aptos_framework.secp256k1.base"))
-    if len(message) != 32 or recovery_id > 3 or len(signature) != _SIGNATURE or not _below_order(signature):  # noqa: PLR2004
+    if len(message) != 32 or recovery_id > 3 or len(signature) != _SIGNATURE or not _below_order(signature):
         raise call.abort(_NOT_DECODABLE)
     call.charge(call.price("aptos_framework.secp256k1.ecdsa_recover"))
     try:

@@ -30,14 +30,7 @@ def new_table_handle(call: NativeCall) -> tuple[Value]:
     tables = call.context(Tables)
     handle = hashlib.sha3_256(call.machine.session.hash + tables.made.to_bytes(4, "big")).digest()
     tables.made += 1
-    tables.layouts[handle] = _layouts(call)
     return (handle,)
-
-
-def _layouts(call: NativeCall) -> tuple[Layout, Layout]:
-    key = call.layout(call.types[0])
-    # The types of a new table are key and value; the other natives also get the box around the value.
-    return key, call.layout(call.types[-1])
 
 
 def _item(call: NativeCall, table: Ref | Value, key: Value, name: str) -> tuple[Global, int | None]:
@@ -47,7 +40,7 @@ def _item(call: NativeCall, table: Ref | Value, key: Value, name: str) -> tuple[
     handle = value[0]
     layouts = call.context(Tables).layouts
     if handle not in layouts:
-        layouts[handle] = _layouts(call)
+        layouts[handle] = call.layout(call.types[0]), call.layout(call.types[2])
     key_layout, value_layout = layouts[handle]
     raw = key_layout.encode(key)
     call.charge(call.price(f"table.{name}.per_byte_serialized") * len(raw))
