@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Unsupported
 from toolkit.vm import _operations as ops
-from toolkit.vm._availability import unset_local
+from toolkit.vm._checks import check_not_borrowed, refused, unset_local
 from toolkit.vm._code import Constant, FieldUse, FunctionUse, StructUse, VariantUse
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Entry
@@ -303,8 +303,7 @@ class _Compiler:
     # Types and costs.
 
     def _refused(self, message: str) -> Unsupported:
-        place = f"{self.code.name} at offset {self.offset}"
-        return Unsupported(f"{place}: {message}. The node's verifier may refuse this for another reason")
+        return refused(f"{self.code.name} at offset {self.offset}", message)
 
     def pop(self, expected: Type | None = None) -> Type:
         """Take the type of a value from the stack."""
@@ -456,12 +455,23 @@ class _Compiler:
     def _move_local(self, name: str, index: int) -> None:
         self.charge(name)
         self.stack.append(self.locals[index])
-        self.step = ops.move_local(index)
+        self.step = self._unless_borrowed(index, ops.move_local(index))
+
+    def _unless_borrowed(self, index: int, step: Step) -> Step:
+        """Return a step that also checks that a local is not borrowed, if the code is that of a script."""
+        if self.definition.module is not None or isinstance(self.locals[index], Reference):
+            return step
+
+        def run(stack: Any, locals_: Any, machine: Any) -> None:
+            check_not_borrowed(locals_, index, stack)
+            step(stack, locals_, machine)
+
+        return run
 
     def _store_local(self, name: str, index: int) -> None:
         self.pop(self.locals[index])
         self.charge(name)
-        self.step = ops.store_local(index)
+        self.step = self._unless_borrowed(index, ops.store_local(index))
 
     def _borrow_local(self, name: str, index: int) -> None:
         self.charge(name)

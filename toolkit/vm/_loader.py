@@ -72,6 +72,12 @@ class Loader:
         self._tag_costs: dict[Type, int] = {}
         self._groups: dict[tuple[ModuleId, str], Struct | None] = {}
 
+    def staged(self, modules: Sequence[Module]) -> Loader:
+        """Return a loader that also has modules that are being published."""
+        loader = Loader(self.base, self.schedule, self.features, {module.id: module for module in modules})
+        loader.visited = self.visited
+        return loader
+
     def find(self, module: ModuleId) -> Module | None:
         """Return a module; None if it does not exist."""
         found = self._modules.get(module)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.vm import _schedule as flags
+from toolkit.vm._checks import check_calls, check_struct
 from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC
 from toolkit.vm._errors import MoveError
 from toolkit.vm._metadata import EVENT, GROUP, GROUP_MEMBER, is_unstable
 from toolkit.vm._module import Module, read_module
-from toolkit.vm._types import SIGNER, ModuleId, Reference
+from toolkit.vm._types import SIGNER, ModuleId, Parameter, Reference, Struct, parse
 
 if TYPE_CHECKING:
     from toolkit.vm._code import Field, FunctionDefinition, StructDefinition
@@ -96,6 +97,25 @@ def check_bundle(request: PublishRequest, modules: list[Module], loader: Loader,
                 loader.module(dependency)
 
 
+def check_code(modules: list[Module], staged: Loader) -> None:
+    """Check what running new code relies on.
+
+    Raises
+    ------
+    MoveError
+        If a function that it calls does not exist.
+    Unsupported
+        If the code breaks a rule.
+    """
+    for module in modules:
+        for struct in module.structs.values():
+            check_struct(staged, struct)
+        check_calls(staged, module.id, module.handles)
+        for function in module.functions.values():
+            if not function.is_native:
+                staged.code(function, tuple(Parameter(at) for at in range(len(function.type_parameters))))
+
+
 def _mismatch(message: str) -> MoveError:
     return MoveError("CONSTRAINT_NOT_SATISFIED", f"metadata and code bundle mismatch: {message}")
 
@@ -118,8 +138,6 @@ def _check_attributes(module: Module, loader: Loader, meter: Meter) -> None:
     for name in module.structs:
         member = new.of_struct(name, GROUP_MEMBER)
         if member is not None and member.arguments:
-            from toolkit.vm._types import Struct, parse
-
             group = parse(member.arguments[0])
             if isinstance(group, Struct) and group.module != module.id:
                 loader.visit_lazily([group.module], meter)

@@ -15,6 +15,7 @@ from toolkit.vm import _schedule as flags
 from toolkit.vm._arguments import is_signer, make_arguments, may_be_sent
 from toolkit.vm._bcs import write_text
 from toolkit.vm._charges import ChangeCharges, check_limits
+from toolkit.vm._checks import check_calls
 from toolkit.vm._context import CalledFunction, PublishRequest, TransactionContext
 from toolkit.vm._environment import MAINNET, Environment, framework_resource
 from toolkit.vm._errors import MoveError
@@ -24,7 +25,7 @@ from toolkit.vm._loader import Loader
 from toolkit.vm._metadata import RANDOMNESS, is_unstable
 from toolkit.vm._module import read_script, version_of
 from toolkit.vm._natives._publishing import Requests
-from toolkit.vm._publish import charge_bundle, check_bundle, initializer, read_bundle
+from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initializer, read_bundle
 from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Fee, Status, Write, status_of
 from toolkit.vm._state import Change, Overlay, Session, module_key, resource_key, write_order
 from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct, substituted
@@ -588,6 +589,7 @@ class _Run:
             raise MoveError("UNSTABLE_BYTECODE_REJECTED")
         if any(str(one.module) == "0x1::event" and one.name == "emit" for one in code.handles):
             raise MoveError("INVALID_OPERATION_IN_SCRIPT")
+        check_calls(loader, None, code.handles)
         loader.check_constraints(types, code.main.type_parameters)
         arguments = tuple(argument.to_bcs() for argument in script.arguments)
         values = self._values(machine, code.main, types, arguments, [self.sender, *self.signers.addresses])
@@ -675,8 +677,8 @@ class _Run:
         charge_bundle(modules, self.loader, self.meter)
         check_bundle(request, modules, self.loader, self.environment.chain_id, self.meter)
         new = [module for module in modules if self.loader.find(module.id) is None]
-        staged = Loader(self.environment.base, self.schedule, self.features, {module.id: module for module in modules})
-        staged.visited = self.loader.visited
+        staged = self.loader.staged(modules)
+        check_code(modules, staged)
         for module in new:
             function = initializer(module)
             if function is not None:
