@@ -16,7 +16,23 @@ from typing import Any
 from toolkit import vm
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "executions"
-FILES = ["opcodes", "opcodes_more", "bytecode", "natives", "state", "transactions", "transactions-2", "features", "simulations", "gas", "gas_more", "scenarios", "types", "edges", "system"]
+FILES = [
+    "opcodes",
+    "opcodes_more",
+    "bytecode",
+    "natives",
+    "state",
+    "transactions",
+    "transactions-2",
+    "features",
+    "simulations",
+    "gas",
+    "gas_more",
+    "scenarios",
+    "types",
+    "edges",
+    "system",
+]
 
 
 def lines(name: str) -> list[dict[str, Any]]:

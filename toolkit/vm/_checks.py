@@ -7,24 +7,38 @@ it refuses, a node may refuse for another reason, and a node refuses more, such 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit.errors import Unsupported
-from toolkit.vm._code import FRIEND, PUBLIC
+from toolkit.vm._code import FRIEND, PUBLIC, FunctionUse
 from toolkit.vm._types import KEY, STORE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.vm._code import FunctionHandle, StructDefinition
+    from toolkit.vm._code import FunctionDefinition, FunctionHandle, StructDefinition
     from toolkit.vm._instructions import Instruction
-    from toolkit.vm._loader import Loader
-    from toolkit.vm._types import ModuleId
+    from toolkit.vm._module import Module
+    from toolkit.vm._types import ModuleId, Type
     from toolkit.vm._values import Value
 
 _READS = {"CopyLoc", "MoveLoc", "MutBorrowLoc", "ImmBorrowLoc"}
 _BRANCHES = {"Branch", "BrTrue", "BrFalse"}
+_ACQUIRE = {"MutBorrowGlobal", "ImmBorrowGlobal", "MoveFrom"}
 _ENDS = {"Branch", "Ret", "Abort"}
+
+
+class CodeLoader(Protocol):
+    """What finds code; `toolkit.vm._loader.Loader` does."""
+
+    def module(self, module: ModuleId) -> Module:
+        """Return a module."""
+
+    def function(self, module: ModuleId, name: str) -> FunctionDefinition:
+        """Return a function."""
+
+    def abilities(self, kind: Type) -> int:
+        """Return the abilities of values of a type."""
 
 
 def refused(place: str, message: str) -> Unsupported:
@@ -85,7 +99,7 @@ def _block_end(code: Sequence[Instruction], start: int, starts: set[int]) -> int
     return at
 
 
-def check_calls(loader: Loader, caller: ModuleId | None, handles: Sequence[FunctionHandle]) -> None:
+def check_calls(loader: CodeLoader, caller: ModuleId | None, handles: Sequence[FunctionHandle]) -> None:
     """Check that the functions that a script or module names exist as it says, and that it may call them.
 
     Raises
@@ -107,7 +121,29 @@ def check_calls(loader: Loader, caller: ModuleId | None, handles: Sequence[Funct
             raise refused(str(caller or "script"), f"{function} is not visible")
 
 
-def check_struct(loader: Loader, struct: StructDefinition) -> None:
+def check_acquires(module: Module) -> None:
+    """Check that functions say which resources of their module they use.
+
+    Raises
+    ------
+    Unsupported
+        If a function does not.
+    """
+    names = list(module.structs)
+    for function in module.functions.values():
+        said = {names[index] for index in function.acquires if index < len(names)}
+        used: set[str] = set()
+        for name, operand in function.code:
+            if name.removesuffix("Generic") in _ACQUIRE:
+                used.add(operand.struct.name)
+            elif isinstance(operand, FunctionUse) and operand.function.module == module.id and "Call" in name:
+                called = module.functions.get(operand.function.name)
+                used |= {names[index] for index in called.acquires if index < len(names)} if called else set()
+        if used - said:
+            raise refused(str(function), f"does not say that it acquires {', '.join(sorted(used - said))}")
+
+
+def check_struct(loader: CodeLoader, struct: StructDefinition) -> None:
     """Check that names are not repeated, and that fields have the abilities that the struct promises.
 
     Raises

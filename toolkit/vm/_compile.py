@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import operator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from toolkit.errors import Unsupported
 from toolkit.vm import _operations as ops
 from toolkit.vm._checks import check_not_borrowed, refused, unset_local
-from toolkit.vm._code import Constant, FieldUse, FunctionUse, StructUse, VariantUse
+from toolkit.vm._code import Constant, Field, FieldUse, FunctionUse, StructUse, VariantUse
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Entry
 from toolkit.vm._instructions import LOG_NAMES
-from toolkit.vm._layouts import Layout
 from toolkit.vm._types import (
     ADDRESS,
     BOOL,
@@ -41,8 +39,10 @@ from toolkit.vm._types import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from toolkit.errors import Unsupported
     from toolkit.vm._code import FunctionDefinition
     from toolkit.vm._instructions import Instruction
+    from toolkit.vm._layouts import Layout
     from toolkit.vm._operations import Step
     from toolkit.vm._schedule import Schedule
 
@@ -206,7 +206,7 @@ class _Compiler:
         self.step: Step | None = None
         self.exit: Step | None = None
         self.straight = True
-        self.error: MoveError | None = None
+        self.error = cast("MoveError | None", None)
         self.sites: dict[FunctionUse, Site] = {}
         self.limits = schedule.max_type_nodes, schedule.max_type_depth
         self._compile()
@@ -273,7 +273,7 @@ class _Compiler:
         entry.fill(first.steps, (head, *first.entries[1:]), first.offsets)
 
     def _instruction(self, instruction: Instruction, piece: Piece) -> None:
-        self.entries, self.step, self.exit, self.straight, self.error = [], None, None, True, None
+        self._start_instruction()
         name = instruction.name
         if name in {"Branch", "BrTrue", "BrFalse"}:
             self._branch(name, instruction.operand, piece)
@@ -283,6 +283,9 @@ class _Compiler:
             self.step = _failing(self.error)
             self.exit = None
             self.straight = False
+
+    def _start_instruction(self) -> None:
+        self.entries, self.step, self.exit, self.straight, self.error = [], None, None, True, None
 
     def _branch(self, name: str, target: int, piece: Piece) -> None:
         taken = self.pieces[target]
@@ -529,7 +532,8 @@ class _Compiler:
     def _struct(self, use: StructUse | VariantUse) -> tuple[Struct, tuple[Type, ...], int | None]:
         """Return the type, the types of the fields, and the variant of what is packed or unpacked."""
         arguments = substituted(use.arguments, self.types)
-        fields, variant = (), None
+        fields: tuple[Field, ...] = ()
+        variant = None
         if isinstance(use, VariantUse):
             assert use.struct.variants is not None  # noqa: S101 - by the reader
             variant = use.variant

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolkit.vm._instructions import Instruction
 
 
-def operand_text(operand: Any) -> str:
+def operand_text(operand: Any) -> str:  # noqa: PLR0911 - a case per kind
     """Return the operand of an instruction as text."""
     match operand:
         case None:
@@ -83,7 +83,8 @@ def struct_text(struct: StructDefinition) -> str:
         for at, parameter in enumerate(struct.type_parameters)
     ]
     kind = "struct" if struct.variants is None else "enum"
-    head = f"{kind} {struct.name}{'<' + ', '.join(parameters) + '>' if parameters else ''}{_has(struct.abilities, ' has ')}"
+    generic = f"<{', '.join(parameters)}>" if parameters else ""
+    head = f"{kind} {struct.name}{generic}{_has(struct.abilities, ' has ')}"
     if struct.variants is None:
         return f"{head} {{ {_fields(struct.fields)} }}"
     lines = [f"    {variant.name} {{ {_fields(variant.fields)} }}" for variant in struct.variants]

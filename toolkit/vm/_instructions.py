@@ -8,7 +8,19 @@ from typing import Any, NamedTuple
 MIN_VERSION, MAX_VERSION = 5, 9
 
 # In the order of their bytes, from 0x01.
-_NAMES = ["Pop", "Ret", "BrTrue", "BrFalse", "Branch", "LdU64", "LdConst", "LdTrue", "LdFalse", "CopyLoc", "MoveLoc", "StLoc", "MutBorrowLoc", "ImmBorrowLoc", "MutBorrowField", "ImmBorrowField", "Call", "Pack", "Unpack", "ReadRef", "WriteRef", "Add", "Sub", "Mul", "Mod", "Div", "BitOr", "BitAnd", "Xor", "Or", "And", "Not", "Eq", "Neq", "Lt", "Gt", "Le", "Ge", "Abort", "Nop", "Exists", "MutBorrowGlobal", "ImmBorrowGlobal", "MoveFrom", "MoveTo", "FreezeRef", "Shl", "Shr", "LdU8", "LdU128", "CastU8", "CastU64", "CastU128", "MutBorrowFieldGeneric", "ImmBorrowFieldGeneric", "CallGeneric", "PackGeneric", "UnpackGeneric", "ExistsGeneric", "MutBorrowGlobalGeneric", "ImmBorrowGlobalGeneric", "MoveFromGeneric", "MoveToGeneric", "VecPack", "VecLen", "VecImmBorrow", "VecMutBorrow", "VecPushBack", "VecPopBack", "VecUnpack", "VecSwap", "LdU16", "LdU32", "LdU256", "CastU16", "CastU32", "CastU256", "ImmBorrowVariantField", "MutBorrowVariantField", "ImmBorrowVariantFieldGeneric", "MutBorrowVariantFieldGeneric", "PackVariant", "PackVariantGeneric", "UnpackVariant", "UnpackVariantGeneric", "TestVariant", "TestVariantGeneric", "PackClosure", "PackClosureGeneric", "CallClosure", "LdI8", "LdI16", "LdI32", "LdI64", "LdI128", "LdI256", "CastI8", "CastI16", "CastI32", "CastI64", "CastI128", "CastI256", "Negate"]
+_TABLE = """
+    Pop Ret BrTrue BrFalse Branch LdU64 LdConst LdTrue LdFalse CopyLoc MoveLoc StLoc MutBorrowLoc ImmBorrowLoc
+    MutBorrowField ImmBorrowField Call Pack Unpack ReadRef WriteRef Add Sub Mul Mod Div BitOr BitAnd Xor Or And Not
+    Eq Neq Lt Gt Le Ge Abort Nop Exists MutBorrowGlobal ImmBorrowGlobal MoveFrom MoveTo FreezeRef Shl Shr LdU8
+    LdU128 CastU8 CastU64 CastU128 MutBorrowFieldGeneric ImmBorrowFieldGeneric CallGeneric PackGeneric UnpackGeneric
+    ExistsGeneric MutBorrowGlobalGeneric ImmBorrowGlobalGeneric MoveFromGeneric MoveToGeneric VecPack VecLen
+    VecImmBorrow VecMutBorrow VecPushBack VecPopBack VecUnpack VecSwap LdU16 LdU32 LdU256 CastU16 CastU32 CastU256
+    ImmBorrowVariantField MutBorrowVariantField ImmBorrowVariantFieldGeneric MutBorrowVariantFieldGeneric
+    PackVariant PackVariantGeneric UnpackVariant UnpackVariantGeneric TestVariant TestVariantGeneric PackClosure
+    PackClosureGeneric CallClosure LdI8 LdI16 LdI32 LdI64 LdI128 LdI256 CastI8 CastI16 CastI32 CastI64 CastI128
+    CastI256 Negate
+"""
+_NAMES = _TABLE.split()
 # The first byte of each later version.
 _SINCE = {6: 0x48, 7: 0x4E, 8: 0x58, 9: 0x5B}
 

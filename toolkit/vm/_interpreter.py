@@ -158,7 +158,7 @@ class Machine:
         self._loop()
         return self.stack
 
-    def _loop(self) -> None:
+    def _loop(self) -> None:  # noqa: C901 - one loop, without calls that can be saved
         stack, meter = self.stack, self.meter
         frame = self.frame
         assert frame is not None  # noqa: S101 - just entered
@@ -352,17 +352,22 @@ class Machine:
         below = self.frame.parent if self.frame else None
         return error.at(below.location if below else None)
 
-    def _link(self, site: Site) -> Link:
-        function = site.use.function
+    def _find(self, module: ModuleId, name: str) -> FunctionDefinition:
+        """Return a function to call, after charging the loading of its module."""
         try:
-            self.loader.visit_lazily([function.module], self.meter)
-            definition = self.loader.function(function.module, function.name)
-            if definition.parameters != function.parameters or definition.results != function.results:
-                raise MoveError("FUNCTION_RESOLUTION_FAILURE", f"{definition} has other parameters or results")
+            self.loader.visit_lazily([module], self.meter)
+            return self.loader.function(module, name)
         except MoveError as error:
             if error.status in {"OUT_OF_GAS", "EXECUTION_LIMIT_REACHED"}:
                 raise
             raise self._below(error) from None
+
+    def _link(self, site: Site) -> Link:
+        function = site.use.function
+        definition = self._find(function.module, function.name)
+        if definition.parameters != function.parameters or definition.results != function.results:
+            error = MoveError("FUNCTION_RESOLUTION_FAILURE", f"{definition} has other parameters or results")
+            raise self._below(error)
         link = Link(definition, site.types)
         link.crosses = site.caller.module != definition.module
         self._finish_link(link, generic=site.use.arguments is not None, plain=False)
@@ -408,7 +413,8 @@ class Machine:
                 meter.write("<")
             raise error.at(definition.module, definition.index, 0) from None
         if isinstance(results, Dispatch):
-            return self._dispatch(results, definition)
+            self._dispatch(results, definition)
+            return None
         meter.native_ends("ok", self._heap(substituted(definition.results, link.types), results))
         if meter.log is not None:
             meter.write("<")
@@ -448,12 +454,7 @@ class Machine:
     def pack_closure(self, stack: list[Value], site: Site, mask: int, kinds: tuple[Type, ...]) -> None:
         """Push a closure over a function."""
         function = site.use.function
-        try:
-            self.loader.visit_lazily([function.module], self.meter)
-            if site.caller.module == function.module or not self._is_script(site):
-                definition = self.loader.function(function.module, function.name)
-        except MoveError as error:
-            raise self._below(error) from None
+        definition = self._find(function.module, function.name)
         persistent = definition.is_persistent
         if persistent:
             layouts = tuple(map(self.serializing_layout, kinds))
@@ -465,10 +466,6 @@ class Machine:
         stack.append(
             Closure(function.module, function.name, site.types, mask, captured, layouts, persistent=persistent)
         )
-
-    @staticmethod
-    def _is_script(site: Site) -> bool:
-        return site.use.function.module.name == ""
 
     def call_closure(self, stack: list[Value], kind: Function, following: Piece) -> Piece | None:
         """Call the closure on the stack."""
@@ -499,11 +496,7 @@ class Machine:
         link = self.links.get(key)
         if link is None:
             assert closure.module is not None  # noqa: S101 - scripts cannot name themselves
-            try:
-                self.loader.visit_lazily([closure.module], self.meter)
-                definition = self.loader.function(closure.module, closure.name)
-            except MoveError as error:
-                raise self._below(error) from None
+            definition = self._find(closure.module, closure.name)
             link = Link(definition, closure.types)
             self._finish_link(link, generic=False, plain=True)
             self.links[key] = link

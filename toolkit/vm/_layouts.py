@@ -191,10 +191,11 @@ class LayoutMaker:
     def _signer(self, layout: Layout) -> None:
         self._measured(layout, "struct")
         layout.fixed = None
-        master = self.sizes["struct"] + self.sizes["u16"] + self.sizes["address"]
+        address = self.sizes["address"]
+        master = self.sizes["struct"] + self.sizes["u16"] + address
 
         def measure(value: Value) -> int:
-            return master + self.sizes["address"] * value[0]
+            return master + address * int(value[0])
 
         def write(value: Value, output: Output) -> None:
             if not output.legacy:
@@ -329,7 +330,8 @@ class LayoutMaker:
         base = self.sizes["closure"]
 
         def measure(value: Closure) -> int:
-            return base + sum(one.measure(held) for one, held in zip(value.layouts, value.captured, strict=True))
+            captured = zip(value.layouts, value.captured, strict=True)
+            return base + sum(int(one.measure(held)) for one, held in captured)
 
         layout.measure = layout.measure_deref = measure
         layout.copy = Closure.copy

@@ -60,7 +60,7 @@ def read_attributes(metadata: Mapping[bytes, bytes]) -> Attributes:
         return Attributes(valid=False)
     if source.position != len(data):
         return Attributes(valid=False)
-    return Attributes(errors, *parts)
+    return Attributes(errors, parts[0], parts[1])
 
 
 _K = TypeVar("_K")

@@ -102,6 +102,7 @@ class Module:
     size: int
     hash: bytes = field(repr=False)
     handles: tuple[FunctionHandle, ...] = field(repr=False)
+    struct_handles: tuple[StructHandle, ...] = field(repr=False)
 
     @classmethod
     def from_bytes(cls, code: bytes) -> Module:
@@ -165,6 +166,7 @@ class ScriptCode:
     version: int
     dependencies: tuple[ModuleId, ...]
     handles: tuple[FunctionHandle, ...]
+    struct_handles: tuple[StructHandle, ...]
     metadata: dict[bytes, bytes]
 
 
@@ -279,7 +281,7 @@ class _File:
     def _types(self, reader: BinaryReader) -> tuple[Type, ...]:
         return tuple(self._type(reader) for _ in range(reader.uleb(255)))
 
-    def _type(self, reader: BinaryReader, nesting: int = 1) -> Type:
+    def _type(self, reader: BinaryReader, nesting: int = 1) -> Type:  # noqa: C901 - a case per byte
         if nesting > MAX_TYPE_NESTING:
             raise malformed("a type is nested too deeply")
         byte = reader.u8()
@@ -383,6 +385,7 @@ class _File:
             size=len(self.code),
             hash=hashlib.sha256(self.code).digest(),
             handles=tuple(self.handles),
+            struct_handles=tuple(self.structs),
         )
 
     def script(self) -> ScriptCode:
@@ -399,7 +402,8 @@ class _File:
         main = FunctionDefinition(
             None, "main", 0, parameters, (), type_parameters, locals=kinds, code=code, access=access
         )
-        return ScriptCode(main, self.version, tuple(self.modules), tuple(self.handles), self.metadata)
+        handles = tuple(self.handles), tuple(self.structs)
+        return ScriptCode(main, self.version, tuple(self.modules), *handles, self.metadata)
 
     def _struct_definition(self, reader: BinaryReader) -> StructDefinition:
         handle = self._item(reader, self.structs)
@@ -486,7 +490,7 @@ class _File:
         code = tuple(self._instruction(reader, len(kinds), count) for _ in range(count))
         return kinds, code
 
-    def _instruction(self, reader: BinaryReader, local_count: int, length: int) -> Instruction:
+    def _instruction(self, reader: BinaryReader, local_count: int, length: int) -> Instruction:  # noqa: C901, PLR0912 - a case per kind
         opcode = OPCODES.get(reader.u8())
         if opcode is None or opcode.since > self.version:
             raise malformed(f"byte {reader.position - 1}: not an instruction of version {self.version}")
@@ -515,8 +519,11 @@ class _File:
                 operand = self._item(reader, self.function_instances)
             case "closure" | "closure_instance":
                 generic = opcode.operand == "closure_instance"
-                use = self._item(reader, self.function_instances) if generic else self._item(reader, self.handles)
-                operand = (use if generic else FunctionUse(use), reader.uleb(MAX_U64))
+                if generic:
+                    use = self._item(reader, self.function_instances)
+                else:
+                    use = FunctionUse(self._item(reader, self.handles))
+                operand = (use, reader.uleb(MAX_U64))
                 if operand[1] >> len(operand[0].function.parameters):
                     raise malformed(f"byte {reader.position}: the mask captures more than the parameters")
             case "struct":
@@ -538,7 +545,7 @@ class _File:
         return kinds[0]
 
     def _operand_table(self, kind: str) -> list[Any]:
-        return {
+        tables: dict[str, list[Any]] = {
             "struct_instance": self.struct_instances,
             "field": self.fields,
             "field_instance": self.field_instances,
@@ -546,7 +553,8 @@ class _File:
             "variant_field_instance": self.variant_field_instances,
             "variant": self.variants,
             "variant_instance": self.variant_instances,
-        }[kind]
+        }
+        return tables[kind]
 
 
 def _choice(reader: BinaryReader, first: int, last: int) -> int:

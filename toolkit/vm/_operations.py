@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolkit.vm._errors import MoveError
-from toolkit.vm._types import Primitive
 
 if TYPE_CHECKING:
     from toolkit.vm._code import StructDefinition
+    from toolkit.vm._types import Primitive
     from toolkit.vm._values import Value
 
 Stack: TypeAlias = "list[Value]"

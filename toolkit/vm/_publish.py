@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.vm import _schedule as flags
-from toolkit.vm._checks import check_calls, check_struct
+from toolkit.vm._checks import check_acquires, check_calls, check_struct
 from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC
 from toolkit.vm._errors import MoveError
 from toolkit.vm._metadata import EVENT, GROUP, GROUP_MEMBER, is_unstable
@@ -13,7 +13,7 @@ from toolkit.vm._module import Module, read_module
 from toolkit.vm._types import SIGNER, ModuleId, Parameter, Reference, Struct, parse
 
 if TYPE_CHECKING:
-    from toolkit.vm._code import Field, FunctionDefinition, StructDefinition
+    from toolkit.vm._code import FunctionDefinition, StructDefinition
     from toolkit.vm._context import PublishRequest
     from toolkit.vm._gas import Meter
     from toolkit.vm._loader import Loader
@@ -78,6 +78,11 @@ def check_bundle(request: PublishRequest, modules: list[Module], loader: Loader,
         _check_attributes(module, loader, meter)
     if names:
         raise _mismatch(f"expected {sorted(names)}")
+    _check_replacements(request, modules, loader)
+    _check_links(modules, loader)
+
+
+def _check_replacements(request: PublishRequest, modules: list[Module], loader: Loader) -> None:
     seen: set[ModuleId] = set()
     for module in modules:
         if module.id.address != request.address:
@@ -88,12 +93,16 @@ def check_bundle(request: PublishRequest, modules: list[Module], loader: Loader,
         if module.id in seen:
             raise MoveError("DUPLICATE_MODULE_NAME")
         seen.add(module.id)
+
+
+def _check_links(modules: list[Module], loader: Loader) -> None:
+    new = {module.id for module in modules}
     for module in modules:
         for friend in module.friends:
-            if friend not in seen and (loader.lazy or loader.find(friend) is None):
+            if friend not in new and (loader.lazy or loader.find(friend) is None):
                 raise MoveError("FRIEND_NOT_FOUND_IN_MODULE_BUNDLE")
         for dependency in module.dependencies:
-            if dependency not in seen:
+            if dependency not in new:
                 loader.module(dependency)
 
 
@@ -110,6 +119,7 @@ def check_code(modules: list[Module], staged: Loader) -> None:
     for module in modules:
         for struct in module.structs.values():
             check_struct(staged, struct)
+        check_acquires(module)
         check_calls(staged, module.id, module.handles)
         for function in module.functions.values():
             if not function.is_native:
@@ -186,32 +196,24 @@ def _struct_fits(old: StructDefinition, new: StructDefinition) -> bool:
     if (old.variants is None) != (new.variants is None):
         return False
     if old.variants is None:
-        return _same_fields(old.fields, new.fields)
+        return old.fields == new.fields
     assert new.variants is not None  # noqa: S101 - compared above
     return len(new.variants) >= len(old.variants) and all(
-        before.name == after.name and _same_fields(before.fields, after.fields)
-        for before, after in zip(old.variants, new.variants, strict=False)
+        before == after for before, after in zip(old.variants, new.variants, strict=False)
     )
 
 
-def _same_fields(old: tuple[Field, ...], new: tuple[Field, ...]) -> bool:
-    return old == new
-
-
 def _function_fits(old: FunctionDefinition, new: FunctionDefinition) -> bool:
-    if (old.parameters, old.results) != (new.parameters, new.results):
-        return False
-    if len(old.type_parameters) != len(new.type_parameters):
-        return False
-    if any(after & ~before for before, after in zip(old.type_parameters, new.type_parameters, strict=True)):
-        return False
-    if old.is_entry and not new.is_entry:
-        return False
-    if old.visibility == PUBLIC and new.visibility != PUBLIC:
-        return False
-    if old.visibility == FRIEND and new.visibility == PRIVATE and not old.is_entry:
-        return False
-    return old.attributes <= new.attributes
+    constraints = zip(old.type_parameters, new.type_parameters, strict=False)
+    return (
+        (old.parameters, old.results) == (new.parameters, new.results)
+        and len(old.type_parameters) == len(new.type_parameters)
+        and not any(after & ~before for before, after in constraints)
+        and (new.is_entry or not old.is_entry)
+        and (new.visibility == PUBLIC or old.visibility != PUBLIC)
+        and (new.visibility != PRIVATE or old.visibility != FRIEND or old.is_entry)
+        and old.attributes <= new.attributes
+    )
 
 
 def initializer(module: Module) -> FunctionDefinition | None:

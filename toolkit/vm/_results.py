@@ -82,15 +82,14 @@ def status_of(
         Returns the attributes of a module, for the names of abort codes.
     """
     location = None if error.location is None else str(error.location)
-    place = {"location": location, "function": error.function, "offset": error.offset}
-    more = {"message": error.message, "sub_status": error.sub_status}
     number = error.number
     if error.status == "ABORTED" and error.sub_status is not None and location is not None:
         reason = None
         if isinstance(error.location, ModuleId) and (found := attributes(error.location)) is not None:
             reason = found.abort(error.sub_status)
-        names = dict(zip(("reason", "description"), reason or (), strict=False))
-        return Status("abort", error.sub_status, location, message=error.message, **names)
+        name, description = reason or (None, None)
+        code = error.sub_status
+        return Status("abort", code, location, message=error.message, reason=name, description=description)
     if error.status == "OUT_OF_GAS":
         return Status("out_of_gas", error.status)
     miscellaneous = error.status in _LIMITS
@@ -99,12 +98,13 @@ def status_of(
     miscellaneous |= 1000 <= number < 2000 or 3000 <= number < 4000
     miscellaneous |= 2000 <= number < 3000 and flags.CHARGE_INVARIANT_VIOLATION in features
     if miscellaneous:
-        return Status("miscellaneous_error", error.status, **more)
-    if 4000 <= number < 5000:
-        if error.function is None or error.offset is None:
-            place = {"location": "script", "function": 0, "offset": 0}
-        return Status("execution_failure", error.status, **place, **more)  # type: ignore[arg-type]
-    return Status("discard", error.status, **more)
+        return Status("miscellaneous_error", error.status, message=error.message, sub_status=error.sub_status)
+    if not 4000 <= number < 5000:
+        return Status("discard", error.status, message=error.message, sub_status=error.sub_status)
+    place = location, error.function, error.offset
+    if error.function is None or error.offset is None:
+        place = "script", 0, 0
+    return Status("execution_failure", error.status, *place, error.message, error.sub_status)
 
 
 class Fee(NamedTuple):
@@ -114,6 +114,9 @@ class Fee(NamedTuple):
     io_gas_units: int
     storage_fee_octas: int
     storage_fee_refund_octas: int
+
+
+NO_FEE = Fee(0, 0, 0, 0)
 
 
 class EmittedEvent(NamedTuple):
@@ -188,7 +191,7 @@ class Execution(_Measured):
 
     status: Status = SUCCESS
     gas_used: int = 0
-    fee: Fee = Fee(0, 0, 0, 0)
+    fee: Fee = NO_FEE
     events: list[EmittedEvent] = field(default_factory=list)
     writes: dict[bytes, Write] = field(default_factory=dict)
 

@@ -75,7 +75,7 @@ class Base:
         if key not in self._cache:
             found = self._read(key)
             value = None if found is None else (bytes(found[0]), found[1] and tuple(found[1]))
-            self._cache[key] = value  # type: ignore[assignment]
+            self._cache[key] = value
         return self._cache[key]
 
 

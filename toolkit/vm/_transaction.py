@@ -7,7 +7,7 @@ is a session of the machine. Its changes go to an overlay, so that a failed payl
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from toolkit.errors import SchemaError, Unsupported
 from toolkit.move._ids import address_to_bytes
@@ -17,6 +17,7 @@ from toolkit.vm._bcs import write_text
 from toolkit.vm._charges import ChangeCharges, check_limits
 from toolkit.vm._checks import check_calls
 from toolkit.vm._context import CalledFunction, PublishRequest, TransactionContext
+from toolkit.vm._ed25519 import verify
 from toolkit.vm._environment import MAINNET, Environment, framework_resource
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter, Unmetered
@@ -41,8 +42,10 @@ from toolkit.wire._bcs_requests import (
     EncodedPayloadV2,
     EncodedScript,
 )
+from toolkit.wire._models import unhex
 from toolkit.wire._signatures import (
     AbstractSignature,
+    Ed25519Signature,
     FeePayerSignature,
     MultiAgentSignature,
     MultiKeySignature,
@@ -155,7 +158,8 @@ def execute(
 ) -> Execution:
     """Execute a transaction.
 
-    Signatures are not checked: the ledger has checked those of its transactions, and others are not signed.
+    Ed25519 signatures are checked, with the library cryptography. Those of other schemes are not: the ledger has
+    checked them.
 
     Parameters
     ----------
@@ -201,6 +205,7 @@ class _Run:
         log: bool,
         transaction_index: int | None,
     ) -> None:
+        self.signed = signed
         self.raw = raw = signed.raw
         self.size = len(raw.to_bcs())
         self.environment = environment
@@ -211,7 +216,7 @@ class _Run:
         self.signers = _signers(signed.signature)
         self.payer = self.signers.payer_address or self.sender
         self.payload: Any = raw.payload
-        self.executable: EncodedEntryFunction | EncodedScript | None = None
+        self.executable = cast("EncodedEntryFunction | EncodedScript | None", None)
         self.multisig: bytes | None = None
         self.nonce: int | None = None
         self._read_payload()
@@ -265,9 +270,9 @@ class _Run:
         try:
             self._prologue()
             try:
-                status = self._payload()
-            except MoveError as error:
-                status = self._failed(error)
+                status = self._run_payload()
+            except MoveError as failure:
+                status = self._failed(failure)
             return self._result(status)
         except _DiscardedError as discarded:
             error = discarded.error
@@ -281,6 +286,8 @@ class _Run:
             raise _discarded("SIGNERS_CONTAIN_DUPLICATES")
         if len(self.signers.addresses) != len(self.signers.secondary):
             raise _discarded("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH_IN_PROOF")
+        if not self.simulate:
+            self._check_signatures()
         self._authenticate()
         self._check_payload_kind()
         self._check_gas()
@@ -302,7 +309,7 @@ class _Run:
         except MoveError as error:
             raise _DiscardedError(error) from None
 
-    def _payload(self) -> Status:
+    def _run_payload(self) -> Status:
         """Run the payload and charge its changes; return the status of the epilogue."""
         session = self._session(_PAYLOAD)
         machine = self._machine(session)
@@ -365,6 +372,19 @@ class _Run:
 
     # Parts of the prologue.
 
+    def _check_signatures(self) -> None:
+        message = self.signed.signing_message()
+        for one in (self.signers.sender, *self.signers.secondary, self.signers.payer):
+            match one:
+                case Ed25519Signature():
+                    key, signature = one.public_key, one.signature
+                case SingleKeySignature() if one.public_key.type == "ed25519" == one.signature.type:
+                    key, signature = one.public_key.value, one.signature.value
+                case _:
+                    continue
+            if not verify(unhex(key), unhex(signature), message):
+                raise _discarded("INVALID_SIGNATURE")
+
     def _authenticate(self) -> None:
         """Let Move code check abstract signatures, on a part of the gas."""
         signed = [(self.sender, self.signers.sender), *zip(self.signers.addresses, self.signers.secondary, strict=True)]
@@ -374,7 +394,7 @@ class _Run:
         if not abstract:
             return
         for _, one in abstract:
-            derivable = bytes.fromhex(one.auth_data.removeprefix("0x"))[:1] == b"\1"
+            derivable = unhex(one.auth_data)[:1] == b"\1"
             needed = flags.DERIVABLE_ACCOUNT_ABSTRACTION if derivable else flags.ACCOUNT_ABSTRACTION
             if needed not in self.features:
                 raise _discarded("FEATURE_UNDER_GATING")
@@ -401,7 +421,7 @@ class _Run:
         info = bytearray(address_to_bytes(place))
         write_text(name, info)
         write_text(method, info)
-        data = bytes.fromhex(signature.auth_data.removeprefix("0x"))
+        data = unhex(signature.auth_data)
         values = [signer(address)]
         for kind, raw in zip(function.parameters[1:], (bytes(info), data), strict=True):
             values.append(machine.serializing_layout(kind).decode(raw))

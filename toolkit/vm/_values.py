@@ -8,7 +8,7 @@
 | enum | list of the variant's index and its fields |
 | signer | an enum: [0, address], or [1, address, permission address] |
 | function value | `Closure` |
-| reference | `(container, slot, root)`: the value is ``container[slot]``; `root` is the `Global` it is part of, or None |
+| reference | `(container, slot, root)`: the value is ``container[slot]``; `root` is its `Global`, or None |
 
 A container is changed in place, so all references into it see the change. Locals are a container, too. The borrow
 rules of Move, which the verifier of a node has checked, make it safe to replace a whole value in its slot.
@@ -73,7 +73,7 @@ class Closure:
 
     __slots__ = ("captured", "layouts", "mask", "module", "name", "persistent", "types")
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - in the order in which they are stored
         self,
         module: ModuleId | None,
         name: str,
@@ -164,7 +164,7 @@ def compare(left: Value, right: Value) -> int:
             if order := compare(one, other):
                 return order
         left, right = len(left), len(right)
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 def _closure_key(closure: Closure) -> tuple[Any, ...]:

@@ -22,7 +22,9 @@ from toolkit.vm._values import read_ref
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from toolkit.vm._code import FunctionDefinition
     from toolkit.vm._state import Read
+    from toolkit.vm._values import Value
 
 SESSION_PREFIX = hashlib.sha3_256(b"APTOS::SessionId").digest()
 _VOID = 5
@@ -112,16 +114,7 @@ def _run(
     loader.visit_lazily([module], machine.meter)
     function = loader.function(module, name)
     try:
-        loader.visit_lazily(struct_modules(types), machine.meter)
-        loader.check_constraints(types, function.type_parameters)
-        if loader.module(module).attributes.of_function(name, *VIEW_KINDS) is None:
-            raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE", "function not marked as view function")
-        if not function.results:
-            raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE", "view function must return values")
-        kinds = substituted(function.parameters, types)
-        if len(kinds) != len(arguments) or any(isinstance(kind, Reference) for kind in kinds):
-            raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE")
-        values = make_arguments(machine, kinds, arguments)
+        values = _arguments(machine, function, types, arguments)
     except MoveError as error:
         raise _of_arguments(error, module) from None
     code = loader.code(function, types)
@@ -129,9 +122,27 @@ def _run(
     encoded = []
     for kind, value in zip(code.results, results, strict=True):
         if isinstance(kind, Reference):
-            kind, value = kind.target, read_ref(value)
-        encoded.append(machine.serializing_layout(kind).encode(value))
+            encoded.append(machine.serializing_layout(kind.target).encode(read_ref(value)))
+        else:
+            encoded.append(machine.serializing_layout(kind).encode(value))
     return encoded
+
+
+def _arguments(
+    machine: Machine, function: FunctionDefinition, types: tuple[Type, ...], arguments: Sequence[bytes]
+) -> list[Value]:
+    loader = machine.loader
+    loader.visit_lazily(struct_modules(types), machine.meter)
+    loader.check_constraints(types, function.type_parameters)
+    assert function.module is not None  # noqa: S101 - views are in modules
+    if loader.module(function.module).attributes.of_function(function.name, *VIEW_KINDS) is None:
+        raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE", "function not marked as view function")
+    if not function.results:
+        raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE", "view function must return values")
+    kinds = substituted(function.parameters, types)
+    if len(kinds) != len(arguments) or any(isinstance(kind, Reference) for kind in kinds):
+        raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE")
+    return make_arguments(machine, kinds, arguments)
 
 
 def _of_arguments(error: MoveError, module: ModuleId) -> MoveError:

@@ -160,7 +160,7 @@ def _integer(call: NativeCall, code: int) -> Primitive:
 
 @native("0x1::aggregator_v2::create_aggregator")
 def create_aggregator(call: NativeCall, maximum: int) -> tuple[Value]:
-    """Aggregator of value 0 with a maximum."""
+    """Return an aggregator of value 0 with a maximum."""
     call.charge_base("aptos_framework.aggregator_v2.create_aggregator")
     _integer(call, _OTHER_TYPE)
     return ([0, maximum],)
@@ -168,7 +168,7 @@ def create_aggregator(call: NativeCall, maximum: int) -> tuple[Value]:
 
 @native("0x1::aggregator_v2::create_unbounded_aggregator")
 def create_unbounded_aggregator(call: NativeCall) -> tuple[Value]:
-    """Aggregator of value 0 with the maximum of its type."""
+    """Return an aggregator of value 0 with the maximum of its type."""
     call.charge_base("aptos_framework.aggregator_v2.create_aggregator")
     return ([0, _integer(call, _OTHER_TYPE).maximum],)
 
@@ -244,13 +244,13 @@ def _length_size(length: int) -> int:
 
 
 def _derived(text: bytes, width: int) -> Value:
-    """A string that is padded to a width, so that its length in the state does not depend on the number in it."""
+    """Pad a string to a width, so that its length in the state does not depend on the number in it."""
     return [[bytearray(text)], bytearray(width - _length_size(len(text)) - len(text) - 1)]
 
 
 @native("0x1::aggregator_v2::create_derived_string")
 def create_derived_string(call: NativeCall, value: Value) -> tuple[Value]:
-    """Derived string of a constant."""
+    """Return a derived string of a constant."""
     text = bytes(value[0])
     call.charge_base("aptos_framework.aggregator_v2.create_snapshot")
     call.charge(call.price("aptos_framework.aggregator_v2.create_snapshot.per_byte") * len(text))
@@ -262,7 +262,7 @@ def create_derived_string(call: NativeCall, value: Value) -> tuple[Value]:
 
 @native("0x1::aggregator_v2::derive_string_concat")
 def derive_string_concat(call: NativeCall, before: Value, held: Ref, after: Value) -> tuple[Value]:
-    """Derived string of a number between two texts."""
+    """Return a derived string of a number between two texts."""
     name = "aptos_framework.aggregator_v2.string_concat"
     prefix, suffix = bytes(before[0]), bytes(after[0])
     call.charge_base(name)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @native("0x1::signer::borrow_address", "0x1::permissioned_signer::borrow_address")
 def borrow_address(call: NativeCall, signer: Ref) -> tuple[Ref]:
-    """Reference to the (master) address."""
+    """Return a reference to the (master) address."""
     call.charge_base("move_stdlib.signer.borrow_address")
     return ((read_ref(signer), 1, None),)
 
@@ -43,7 +43,7 @@ def swap(call: NativeCall, left: Ref, right: Ref) -> None:
 
 
 @native("0x1::vector::move_range")
-def move_range(call: NativeCall, source: Ref, start: int, length: int, target: Ref, place: int) -> None:
+def move_range(call: NativeCall, source: Ref, start: int, length: int, target: Ref, place: int) -> None:  # noqa: PLR0917
     """Move elements from one vector into another."""
     if not call.feature(MEMORY_OPERATIONS):
         raise call.abort(0xD0002)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import Unsupported
 from toolkit.vm._natives._registry import NativeCall, native
-from toolkit.vm._values import Value
 
 if TYPE_CHECKING:
     from toolkit.vm._context import CalledFunction, TransactionContext
+    from toolkit.vm._values import Value
 
 _NO_TRANSACTION, _COUNTER_OVERFLOW, _NO_INDEX = 0x30001, 0x30002, 0x30005
 _UNIQUE_ADDRESS = b"\xfb"
@@ -31,7 +31,7 @@ def _charge(call: NativeCall, name: str) -> None:
 
 def _transaction(call: NativeCall, name: str) -> TransactionContext:
     _charge(call, name)
-    context: TransactionContext | None = call.machine.context
+    context = call.machine.context
     if context is None:
         raise call.abort(_NO_TRANSACTION)
     return context
@@ -48,7 +48,7 @@ def get_txn_hash(call: NativeCall) -> tuple[Value]:
 def get_script_hash(call: NativeCall) -> tuple[Value]:
     """Hash of the script, or nothing."""
     _charge(call, "get_script_hash")
-    context: TransactionContext | None = call.machine.context
+    context = call.machine.context
     return (bytearray(context.script_hash if context else b""),)
 
 
@@ -137,7 +137,7 @@ def multisig_payload(call: NativeCall) -> tuple[Value]:
 
 @native("0x1::transaction_context::monotonically_increasing_counter_internal")
 def monotonic_counter(call: NativeCall, timestamp_us: int) -> tuple[Value]:
-    """Number that rises from call to call and from transaction to transaction."""
+    """Return a number that rises from call to call and from transaction to transaction."""
     context = _transaction(call, "monotonically_increasing_counter")
     if context.transaction_index is None:
         raise call.abort(_NO_INDEX)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from toolkit.vm._errors import MoveError
 from toolkit.vm._natives._registry import NativeCall, native
 from toolkit.vm._state import Event
 from toolkit.vm._types import Struct
-from toolkit.vm._values import Value
+
+if TYPE_CHECKING:
+    from toolkit.vm._values import Value
 
 _KEY_LENGTH = 40  # bytes: a u64 and an address
 

@@ -21,7 +21,9 @@ class Requests:
         self.closed = False  # once modules are being published
 
 
-def _request(call: NativeCall, address: bytes, names: Value, allowed: Value | None, codes: Value, policy: int) -> None:
+def _request(  # noqa: PLR0917 - the parameters of the native, without one
+    call: NativeCall, address: bytes, names: Value, allowed: Value | None, codes: Value, policy: int
+) -> None:
     name = "aptos_framework.code.request_publish"
     per_byte = call.price(f"{name}.per_byte")
     call.charge(call.price(f"{name}.base"))
@@ -51,7 +53,7 @@ def request_publish(call: NativeCall, address: bytes, names: Value, codes: Value
 
 
 @native("0x1::code::request_publish_with_allowed_deps")
-def request_publish_with_deps(
+def request_publish_with_deps(  # noqa: PLR0917 - the parameters of the native
     call: NativeCall, address: bytes, names: Value, allowed: Value, codes: Value, policy: int
 ) -> None:
     """Request the same, with the modules that they may depend on."""

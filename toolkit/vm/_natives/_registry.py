@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.vm._code import FunctionDefinition
+    from toolkit.vm._context import TransactionContext
+    from toolkit.vm._environment import Environment
     from toolkit.vm._gas import Meter
     from toolkit.vm._layouts import Layout, Layouts
+    from toolkit.vm._loader import Loader
     from toolkit.vm._schedule import Features, Schedule
-    from toolkit.vm._types import Type
+    from toolkit.vm._state import Session, Slot
+    from toolkit.vm._types import Struct, Type
     from toolkit.vm._values import Value
 
 _T = TypeVar("_T")
@@ -28,10 +32,23 @@ class Host(Protocol):
     features: Features
     meter: Meter
     layouts: Layouts
-    session: Any
+    loader: Loader
+    session: Session
+    environment: Environment
+    context: TransactionContext | None
+    frame: Any
 
     def serializing_layout(self, kind: Type) -> Layout:
         """Return the layout by which values are written or read, after charging the modules of their types."""
+
+    def check_tag(self, kind: Type) -> None:
+        """Check that a type is small enough to be a type tag."""
+
+    def fetch(self, address: bytes, kind: Struct) -> tuple[Slot, int]:
+        """Load a resource without paying for its bytes; return it and how many there are."""
+
+    def read_price(self, size: int) -> int:
+        """Return what it costs to read a slot of this size."""
 
 
 class Dispatch:
@@ -96,7 +113,7 @@ class NativeCall:
 
     def context(self, kind: Callable[[], _T]) -> _T:
         """Return the session's object of a class, made at the first call: handles and counters of natives."""
-        return self.machine.session.context(kind)  # type: ignore[no-any-return]
+        return self.machine.session.context(kind)
 
     def option(self, value: Value | None) -> Value:
         """Return a value as an ``Option``, in the form that the ledger has: an enum, or a struct with a vector."""

@@ -68,7 +68,7 @@ def type_of(call: NativeCall) -> tuple[Value]:
 
 @native("0x1::type_info::type_name")
 def type_name(call: NativeCall) -> tuple[Value]:
-    """A type as text."""
+    """Return a type as text."""
     name = "aptos_framework.type_info.type_name"
     call.charge_base(name)
     call.machine.check_tag(call.types[0])

@@ -86,7 +86,7 @@ def _borrow(call: NativeCall, table: Ref, key: Value) -> tuple[Ref]:
 
 @native("0x1::table::borrow_box")
 def borrow_box(call: NativeCall, table: Ref, key: Value) -> tuple[Ref]:
-    """Reference to an item."""
+    """Return a reference to an item."""
     return _borrow(call, table, key)
 
 
