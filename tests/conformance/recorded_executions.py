@@ -151,7 +151,7 @@ def differences(record: dict[str, Any], done: Any) -> list[str]:
             compare("write", got, want)
         compare("writes", len(writes), len(wanted))
     compare("gas used", done.gas_used, output["gas_used"])
-    if "gas_log" in record:
+    if record.get("gas_log"):
         _compare_log(compare, record["gas_log"], done)
     return found
 
@@ -199,7 +199,7 @@ def outcome(record: dict[str, Any], *, log: bool = True) -> tuple[str, str]:
 
         place = traceback.extract_tb(error.__traceback__)[-1]
         return "different", f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
-    found = differences(record, done)
+    found = differences(record if log else {**record, "gas_log": None}, done)
     return ("different", "; ".join(found)) if found else ("equal", "")
 
 
