@@ -23,3 +23,7 @@ from toolkit.vm._transaction import execute
 from toolkit.vm._view import run_view
 
 __all__ = ["CodeChanges", "Execution", "Module", "Status", "Unsupported", "View", "code_changes", "execute", "run_view"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -93,7 +93,7 @@ class Piece:
     offsets : tuple of int
         Offset of the instruction of each step, and of the exit.
     cost, memory, peak : int
-        Sums of the entries, and the most memory that is needed on the way.
+        Sums of the entries, and the most memory that is needed until the end.
     after : tuple of (int, int)
         What the steps after each step cost, to give back if it fails.
     exit : callable or None

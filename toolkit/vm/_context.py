@@ -1,4 +1,4 @@
-"""What a transaction says about itself, as its natives tell it."""
+"""What natives report about the transaction that calls them."""
 
 from __future__ import annotations
 

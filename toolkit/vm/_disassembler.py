@@ -111,9 +111,17 @@ def code_changes(old: Any, new: Any) -> CodeChanges:
     Examples
     --------
     >>> from toolkit import vm
-    >>> changes = vm.code_changes(old, new)  # doctest: +SKIP
-    >>> changes.changed  # doctest: +SKIP
-    ('transfer',)
+    >>> product = bytes.fromhex(
+    ...     "a11ceb0b0600000006010002030205050703070a090813200c331300000001000000010300016d06646f75626c650000"
+    ...     "00000000000000000000000000000000000000000000000000000000cafe0001000001040b0006020000000000000018"
+    ...     "0200"
+    ... )
+    >>> total = bytes.fromhex(
+    ...     "a11ceb0b0600000006010002030205050703070a090813200c330c00000001000000010300016d06646f75626c650000"
+    ...     "00000000000000000000000000000000000000000000000000000000cafe0001000001040a000b00160200"
+    ... )
+    >>> vm.code_changes(vm.Module.from_bytes(product), vm.Module.from_bytes(total))
+    CodeChanges(added=(), removed=(), changed=('double',))
     """
     before = {name: disassemble_function(one) for name, one in old.functions.items()}
     after = {name: disassemble_function(one) for name, one in new.functions.items()}
@@ -125,7 +133,14 @@ def code_changes(old: Any, new: Any) -> CodeChanges:
 
 
 class CodeChanges(NamedTuple):
-    """Names of functions that differ between two versions of a module."""
+    """Names of functions that differ between two versions of a module.
+
+    Examples
+    --------
+    >>> from toolkit import vm
+    >>> vm.CodeChanges(added=("mint",), removed=(), changed=()).added
+    ('mint',)
+    """
 
     added: tuple[str, ...]
     removed: tuple[str, ...]

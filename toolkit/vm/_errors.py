@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from toolkit.vm._types import ModuleId
+from typing import Any
 
 # Numbers of the status codes that the machine raises.
 # https://github.com/aptos-labs/aptos-core/blob/main/third_party/move/move-core/types/src/vm_status.rs
@@ -70,7 +67,7 @@ class MoveError(Exception):
         self.status = status
         self.message = message
         self.sub_status = sub_status
-        self.location: ModuleId | str | None = None
+        self.location: Any = None
         self.function: int | None = None
         self.offset: int | None = None
         self.located = False
@@ -81,7 +78,7 @@ class MoveError(Exception):
         """Number of the status code."""
         return NUMBERS[self.status]
 
-    def at(self, location: ModuleId | str | None, function: int | None = None, offset: int | None = None) -> MoveError:
+    def at(self, location: Any, function: int | None = None, offset: int | None = None) -> MoveError:
         """Set the place of the error, unless it has been set; return the error."""
         if not self.located:
             self.location, self.function, self.offset = location, function, offset

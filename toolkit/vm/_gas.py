@@ -3,8 +3,8 @@
 Gas is counted apart from meaning. The interpreter says what it does; the meter books it. Execution without a meter
 uses `Unmetered`, which counts instructions only to end loops. `Meter` is the one place that writes the log.
 
-A straight piece of code is charged at once if `fast_limit` allows it; then nothing can fail on the way that would
-have failed if each instruction had been charged. With a log, `fast_limit` is negative, so each is charged apart.
+A straight piece of code is charged at once if `fast_limit` allows it: none of its charges can fail then. With a log,
+`fast_limit` is negative, so each instruction is charged apart.
 """
 
 from __future__ import annotations

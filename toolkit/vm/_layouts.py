@@ -314,7 +314,7 @@ class LayoutMaker:
         def read(source: Input) -> Value:
             index = source.uleb()
             if index >= len(reads):
-                raise undecodable(f"there is no variant {index}")
+                raise undecodable(f"unknown variant {index}")
             return [index, *(read_one(source) for read_one in reads[index])]
 
         layout.write, layout.read = write, read

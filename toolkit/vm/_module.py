@@ -90,6 +90,21 @@ class Module:
     metadata : dict of bytes to bytes
     size : int
         Length of the code in bytes.
+
+    Examples
+    --------
+    >>> from toolkit import vm
+    >>> code = bytes.fromhex(
+    ...     "a11ceb0b0600000006010002030205050703070a090813200c331300000001000000010300016d06646f75626c650000"
+    ...     "00000000000000000000000000000000000000000000000000000000cafe0001000001040b0006020000000000000018"
+    ...     "0200"
+    ... )
+    >>> print(vm.Module.from_bytes(code).disassemble("double"))
+    public fun double(l0: u64): (u64)
+        0: MoveLoc(0)
+        1: LdU64(2)
+        2: Mul
+        3: Ret
     """
 
     id: ModuleId
@@ -236,7 +251,7 @@ class _File:
             if base + start != end or not length or kind in tables:
                 raise malformed(f"table {kind:#x} is empty, repeated, or not next to the one before")
             if kind not in (allowed or range(1, 0x15)) or kind == 9 or (kind > METADATA and self.version < 7):
-                raise malformed(f"there is no table {kind:#x}")
+                raise malformed(f"unknown table {kind:#x}")
             end += length
             tables[kind] = (base + start, end)
         if end > len(self.code):
@@ -255,7 +270,7 @@ class _File:
     def _item(reader: BinaryReader, table: list[_T]) -> _T:
         index = reader.uleb()
         if index >= len(table):
-            raise malformed(f"byte {reader.position}: there is no entry {index}")
+            raise malformed(f"byte {reader.position}: unknown entry {index}")
         return table[index]
 
     def _identifier(self, reader: BinaryReader) -> str:
@@ -310,7 +325,7 @@ class _File:
             abilities = self._abilities(reader)
             counts = reader.uleb(255), reader.uleb(255)
             return Function(parts(counts[0]), parts(counts[1]), abilities)  # type: ignore[no-any-return]
-        raise malformed(f"byte {reader.position}: there is no type {byte:#x}")
+        raise malformed(f"byte {reader.position}: unknown type {byte:#x}")
 
     def _function_handle(self, reader: BinaryReader) -> FunctionHandle:
         module, name = self._item(reader, self.modules), self._item(reader, self.identifiers)
@@ -419,7 +434,7 @@ class _File:
             pairs = [(self._item(reader, self.identifiers), self._field_list(reader)) for _ in range(count)]
             variants = tuple(Variant(*pair) for pair in pairs)
         elif form != 1:
-            raise malformed(f"byte {reader.position}: there is no struct of form {form}")
+            raise malformed(f"byte {reader.position}: unknown form of a struct: {form}")
         return StructDefinition(handle.module, handle.name, handle.abilities, handle.type_parameters, fields, variants)
 
     def _field_list(self, reader: BinaryReader) -> tuple[Field, ...]:
@@ -505,7 +520,7 @@ class _File:
             case "local":
                 operand = reader.uleb(255)
                 if operand >= local_count:
-                    raise malformed(f"byte {reader.position}: there is no local {operand}")
+                    raise malformed(f"byte {reader.position}: unknown local {operand}")
             case "integer":
                 kind = INTEGERS[name[2:].lower()]
                 operand = int.from_bytes(reader.fixed(kind.bits // 8), "little", signed=kind.minimum < 0)

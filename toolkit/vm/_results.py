@@ -43,6 +43,13 @@ class Status:
         Kind of an error of a vector.
     reason, description : str or None
         Name and description of an abort code, from the metadata of the module.
+
+    Examples
+    --------
+    >>> from toolkit import vm
+    >>> status = vm.Status("abort", 65_540, "0x1::coin", reason="EINSUFFICIENT_BALANCE")
+    >>> status.success, status.code
+    (False, 65540)
     """
 
     kind: str
@@ -153,7 +160,7 @@ class _Measured:
             If the execution ran without ``log=True``.
         """
         if self._meter is None or self._meter.log is None:
-            raise InputError("there is no gas log; run with log=True")
+            raise InputError("the execution has no gas log; run with log=True")
         return self._meter.log
 
     @property
@@ -187,6 +194,13 @@ class Execution(_Measured):
     events : list of EmittedEvent
     writes : dict of bytes to Write
         By state key, in the order of the ledger.
+
+    Examples
+    --------
+    >>> from toolkit import vm
+    >>> done = vm.Execution(gas_used=7)
+    >>> done.status.kind, done.gas_used, done.writes
+    ('success', 7, {})
     """
 
     status: Status = SUCCESS
@@ -207,6 +221,13 @@ class View(_Measured):
         The results, each as BCS.
     gas_used : int
         In gas units.
+
+    Examples
+    --------
+    >>> from toolkit import vm
+    >>> seen = vm.View(values=[bytes([42])], gas_used=1)
+    >>> seen.values[0].hex(), seen.status.success
+    ('2a', True)
     """
 
     status: Status = SUCCESS

@@ -169,7 +169,7 @@ def execute(
         Takes a state key (BCS) and returns None if it is absent, or (value, metadata) with metadata (slot deposit,
         bytes deposit, creation time in microseconds) or None.
     simulate : bool, default False
-        Whether to run as nodes simulate: keys and the fee payer may be missing, and there is no transaction index.
+        Whether to run as nodes simulate: keys and the fee payer may be missing, and the transaction has no index.
     log : bool, default False
         Whether to log every charge; needed for `log`, `profile` and `trace` of the result.
     transaction_index : int, optional
@@ -187,6 +187,21 @@ def execute(
         If something is needed that the machine does not implement; the message names it.
     InputError, SchemaError
         If the bytes are not a transaction.
+
+    Examples
+    --------
+    The state must have the configuration of a ledger:
+
+    >>> from toolkit import vm
+    >>> from toolkit.wire import EntryFunction, SimulationRequest
+    >>> from toolkit.wire._bcs_requests import signed_transaction
+    >>> request = SimulationRequest(EntryFunction("0xcafe::shop::open"), sender="0xa")
+    >>> numbers = {"chain_id": 4, "sequence_number": 0, "max_gas_amount": 9, "gas_unit_price": 100}
+    >>> transaction = signed_transaction(request, **numbers, expiration_timestamp_secs=0).to_bcs()
+    >>> vm.execute(transaction, {}.get, simulate=True)
+    Traceback (most recent call last):
+        ...
+    toolkit.errors.Unsupported: a state without 0x1::features::Features
     """
     signed = SignedTransaction.from_bcs(transaction)
     environment = Environment(read, usage)

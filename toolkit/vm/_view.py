@@ -86,6 +86,16 @@ def run_view(
         If something is needed that the machine does not implement.
     InputError
         If the function or a type argument is not one.
+
+    Examples
+    --------
+    The state must have the configuration of a ledger:
+
+    >>> from toolkit import vm
+    >>> vm.run_view("0x1::coin::decimals", ["0x1::aptos_coin::AptosCoin"], [], {}.get)
+    Traceback (most recent call last):
+        ...
+    toolkit.errors.Unsupported: a state without 0x1::features::Features
     """
     name = FunctionId.parse(function)
     types = tuple(parse(text) for text in type_arguments)

@@ -26,7 +26,7 @@ Out of gas is an exception that passes through.
 status code. The machine sets the location. What is not implemented: ``raise Unsupported("...")``, naming it.
 
 *Context of the session* (handles to points, counters): ``call.context(Points)`` returns the session's object of that
-class, made without arguments at the first call. ``call.feature(13)`` tells whether a flag is on.
+class, made without arguments at the first call. ``call.feature(13)`` returns whether a flag is on.
 ``call.machine`` has the rest: `schedule` (with `version`), `layouts`, `session`, `meter`.
 
 Importing this package registers all of them: every module in this folder is imported.

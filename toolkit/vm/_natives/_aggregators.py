@@ -52,7 +52,7 @@ class _Old:
         return None
 
     def resolve(self, stored: int) -> int | None:
-        """Meet the stored value; return the abort code if it would have left the bounds on the way."""
+        """Meet the stored value; return the abort code if it would have left the bounds meanwhile."""
         if stored + self.highest > self.limit:
             return _OVERFLOW
         if stored + self.lowest < 0:
@@ -86,7 +86,7 @@ class OldAggregators(Contribution):
 def _stored(state: Overlay, key: bytes) -> int:
     found = state.get(key)
     if found is None:
-        raise MoveError("MISSING_DATA", "there is no value of the aggregator")
+        raise MoveError("MISSING_DATA", "the aggregator has no stored value")
     return int.from_bytes(found[0], "little")
 
 

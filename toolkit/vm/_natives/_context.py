@@ -1,4 +1,4 @@
-"""Natives that tell about the transaction and the ledger: ``transaction_context``, ``randomness`` and others."""
+"""Natives that report on the transaction and the ledger: ``transaction_context``, ``randomness`` and others."""
 
 from __future__ import annotations
 
