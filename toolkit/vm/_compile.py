@@ -12,6 +12,7 @@ import operator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
+from toolkit.errors import Unsupported
 from toolkit.vm import _operations as ops
 from toolkit.vm._checks import check_not_borrowed, refused, unset_local
 from toolkit.vm._code import Constant, Field, FieldUse, FunctionUse, StructUse, VariantUse
@@ -39,7 +40,6 @@ from toolkit.vm._types import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from toolkit.errors import Unsupported
     from toolkit.vm._code import FunctionDefinition
     from toolkit.vm._instructions import Instruction
     from toolkit.vm._layouts import Layout
@@ -291,6 +291,8 @@ class _Compiler:
         taken = self.pieces[target]
         piece.target = target
         self.charge(name)
+        if not self.entries[-1].execution:
+            raise Unsupported("a gas schedule with free branches, in which loops would not end")
         self.straight = False
         if name == "Branch":
             self.exit = lambda _stack, _locals, _machine: taken

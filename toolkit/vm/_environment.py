@@ -51,6 +51,10 @@ class Environment:
         if flags.ENUM_OPTION in self.features and flags.FRAMEWORK_OPTION not in self.features:
             raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
 
+    def replace(self, name: str, value: bytes) -> None:
+        """Let a resource of ``0x1`` that exists have another value."""
+        self.base.replace(resource_key(FRAMEWORK, struct(f"0x1::{name}")), value)
+
     def timed(self, starts: dict[int, datetime]) -> bool:
         """Return whether a timed feature is on.
 
@@ -68,6 +72,11 @@ class Environment:
         if start <= now < start + timedelta(days=1):
             raise Unsupported(f"the day on which a timed feature starts, {start:%Y-%m-%d}")
         return now >= start
+
+
+def too_deep() -> Unsupported:
+    """Return the error for values or types that are nested too deeply for Python."""
+    return Unsupported("values or types that are nested this deeply")
 
 
 def _framework(state: Base | Overlay, name: str) -> bytes:

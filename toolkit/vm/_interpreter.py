@@ -305,6 +305,7 @@ class Machine:
             value = locals_[index]
             if value is not None:
                 layout = self.layouts[kind]
+                layout.check_depth(value)
                 released += layout.measure(value) - layout.stack
         self.meter.use_memory(-released, "drop")
 
@@ -390,6 +391,8 @@ class Machine:
             + prices[f"instr.{kind}.per_arg"] * link.count
             + prices[f"instr.{kind}.per_local"] * locals_
         )
+        if not link.cost:
+            raise Unsupported("a gas schedule with free calls, in which recursion would not end")
         link.log_name = kind.upper()
         link.facts = f"args={link.count} locals={locals_}"
         if kind == "call_generic":
@@ -434,6 +437,7 @@ class Machine:
         for kind, value in zip(kinds, values, strict=True):
             if not is_scalar(kind):
                 layout = self.layouts[kind]
+                layout.check_depth(value)
                 total += layout.measure(value) - layout.stack
         return total
 

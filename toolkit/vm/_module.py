@@ -310,9 +310,10 @@ class _File:
             return tuple(self._type(reader, nesting + 1) for _ in range(count))
 
         if byte in {REFERENCE, MUTABLE_REFERENCE}:
-            return Reference(*parts(1), byte == MUTABLE_REFERENCE)  # type: ignore[no-any-return]
+            target = self._type(reader, nesting + 1)
+            return Reference(target, byte == MUTABLE_REFERENCE)  # type: ignore[no-any-return]
         if byte == VECTOR:
-            return Vector(*parts(1))  # type: ignore[no-any-return]
+            return Vector(self._type(reader, nesting + 1))  # type: ignore[no-any-return]
         if byte == TYPE_PARAMETER:
             return Parameter(reader.uleb())  # type: ignore[no-any-return]
         if byte in {STRUCT, STRUCT_INSTANCE}:

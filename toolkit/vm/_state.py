@@ -78,6 +78,16 @@ class Base:
             self._cache[key] = value
         return self._cache[key]
 
+    def replace(self, key: bytes, value: bytes) -> None:
+        """Let a key have another value, if it is read and has one."""
+        read = self._read
+
+        def read_replaced(asked: bytes) -> Any:
+            found = read(asked)
+            return (value, found[1]) if asked == key and found is not None else found
+
+        self._read = read_replaced
+
 
 class Overlay:
     """A base with changes."""

@@ -18,7 +18,7 @@ from toolkit.vm._charges import ChangeCharges, check_limits
 from toolkit.vm._checks import check_calls
 from toolkit.vm._context import CalledFunction, PublishRequest, TransactionContext
 from toolkit.vm._ed25519 import verify
-from toolkit.vm._environment import MAINNET, Environment, framework_resource
+from toolkit.vm._environment import MAINNET, Environment, framework_resource, too_deep
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter, Unmetered
 from toolkit.vm._interpreter import Machine
@@ -91,6 +91,7 @@ _MULTISIG_ABORTS = {
     (1 << 16) + 2010: "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH",
 }
 _PAYER_CANNOT_PAY = (2 << 16) + 1005  # in the epilogue
+_SIMULATED_RANDOMNESS = bytes(16) + b"\1\x20" + bytes(32)  # epoch, round and seed
 _KEYLESS = {"keyless", "federated_keyless"}
 
 
@@ -169,7 +170,8 @@ def execute(
         Takes a state key (BCS) and returns None if it is absent, or (value, metadata) with metadata (slot deposit,
         bytes deposit, creation time in microseconds) or None.
     simulate : bool, default False
-        Whether to run as nodes simulate: keys and the fee payer may be missing, and the transaction has no index.
+        Whether to run as nodes simulate: keys and the fee payer may be missing, the transaction has no index, and
+        the seed of randomness, which a node draws for each simulation, is zeros.
     log : bool, default False
         Whether to log every charge; needed for `log`, `profile` and `trace` of the result.
     transaction_index : int, optional
@@ -205,7 +207,10 @@ def execute(
     """
     signed = SignedTransaction.from_bcs(transaction)
     environment = Environment(read, usage)
-    return _Run(signed, environment, simulate=simulate, log=log, transaction_index=transaction_index).run()
+    try:
+        return _Run(signed, environment, simulate=simulate, log=log, transaction_index=transaction_index).run()
+    except RecursionError:
+        raise too_deep() from None
 
 
 class _Run:
@@ -237,6 +242,8 @@ class _Run:
         self._read_payload()
         code = self.executable.code if isinstance(self.executable, EncodedScript) else b""
         self.script_hash = hashlib.sha3_256(code).digest() if code else b""
+        if simulate:
+            environment.replace("randomness::PerBlockRandomness", _SIMULATED_RANDOMNESS)
         self.loader = Loader(environment.base, self.schedule, self.features)
         self.meter = Meter(self.schedule, raw.max_gas_amount, log=log)
         self.trace: list[tuple[Code, int, int, int]] | None = [] if log else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.move._ids import FunctionId, address_to_bytes
 from toolkit.vm._arguments import make_arguments
-from toolkit.vm._environment import Environment
+from toolkit.vm._environment import Environment, too_deep
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter
 from toolkit.vm._interpreter import Machine
@@ -110,6 +110,8 @@ def run_view(
     status = Status("success")
     try:
         values = _run(machine, module, name.name, types, args)
+    except RecursionError:
+        raise too_deep() from None
     except MoveError as error:
         status = status_of(error, loader.features, loader.schedule.version, loader.attributes)
         if status.kind not in {"abort", "out_of_gas"}:
