@@ -239,6 +239,7 @@ def schedule_bcs(version=GAS_VERSION, **changes) -> bytes:
     for at, name in enumerate(("copy_loc", "read_ref", "eq", "neq")):
         del prices[f"instr.{name}"]
         prices[f"instr.{name}.base"], prices[f"instr.{name}.per_abs_val_unit"] = 300 + at, 2 + at
+    prices |= {"instr.call.base": 500, "instr.call.per_arg": 7, "instr.call.per_local": 9}
     for name in [*t.PRIMITIVES, "struct", "vector", "closure", "reference"]:
         prices[f"misc.abs_val.{name}"] = 40
     for name in t.PRIMITIVES:

@@ -139,7 +139,7 @@ def test_profile_and_trace_account_for_all_gas(started):
     assert list(frame.columns) == ["function", "calls", "own_gas", "total_gas", "instructions"]
     assert frame["own_gas"].sum() == charged
     length = frame.set_index("function").loc[f"{COUNTER}::length"]
-    assert (length["calls"], length["instructions"]) == (2, 6)
+    assert (length["calls"], length["instructions"]) == (1, 3)
     trace = done.trace.to_frame()
     assert trace["instruction"].tolist()[:4] == ["VecPack(u64, 0)", "StLoc(1)", "MutBorrowLoc(1)", "LdU64(5)"]
     assert trace["depth"].max() == 2
