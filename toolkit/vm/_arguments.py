@@ -10,23 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.move._bcs import uleb128
 from toolkit.vm import _schedule as flags
+from toolkit.vm import _types as t
 from toolkit.vm._bcs import Input
 from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._gas import Unmetered
 from toolkit.vm._layouts import is_string
-from toolkit.vm._types import (
-    ADDRESS,
-    FRAMEWORK,
-    SIGNER,
-    U64,
-    U128,
-    ModuleId,
-    Primitive,
-    Reference,
-    Struct,
-    Type,
-    Vector,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,39 +24,39 @@ if TYPE_CHECKING:
 
 MAX_CONSTRUCTIONS = 10  # of one argument
 MAX_ARGUMENT_BYTES = 1_000_000
-_STRING = ModuleId(FRAMEWORK, "string")
+_STRING = t.ModuleId(t.FRAMEWORK, "string")
 
 # Constructors by struct: module, function, and the type of the parameter.
 _CONSTRUCTORS: dict[str, tuple[str, str, Any]] = {
-    "0x1::option::Option": ("option", "from_vec", Vector),
-    "0x1::object::Object": ("object", "address_to_object", ADDRESS),
-    "0x1::fixed_point32::FixedPoint32": ("fixed_point32", "create_from_raw_value", U64),
-    "0x1::fixed_point64::FixedPoint64": ("fixed_point64", "create_from_raw_value", U128),
+    "0x1::option::Option": ("option", "from_vec", t.Vector),
+    "0x1::object::Object": ("object", "address_to_object", t.ADDRESS),
+    "0x1::fixed_point32::FixedPoint32": ("fixed_point32", "create_from_raw_value", t.U64),
+    "0x1::fixed_point64::FixedPoint64": ("fixed_point64", "create_from_raw_value", t.U128),
 }
 
 
-def _constructor(kind: Type) -> tuple[str, str, Any] | None:
-    if isinstance(kind, Struct):
+def _constructor(kind: t.Type) -> tuple[str, str, Any] | None:
+    if isinstance(kind, t.Struct):
         return _CONSTRUCTORS.get(f"{kind.module}::{kind.name}")
     return None
 
 
-def is_signer(kind: Type) -> bool:
+def is_signer(kind: t.Type) -> bool:
     """Return whether a parameter is a signer or a reference to one."""
-    return kind is SIGNER or (isinstance(kind, Reference) and kind.target is SIGNER)
+    return kind is t.SIGNER or (isinstance(kind, t.Reference) and kind.target is t.SIGNER)
 
 
-def may_be_sent(machine: Machine, kind: Type) -> bool:
+def may_be_sent(machine: Machine, kind: t.Type) -> bool:
     """Return whether callers may send values of a type."""
-    if isinstance(kind, Vector):
+    if isinstance(kind, t.Vector):
         return may_be_sent(machine, kind.element)
-    if isinstance(kind, Primitive):
-        return kind is not SIGNER
+    if isinstance(kind, t.Primitive):
+        return kind is not t.SIGNER
     constructors = flags.STRUCT_CONSTRUCTORS in machine.features
     return is_string(kind) or (constructors and _constructor(kind) is not None)
 
 
-def make_arguments(machine: Machine, kinds: Sequence[Type], arguments: Sequence[bytes]) -> list[Value]:
+def make_arguments(machine: Machine, kinds: Sequence[t.Type], arguments: Sequence[bytes]) -> list[Value]:
     """Return the values of arguments.
 
     Parameters
@@ -106,9 +94,9 @@ class _Argument:
         self.machine = machine
         self.left = MAX_CONSTRUCTIONS
 
-    def rebuild(self, kind: Type, data: bytes) -> bytes:
+    def rebuild(self, kind: t.Type, data: bytes) -> bytes:
         """Return the BCS that the function gets."""
-        if isinstance(kind, Primitive):
+        if isinstance(kind, t.Primitive):
             return data  # a wrong length shows when it is decoded
         source, output = Input(data), bytearray()
         try:
@@ -121,20 +109,20 @@ class _Argument:
             raise _undecodable()
         return bytes(output)
 
-    def _copy(self, kind: Type, source: Input, output: bytearray) -> None:
+    def _copy(self, kind: t.Type, source: Input, output: bytearray) -> None:
         if len(output) > MAX_ARGUMENT_BYTES:
             raise _undecodable()
-        if isinstance(kind, Vector):
+        if isinstance(kind, t.Vector):
             count = source.length()
             output += uleb128(count)
             for _ in range(count):
                 self._copy(kind.element, source, output)
         elif is_string(kind):
             self._string(source, output)
-        elif isinstance(kind, Primitive) and kind is not SIGNER:
+        elif isinstance(kind, t.Primitive) and kind is not t.SIGNER:
             output += source.take(self.machine.layouts[kind].constant or 0)
         elif (constructor := _constructor(kind)) is not None:
-            assert isinstance(kind, Struct)  # noqa: S101 - has a constructor
+            assert isinstance(kind, t.Struct)  # noqa: S101 - has a constructor
             output += self._construct(kind, constructor, source)
         else:
             raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE")
@@ -147,21 +135,21 @@ class _Argument:
             raise Abort(1).at(_STRING, 0, 0) from None
         output += uleb128(len(raw)) + raw
 
-    def _construct(self, kind: Struct, constructor: tuple[str, str, Any], source: Input) -> bytes:
+    def _construct(self, kind: t.Struct, constructor: tuple[str, str, Any], source: Input) -> bytes:
         machine = self.machine
         self.left -= 1
         if self.left < 0:
             raise _undecodable()
         module, name, parameter = constructor
-        if parameter is Vector:
-            parameter = Vector(kind.arguments[0])
+        if parameter is t.Vector:
+            parameter = t.Vector(kind.arguments[0])
         inner = bytearray()
         self._copy(parameter, source, inner)
         meter = machine.meter
         if not machine.loader.lazy:
             machine.meter = Unmetered(machine.schedule)
         try:
-            function = machine.loader.function(ModuleId(FRAMEWORK, module), name)
+            function = machine.loader.function(t.ModuleId(t.FRAMEWORK, module), name)
             value = machine.serializing_layout(parameter).decode(inner)
             results = machine.run(machine.loader.code(function, kind.arguments), [value])
             return machine.serializing_layout(kind).encode(results[0])

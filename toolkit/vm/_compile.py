@@ -9,33 +9,18 @@ first instruction whose cost depends on values, and at each branch, call and ret
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from toolkit.errors import Unsupported
 from toolkit.vm import _operations as ops
+from toolkit.vm import _types as t
 from toolkit.vm._checks import check_not_borrowed, refused, unset_local
 from toolkit.vm._code import Constant, Field, FieldUse, FunctionUse, StructUse, VariantUse
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Entry
 from toolkit.vm._instructions import LOG_NAMES
-from toolkit.vm._types import (
-    ADDRESS,
-    BOOL,
-    INTEGERS,
-    SIGNER,
-    U8,
-    U64,
-    Function,
-    Primitive,
-    Reference,
-    Struct,
-    Type,
-    Vector,
-    substitute,
-    substituted,
-    type_list,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -76,12 +61,13 @@ class Site:
 
     __slots__ = ("caller", "types", "use")
 
-    def __init__(self, use: FunctionUse, types: tuple[Type, ...], caller: FunctionDefinition) -> None:
+    def __init__(self, use: FunctionUse, types: tuple[t.Type, ...], caller: FunctionDefinition) -> None:
         self.use = use
         self.types = types
         self.caller = caller
 
 
+@dataclass(slots=True, eq=False, init=False)
 class Piece:
     """Straight code: steps without a branch between them, then an exit.
 
@@ -106,20 +92,10 @@ class Piece:
         For which condition.
     """
 
-    __slots__ = (
-        "after",
-        "cost",
-        "entries",
-        "exit",
-        "memory",
-        "next",
-        "offsets",
-        "peak",
-        "steps",
-        "target",
-        "when",
-    )
-
+    cost: int
+    memory: int
+    peak: int
+    after: tuple[tuple[int, int], ...]
     steps: tuple[Step, ...]
     entries: tuple[tuple[Entry, ...], ...]
     offsets: tuple[int, ...]
@@ -165,19 +141,19 @@ class Code:
 
     __slots__ = ("definition", "entry", "locals", "max_stack", "name", "parameters", "results", "types")
 
-    def __init__(self, definition: FunctionDefinition, types: tuple[Type, ...]) -> None:
+    def __init__(self, definition: FunctionDefinition, types: tuple[t.Type, ...]) -> None:
         self.definition = definition
         self.types = types
-        self.name = f"{definition}{type_list(types)}"
-        self.parameters = substituted(definition.parameters, types)
-        self.results = substituted(definition.results, types)
-        self.locals = substituted(definition.locals, types)
+        self.name = f"{definition}{t.type_list(types)}"
+        self.parameters = t.substituted(definition.parameters, types)
+        self.results = t.substituted(definition.results, types)
+        self.locals = t.substituted(definition.locals, types)
         self.entry = Piece()
         self.max_stack = 0
 
 
 @lru_cache(MAX_COMPILED)
-def compile_function(definition: FunctionDefinition, types: tuple[Type, ...], schedule: Schedule) -> Code:
+def compile_function(definition: FunctionDefinition, types: tuple[t.Type, ...], schedule: Schedule) -> Code:
     """Compile a function that is not native.
 
     Raises
@@ -188,20 +164,20 @@ def compile_function(definition: FunctionDefinition, types: tuple[Type, ...], sc
     return _Compiler(definition, types, schedule).code
 
 
-def is_scalar(kind: Type) -> bool:
+def is_scalar(kind: t.Type) -> bool:
     """Return whether values of a type are immutable and of one size: not a container."""
-    return isinstance(kind, Reference) or (isinstance(kind, Primitive) and kind is not SIGNER)
+    return isinstance(kind, t.Reference) or (isinstance(kind, t.Primitive) and kind is not t.SIGNER)
 
 
 class _Compiler:
-    def __init__(self, definition: FunctionDefinition, types: tuple[Type, ...], schedule: Schedule) -> None:
+    def __init__(self, definition: FunctionDefinition, types: tuple[t.Type, ...], schedule: Schedule) -> None:
         self.definition = definition
         self.types = types
         self.schedule = schedule
         self.code = Code(definition, types)
         self.locals = self.code.locals
         self.offset = 0
-        self.stack: list[Type] = []
+        self.stack: list[t.Type] = []
         self.entries: list[Entry] = []
         self.step: Step | None = None
         self.exit: Step | None = None
@@ -297,7 +273,7 @@ class _Compiler:
         if name == "Branch":
             self.exit = lambda _stack, _locals, _machine: taken
             return
-        self.pop(BOOL)
+        self.pop(t.BOOL)
         piece.when = name == "BrTrue"
         if self.offset + 1 >= len(self.definition.code):
             raise self._refused("the code has no end")
@@ -310,7 +286,7 @@ class _Compiler:
     def _refused(self, message: str) -> Unsupported:
         return refused(f"{self.code.name} at offset {self.offset}", message)
 
-    def pop(self, expected: Type | None = None) -> Type:
+    def pop(self, expected: t.Type | None = None) -> t.Type:
         """Take the type of a value from the stack."""
         if not self.stack:
             raise self._refused("a value is missing on the stack")
@@ -319,17 +295,17 @@ class _Compiler:
             raise self._refused(f"expected {expected} on the stack, got {kind}")
         return kind
 
-    def pop_reference(self, *, mutable: bool = False) -> Type:
+    def pop_reference(self, *, mutable: bool = False) -> t.Type:
         """Take a reference from the stack; return its target."""
         kind = self.pop()
-        if not isinstance(kind, Reference) or (mutable and not kind.mutable):
+        if not isinstance(kind, t.Reference) or (mutable and not kind.mutable):
             raise self._refused(f"expected a {'mutable ' * mutable}reference on the stack, got {kind}")
         return kind.target
 
-    def pop_integer(self, *, unsigned: bool = False) -> Primitive:
+    def pop_integer(self, *, unsigned: bool = False) -> t.Primitive:
         """Take an integer from the stack."""
         kind = self.pop()
-        if not isinstance(kind, Primitive) or not kind.bits or (unsigned and kind.minimum):
+        if not isinstance(kind, t.Primitive) or not kind.bits or (unsigned and kind.minimum):
             raise self._refused(f"expected an integer on the stack, got {kind}")
         return kind
 
@@ -344,7 +320,7 @@ class _Compiler:
             amount += self.price(name, per) * count
         self.entries.append(Entry(LOG_NAMES[name], "", amount, memory=memory))
 
-    def _charge_type(self, kind: Type) -> Type:
+    def _charge_type(self, kind: t.Type) -> t.Type:
         """Add the charge for making a type, which fails if the type is too large."""
         self.entries.append(Entry("CREATE_TY", f"nodes={kind.nodes}", self.schedule.per_node * kind.nodes))
         if self.error is None:
@@ -354,23 +330,23 @@ class _Compiler:
                 self.error = MoveError("VM_MAX_TYPE_DEPTH_REACHED")
         return kind
 
-    def make(self, kind: Type) -> Type:
+    def make(self, kind: t.Type) -> t.Type:
         """Substitute the type arguments in a type and add the charge for it."""
-        return self._charge_type(substitute(kind, self.types))
+        return self._charge_type(t.substitute(kind, self.types))
 
-    def stack_size(self, kind: Type) -> int:
+    def stack_size(self, kind: t.Type) -> int:
         """Return the abstract size of the top node of values of a type."""
-        if isinstance(kind, Primitive) and kind is not SIGNER:
+        if isinstance(kind, t.Primitive) and kind is not t.SIGNER:
             name = kind.name
         else:
-            name = {Vector: "vector", Function: "closure", Reference: "reference"}.get(type(kind), "struct")
+            name = {t.Vector: "vector", t.Function: "closure", t.Reference: "reference"}.get(type(kind), "struct")
         return self.schedule.sizes[name]
 
-    def packed_size(self, kind: Type) -> int | None:
+    def packed_size(self, kind: t.Type) -> int | None:
         """Return the abstract size of an element of a vector; None if it depends on the value."""
-        if isinstance(kind, Vector) and isinstance(kind.element, Primitive) and kind.element.minimum:
+        if isinstance(kind, t.Vector) and isinstance(kind.element, t.Primitive) and kind.element.minimum:
             return None
-        if isinstance(kind, Primitive) and kind is not SIGNER:
+        if isinstance(kind, t.Primitive) and kind is not t.SIGNER:
             return self.schedule.sizes[f"per_{kind.name}_packed"]
         return self.stack_size(kind)
 
@@ -412,19 +388,19 @@ class _Compiler:
             self.leave(lambda _stack, _locals, machine: machine.leave())
 
     def _abort(self, name: str, _: None) -> None:
-        self.pop(U64)
+        self.pop(t.U64)
         self.charge(name)
         self.leave(lambda stack, _locals, machine: machine.abort(stack.pop()))
         self.stack.clear()
 
     def _load_integer(self, name: str, value: int) -> None:
         self.charge(name)
-        self.stack.append(INTEGERS[name[2:].lower()])
+        self.stack.append(t.INTEGERS[name[2:].lower()])
         self.step = ops.load(value)
 
     def _load_bool(self, name: str, _: None) -> None:
         self.charge(name)
-        self.stack.append(BOOL)
+        self.stack.append(t.BOOL)
         self.step = ops.load(name == "LdTrue")
 
     def _load_constant(self, name: str, constant: Constant) -> None:
@@ -438,10 +414,10 @@ class _Compiler:
         self.stack.append(kind)
         self.step = ops.load(value) if is_scalar(kind) else ops.load_copy(value, layout.copy)
 
-    def _constant_layout(self, kind: Type) -> Layout:
-        if isinstance(kind, Vector):
+    def _constant_layout(self, kind: t.Type) -> Layout:
+        if isinstance(kind, t.Vector):
             return self.schedule.layouts.vector(self._constant_layout(kind.element))
-        if not isinstance(kind, Primitive):
+        if not isinstance(kind, t.Primitive):
             raise self._refused(f"a constant of type {kind}")
         return self.schedule.layouts.primitives[kind.name]
 
@@ -464,7 +440,7 @@ class _Compiler:
 
     def _unless_borrowed(self, index: int, step: Step) -> Step:
         """Return a step that also checks that a local is not borrowed, if the code is that of a script."""
-        if self.definition.module is not None or isinstance(self.locals[index], Reference):
+        if self.definition.module is not None or isinstance(self.locals[index], t.Reference):
             return step
 
         def run(stack: Any, locals_: Any, machine: Any) -> None:
@@ -480,14 +456,14 @@ class _Compiler:
 
     def _borrow_local(self, name: str, index: int) -> None:
         self.charge(name)
-        if isinstance(self.locals[index], Reference):
+        if isinstance(self.locals[index], t.Reference):
             raise self._refused("a reference to a reference")
-        self.stack.append(Reference(self.locals[index], name.startswith("Mut")))
+        self.stack.append(t.Reference(self.locals[index], name.startswith("Mut")))
         self.step = ops.borrow_local(index)
 
     def _freeze(self, name: str, _: None) -> None:
         self.charge(name)
-        self.stack.append(Reference(self.pop_reference(mutable=True), False))  # noqa: FBT003
+        self.stack.append(t.Reference(self.pop_reference(mutable=True), False))  # noqa: FBT003
         self.step = ops.nothing
 
     def _read_reference(self, name: str, _: None) -> None:
@@ -511,13 +487,13 @@ class _Compiler:
         self.finish(lambda stack, _locals, machine: machine.write_reference(stack, kind, base))
 
     def _borrow_field(self, name: str, use: FieldUse) -> None:
-        arguments = substituted(use.arguments, self.types)
+        arguments = t.substituted(use.arguments, self.types)
         kind = use.struct.type(arguments)
         fields = use.struct.fields
         if use.variants:
             assert use.struct.variants is not None  # noqa: S101 - by the reader
             fields = use.struct.variants[use.variants[0]].fields
-        field = substitute(fields[use.offset].type, arguments)
+        field = t.substitute(fields[use.offset].type, arguments)
         if name.endswith("Generic"):
             self._charge_type(kind)
             self._charge_type(field)
@@ -525,15 +501,15 @@ class _Compiler:
         mutable = name.startswith("Mut")
         if self.pop_reference(mutable=mutable) is not kind:
             raise self._refused(f"expected a reference to {kind}")
-        self.stack.append(Reference(field, mutable))
+        self.stack.append(t.Reference(field, mutable))
         if use.variants:
             self.step = ops.borrow_variant_field(use.struct, use.offset, use.variants)
         else:
             self.step = ops.borrow_field(use.offset)
 
-    def _struct(self, use: StructUse | VariantUse) -> tuple[Struct, tuple[Type, ...], int | None]:
+    def _struct(self, use: StructUse | VariantUse) -> tuple[t.Struct, tuple[t.Type, ...], int | None]:
         """Return the type, the types of the fields, and the variant of what is packed or unpacked."""
-        arguments = substituted(use.arguments, self.types)
+        arguments = t.substituted(use.arguments, self.types)
         fields: tuple[Field, ...] = ()
         variant = None
         if isinstance(use, VariantUse):
@@ -544,9 +520,9 @@ class _Compiler:
             fields = use.struct.fields
         else:
             raise self._refused(f"{use.struct.name} is an enum")
-        return use.struct.type(arguments), tuple(substitute(field.type, arguments) for field in fields), variant
+        return use.struct.type(arguments), tuple(t.substitute(field.type, arguments) for field in fields), variant
 
-    def _charge_fields(self, name: str, kind: Type, fields: Sequence[Type]) -> None:
+    def _charge_fields(self, name: str, kind: t.Type, fields: Sequence[t.Type]) -> None:
         if name.endswith("Generic"):
             for field in fields:
                 self._charge_type(field)
@@ -584,13 +560,13 @@ class _Compiler:
         self.stack.extend(fields)
 
     def _test_variant(self, name: str, use: VariantUse) -> None:
-        kind = use.struct.type(substituted(use.arguments, self.types))
+        kind = use.struct.type(t.substituted(use.arguments, self.types))
         if name.endswith("Generic"):
             self._charge_type(kind)
         self.charge(name)
         if self.pop_reference() is not kind:
             raise self._refused(f"expected a reference to {kind}")
-        self.stack.append(BOOL)
+        self.stack.append(t.BOOL)
         self.step = ops.test_variant(use.variant)
 
     def _arithmetic(self, name: str, _: None) -> None:
@@ -610,7 +586,7 @@ class _Compiler:
 
     def _shift(self, name: str, _: None) -> None:
         self.charge(name)
-        self.pop(U8)
+        self.pop(t.U8)
         kind = self.pop_integer(unsigned=True)
         self.stack.append(kind)
         self.step = _SHIFTS[name](kind)
@@ -624,36 +600,36 @@ class _Compiler:
 
     def _cast(self, name: str, _: None) -> None:
         self.charge(name)
-        source, target = self.pop_integer(), INTEGERS[name[4:].lower()]
+        source, target = self.pop_integer(), t.INTEGERS[name[4:].lower()]
         self.stack.append(target)
         self.step = ops.cast(source, target)
 
     def _boolean(self, name: str, _: None) -> None:
         self.charge(name)
-        self.pop(BOOL)
-        self.pop(BOOL)
-        self.stack.append(BOOL)
+        self.pop(t.BOOL)
+        self.pop(t.BOOL)
+        self.stack.append(t.BOOL)
         self.step = ops.binary(_BOOLEANS[name])
 
     def _not(self, name: str, _: None) -> None:
         self.charge(name)
-        self.pop(BOOL)
-        self.stack.append(BOOL)
+        self.pop(t.BOOL)
+        self.stack.append(t.BOOL)
         self.step = ops.invert
 
     def _compare(self, name: str, _: None) -> None:
         self.charge(name)
         self.pop(self.pop_integer())
-        self.stack.append(BOOL)
+        self.stack.append(t.BOOL)
         self.step = ops.less_than if name == "Lt" else ops.binary(_COMPARISONS[name])
 
     def _equal(self, name: str, _: None) -> None:
         right, left = self.pop(), self.pop()
-        through = isinstance(right, Reference) and isinstance(left, Reference)
+        through = isinstance(right, t.Reference) and isinstance(left, t.Reference)
         kind, other = (right.target, left.target) if through else (right, left)  # type: ignore[attr-defined]
         if kind is not other and not _assignable(kind, other) and not _assignable(other, kind):
             raise self._refused(f"cannot compare {left} and {right}")
-        self.stack.append(BOOL)
+        self.stack.append(t.BOOL)
         step = ops.equal(through_reference=through, negated=name == "Neq")
         if is_scalar(kind):
             self.charge(name, per=".per_abs_val_unit", count=2 * self.stack_size(kind))
@@ -670,35 +646,35 @@ class _Compiler:
 
     # Vectors.
 
-    def _element(self, kind: Type, *, mutable: bool = False) -> Type:
+    def _element(self, kind: t.Type, *, mutable: bool = False) -> t.Type:
         """Take a reference to a vector from the stack; return the type of its elements."""
-        element = substitute(kind, self.types)
-        if self.pop_reference(mutable=mutable) is not Vector(element):
-            raise self._refused(f"expected a reference to {Vector(element)}")
+        element = t.substitute(kind, self.types)
+        if self.pop_reference(mutable=mutable) is not t.Vector(element):
+            raise self._refused(f"expected a reference to {t.Vector(element)}")
         return element
 
-    def _vector_read(self, name: str, kind: Type) -> None:
+    def _vector_read(self, name: str, kind: t.Type) -> None:
         self.make(kind)
         self.charge(name)
         if name == "VecLen":
             self._element(kind)
-            self.stack.append(U64)
+            self.stack.append(t.U64)
             self.step = ops.vector_length
             return
         mutable = name == "VecMutBorrow"
-        self.pop(U64)
-        self.stack.append(Reference(self._element(kind, mutable=mutable), mutable))
+        self.pop(t.U64)
+        self.stack.append(t.Reference(self._element(kind, mutable=mutable), mutable))
         self.step = ops.vector_borrow
 
-    def _vector_swap(self, name: str, kind: Type) -> None:
+    def _vector_swap(self, name: str, kind: t.Type) -> None:
         self.make(kind)
         self.charge(name)
-        self.pop(U64)
-        self.pop(U64)
+        self.pop(t.U64)
+        self.pop(t.U64)
         self._element(kind, mutable=True)
         self.step = ops.vector_swap
 
-    def _vector_push(self, name: str, kind: Type) -> None:
+    def _vector_push(self, name: str, kind: t.Type) -> None:
         element = self.make(kind)
         size = self.packed_size(element)
         self.pop(element)
@@ -715,7 +691,7 @@ class _Compiler:
 
         self.finish(run)
 
-    def _vector_pop(self, name: str, kind: Type) -> None:
+    def _vector_pop(self, name: str, kind: t.Type) -> None:
         element = self.make(kind)
         size = self.packed_size(element)
         self._element(kind, mutable=True)
@@ -732,15 +708,15 @@ class _Compiler:
 
         self.finish(run)
 
-    def _vector_pack(self, name: str, operand: tuple[Type, int]) -> None:
+    def _vector_pack(self, name: str, operand: tuple[t.Type, int]) -> None:
         kind, count = operand
         element = self.make(kind)
         if count > len(self.stack):
             raise self._refused("a value is missing on the stack")
         for _ in range(count):
             self.pop(element)
-        self.stack.append(Vector(element))
-        step = ops.vector_pack(count, of_bytes=element is U8)
+        self.stack.append(t.Vector(element))
+        step = ops.vector_pack(count, of_bytes=element is t.U8)
         size = self.packed_size(element)
         if size is not None:
             self.charge(name, size * count, per=".per_elem", count=count)
@@ -755,10 +731,10 @@ class _Compiler:
 
         self.finish(run)
 
-    def _vector_unpack(self, name: str, operand: tuple[Type, int]) -> None:
+    def _vector_unpack(self, name: str, operand: tuple[t.Type, int]) -> None:
         kind, count = operand
         element = self.make(kind)
-        self.pop(Vector(element))
+        self.pop(t.Vector(element))
         if count > MAX_STACK:
             raise self._refused(f"{count} values do not fit on the stack")
         self.stack.extend([element] * count)
@@ -775,7 +751,7 @@ class _Compiler:
     # Globals.
 
     def _global(self, name: str, use: StructUse) -> None:
-        kind = use.struct.type(substituted(use.arguments, self.types))
+        kind = use.struct.type(t.substituted(use.arguments, self.types))
         if name.endswith("Generic"):
             self._charge_type(kind)
         action = name.removesuffix("Generic")
@@ -783,20 +759,20 @@ class _Compiler:
         log_name = LOG_NAMES[name]
         if action == "MoveTo":
             self.pop(kind)
-            if self.pop_reference() is not SIGNER:
+            if self.pop_reference() is not t.SIGNER:
                 raise self._refused("expected a reference to a signer")
             self.finish(lambda stack, _locals, machine: machine.move_to(stack, kind, price, log_name))
             return
-        self.pop(ADDRESS)
+        self.pop(t.ADDRESS)
         if action == "Exists":
-            self.stack.append(BOOL)
+            self.stack.append(t.BOOL)
             self.finish(lambda stack, _locals, machine: machine.exists(stack, kind, price, log_name))
         elif action == "MoveFrom":
             self.stack.append(kind)
             self.finish(lambda stack, _locals, machine: machine.move_from(stack, kind, price, log_name))
         else:
             mutable = action == "MutBorrowGlobal"
-            self.stack.append(Reference(kind, mutable))
+            self.stack.append(t.Reference(kind, mutable))
             self.finish(lambda stack, _locals, machine: machine.borrow_global(stack, kind, price, log_name, mutable))
 
     # Calls.
@@ -804,15 +780,15 @@ class _Compiler:
     def _call(self, _: str, use: FunctionUse) -> None:
         site = self._site(use)
         function = use.function
-        for kind in reversed(substituted(function.parameters, site.types)):
+        for kind in reversed(t.substituted(function.parameters, site.types)):
             self.pop(kind)
-        self.stack.extend(substituted(function.results, site.types))
+        self.stack.extend(t.substituted(function.results, site.types))
         following = self._following()
         self.leave(lambda _stack, _locals, machine: machine.call(site, following))
 
     def _site(self, use: FunctionUse) -> Site:
         if use not in self.sites:
-            self.sites[use] = Site(use, substituted(use.arguments or (), self.types), self.definition)
+            self.sites[use] = Site(use, t.substituted(use.arguments or (), self.types), self.definition)
         return self.sites[use]
 
     def _following(self) -> Piece:
@@ -823,11 +799,11 @@ class _Compiler:
     def _pack_closure(self, name: str, operand: tuple[FunctionUse, int]) -> None:
         use, mask = operand
         site = self._site(use)
-        parameters = substituted(use.function.parameters, site.types)
+        parameters = t.substituted(use.function.parameters, site.types)
         captured = [kind for at, kind in enumerate(parameters) if mask >> at & 1]
         for kind in reversed(captured):
             self.pop(kind)
-            if isinstance(kind, Reference):
+            if isinstance(kind, t.Reference):
                 raise self._refused("a closure captures a reference")
         generic = name.endswith("Generic")
         # The price of the other instruction has a dot where an underscore was meant.
@@ -838,13 +814,13 @@ class _Compiler:
             self._charge_type(kind)
         rest = tuple(kind for at, kind in enumerate(parameters) if not mask >> at & 1)
         abilities = 0b1111 if use.function.attributes else 0b0111
-        self.stack.append(Function(rest, substituted(use.function.results, site.types), abilities))
+        self.stack.append(t.Function(rest, t.substituted(use.function.results, site.types), abilities))
         kinds = tuple(captured)
         self.finish(lambda stack, _locals, machine: machine.pack_closure(stack, site, mask, kinds))
 
-    def _call_closure(self, _: str, kind: Type) -> None:
-        function = substitute(kind, self.types)
-        if not isinstance(function, Function):
+    def _call_closure(self, _: str, kind: t.Type) -> None:
+        function = t.substitute(kind, self.types)
+        if not isinstance(function, t.Function):
             raise self._refused(f"expected a function type, got {function}")
         self.pop(function)
         for parameter in reversed(function.parameters):
@@ -854,9 +830,9 @@ class _Compiler:
         self.leave(lambda stack, _locals, machine: machine.call_closure(stack, function, following))
 
 
-def _assignable(kind: Type, expected: Type) -> bool:
+def _assignable(kind: t.Type, expected: t.Type) -> bool:
     """Return whether a function value may stand for one with fewer abilities."""
-    if not isinstance(kind, Function) or not isinstance(expected, Function):
+    if not isinstance(kind, t.Function) or not isinstance(expected, t.Function):
         return False
     return kind.parameters == expected.parameters and kind.results == expected.results
 

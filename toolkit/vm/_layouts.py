@@ -5,26 +5,13 @@ A layout is made of functions, not of descriptions that are interpreted again fo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.move._bcs import uleb128
+from toolkit.vm import _types as t
 from toolkit.vm._bcs import Input, Output, read_tag, tag_bytes, text, undecodable, write_text
 from toolkit.vm._errors import MoveError
-from toolkit.vm._types import (
-    ADDRESS,
-    BOOL,
-    FRAMEWORK,
-    PRIMITIVES,
-    SIGNER,
-    U8,
-    Function,
-    ModuleId,
-    Primitive,
-    Struct,
-    Type,
-    Vector,
-    substitute,
-)
 from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Value, depth_of
 
 if TYPE_CHECKING:
@@ -43,6 +30,7 @@ _NAMES = {index: name for name, index in _INDICES.items()}
 _VECTOR, _STRUCT, _FUNCTION = 5, 6, 12
 
 
+@dataclass(slots=True, eq=False, init=False)
 class Layout:
     """How values of one type are handled.
 
@@ -67,24 +55,6 @@ class Layout:
         Length in BCS if all values have the same, as ``bcs::constant_serialized_size`` knows it.
     """
 
-    __slots__ = (
-        "constant",
-        "copy",
-        "depth",
-        "fixed",
-        "has_functions",
-        "measure",
-        "measure_deref",
-        "modules",
-        "nodes",
-        "packed",
-        "parts",
-        "read",
-        "stack",
-        "type",
-        "write",
-    )
-
     parts: tuple[Any, ...]
     nodes: int
     depth: int
@@ -98,8 +68,8 @@ class Layout:
     write: Callable[[Value, Output], None]
     read: Callable[[Input], Value]
     constant: int | None
-    modules: tuple[ModuleId, ...]
-    type: Type | None
+    modules: tuple[t.ModuleId, ...]
+    type: t.Type | None
 
     def __init__(self, parts: tuple[Any, ...], children: Sequence[Layout] = ()) -> None:
         self.parts = parts
@@ -156,7 +126,7 @@ class LayoutMaker:
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.sizes = sizes
-        self.primitives = {name: self._primitive(kind) for name, kind in PRIMITIVES.items()}
+        self.primitives = {name: self._primitive(kind) for name, kind in t.PRIMITIVES.items()}
         self.function = self._function()
 
     def _measured(self, layout: Layout, name: str, packed: int | None = None) -> None:
@@ -164,18 +134,18 @@ class LayoutMaker:
         layout.measure = layout.measure_deref = _constantly(size)
         layout.packed = _constantly(size if packed is None else packed)
 
-    def _primitive(self, kind: Primitive) -> Layout:
+    def _primitive(self, kind: t.Primitive) -> Layout:
         layout = Layout((kind.name,))
         layout.copy = _same
-        if kind is SIGNER:
+        if kind is t.SIGNER:
             self._signer(layout)
             return layout
         self._measured(layout, kind.name, self.sizes[f"per_{kind.name}_packed"])
-        layout.constant = length = kind.bits // 8 or (1 if kind is BOOL else 32)
-        if kind is BOOL:
+        layout.constant = length = kind.bits // 8 or (1 if kind is t.BOOL else 32)
+        if kind is t.BOOL:
             layout.write = lambda value, output: output.append(value)
             layout.read = _read_bool
-        elif kind is ADDRESS:
+        elif kind is t.ADDRESS:
             layout.write = lambda value, output: output.extend(value)
             layout.read = lambda source: source.take(32)
         else:
@@ -217,7 +187,7 @@ class LayoutMaker:
     def vector(self, element: Layout) -> Layout:
         """Return the layout of a vector."""
         layout = Layout(("vector", element), [element])
-        name = element.parts[0] if element.parts[0] in PRIMITIVES else ""
+        name = element.parts[0] if element.parts[0] in t.PRIMITIVES else ""
         self._measured(layout, "vector")
         layout.fixed = None
         base = self.sizes["vector"]
@@ -342,7 +312,7 @@ class LayoutMaker:
         count = source.uleb() - 5
         if count < 0 or count % 2 or source.take(2) != _CLOSURE_FORMAT.to_bytes(2, "little"):
             raise undecodable("not a function value")
-        module = ModuleId(source.take(32), text(source))
+        module = t.ModuleId(source.take(32), text(source))
         name = text(source)
         types = tuple(read_tag(source) for _ in range(source.length()))
         mask = int.from_bytes(source.take(8), "little")
@@ -438,20 +408,20 @@ def _describe(layout: Layout, output: bytearray) -> None:
 class Layouts:
     """The layouts of types in one execution: what a struct consists of is read from the modules of the state."""
 
-    def __init__(self, maker: LayoutMaker, find_struct: Callable[[Struct], StructDefinition]) -> None:
+    def __init__(self, maker: LayoutMaker, find_struct: Callable[[t.Struct], StructDefinition]) -> None:
         self.maker = maker
         self.find_struct = find_struct
-        self._made: dict[Type, Layout] = {}
+        self._made: dict[t.Type, Layout] = {}
         self._budget = 0
 
-    def __getitem__(self, kind: Type) -> Layout:
+    def __getitem__(self, kind: t.Type) -> Layout:
         found = self._made.get(kind)
         if found is None:
             self._budget = MAX_NODES_BUILT
             found = self._make(kind, 0)
         return found
 
-    def _make(self, kind: Type, depth: int) -> Layout:
+    def _make(self, kind: t.Type, depth: int) -> Layout:
         found = self._made.get(kind)
         if found is not None:
             self._budget -= found.nodes
@@ -461,15 +431,15 @@ class Layouts:
             raise MoveError("VM_MAX_VALUE_DEPTH_REACHED")
         if self._budget < 0:
             raise MoveError("TOO_MANY_TYPE_NODES")
-        if isinstance(kind, Primitive):
+        if isinstance(kind, t.Primitive):
             return self.maker.primitives[kind.name]
-        if isinstance(kind, Vector):
+        if isinstance(kind, t.Vector):
             element = self._make(kind.element, depth + 1)
             layout = self.maker.vector(element)
             layout.modules = element.modules
-        elif isinstance(kind, Struct):
+        elif isinstance(kind, t.Struct):
             layout = self._struct(kind, depth)
-        elif isinstance(kind, Function):
+        elif isinstance(kind, t.Function):
             return self.maker.function
         else:
             raise MoveError("UNKNOWN_INVARIANT_VIOLATION_ERROR", f"{kind} has no layout")
@@ -477,12 +447,12 @@ class Layouts:
         self._made[kind] = layout
         return layout
 
-    def _struct(self, kind: Struct, depth: int) -> Layout:
+    def _struct(self, kind: t.Struct, depth: int) -> Layout:
         definition = self.find_struct(kind)
         modules = {kind.module: None}
 
         def several(fields: Sequence[Any]) -> list[Layout]:
-            made = [self._make(substitute(field.type, kind.arguments), depth + 1) for field in fields]
+            made = [self._make(t.substitute(field.type, kind.arguments), depth + 1) for field in fields]
             for one in made:
                 modules.update(dict.fromkeys(one.modules))
             return made
@@ -495,11 +465,11 @@ class Layouts:
         return layout
 
 
-def is_bytes(kind: Type) -> bool:
+def is_bytes(kind: t.Type) -> bool:
     """Return whether a type is vector<u8>."""
-    return isinstance(kind, Vector) and kind.element is U8
+    return isinstance(kind, t.Vector) and kind.element is t.U8
 
 
-def is_string(kind: Type) -> bool:
+def is_string(kind: t.Type) -> bool:
     """Return whether a type is ``0x1::string::String``."""
-    return isinstance(kind, Struct) and kind.name == "String" and kind.module == ModuleId(FRAMEWORK, "string")
+    return isinstance(kind, t.Struct) and kind.name == "String" and kind.module == t.ModuleId(t.FRAMEWORK, "string")

@@ -5,27 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.vm import _schedule as flags
+from toolkit.vm import _types as t
 from toolkit.vm._compile import Code, compile_function
 from toolkit.vm._errors import MoveError
 from toolkit.vm._layouts import Layouts
 from toolkit.vm._metadata import GROUP_MEMBER
 from toolkit.vm._module import Module, read_module
 from toolkit.vm._state import module_key
-from toolkit.vm._types import (
-    ALL_ABILITIES,
-    COPY,
-    DROP,
-    KEY,
-    STORE,
-    Function,
-    ModuleId,
-    Primitive,
-    Reference,
-    Struct,
-    Type,
-    Vector,
-    parse,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -60,17 +46,17 @@ class Loader:
     """
 
     def __init__(
-        self, base: Base, schedule: Schedule, features: Features, staged: Mapping[ModuleId, Module] | None = None
+        self, base: Base, schedule: Schedule, features: Features, staged: Mapping[t.ModuleId, Module] | None = None
     ) -> None:
         self.base = base
         self.schedule = schedule
         self.features = features
         self.lazy = flags.LAZY_LOADING in features
-        self.visited: set[ModuleId] = set()
+        self.visited: set[t.ModuleId] = set()
         self.layouts = Layouts(schedule.layouts, self.struct)
-        self._modules: dict[ModuleId, Module] = dict(staged or {})
-        self._tag_costs: dict[Type, int] = {}
-        self._groups: dict[tuple[ModuleId, str], Struct | None] = {}
+        self._modules: dict[t.ModuleId, Module] = dict(staged or {})
+        self._tag_costs: dict[t.Type, int] = {}
+        self._groups: dict[tuple[t.ModuleId, str], t.Struct | None] = {}
 
     def staged(self, modules: Sequence[Module]) -> Loader:
         """Return a loader that also has modules that are being published."""
@@ -78,7 +64,7 @@ class Loader:
         loader.visited = self.visited
         return loader
 
-    def find(self, module: ModuleId) -> Module | None:
+    def find(self, module: t.ModuleId) -> Module | None:
         """Return a module; None if it does not exist."""
         found = self._modules.get(module)
         if found is None:
@@ -92,7 +78,7 @@ class Loader:
             self._modules[module] = found
         return found
 
-    def module(self, module: ModuleId) -> Module:
+    def module(self, module: t.ModuleId) -> Module:
         """Return a module.
 
         Raises
@@ -106,7 +92,7 @@ class Loader:
             raise MoveError("LINKER_ERROR", f"Linker Error: Module {where} doesn't exist")
         return found
 
-    def visit(self, module: ModuleId, meter: Meter) -> None:
+    def visit(self, module: t.ModuleId, meter: Meter) -> None:
         """Charge the loading of a module at its first use."""
         if module.special or module in self.visited:
             return
@@ -114,13 +100,13 @@ class Loader:
         self.visited.add(module)
         meter.charge_module(module, size, "old")
 
-    def visit_lazily(self, modules: Iterable[ModuleId], meter: Meter) -> None:
+    def visit_lazily(self, modules: Iterable[t.ModuleId], meter: Meter) -> None:
         """Charge the loading of modules, unless all have been charged at the start."""
         if self.lazy:
             for module in modules:
                 self.visit(module, meter)
 
-    def visit_closure(self, roots: Sequence[ModuleId], meter: Meter) -> None:
+    def visit_closure(self, roots: Sequence[t.ModuleId], meter: Meter) -> None:
         """Charge modules and all that they depend on, each before its dependencies, then its friends."""
         stack = list(reversed(roots))
         while stack:
@@ -131,7 +117,7 @@ class Loader:
             found = self.module(module)
             stack += reversed((*found.dependencies, *found.friends))
 
-    def function(self, module: ModuleId, name: str) -> FunctionDefinition:
+    def function(self, module: t.ModuleId, name: str) -> FunctionDefinition:
         """Return a function.
 
         Raises
@@ -145,7 +131,7 @@ class Loader:
             raise MoveError("FUNCTION_RESOLUTION_FAILURE", message)
         return found
 
-    def struct(self, kind: Struct) -> StructDefinition:
+    def struct(self, kind: t.Struct) -> StructDefinition:
         """Return the definition of a struct.
 
         Raises
@@ -159,25 +145,25 @@ class Loader:
             raise MoveError("TYPE_RESOLUTION_FAILURE", message)
         return found
 
-    def attributes(self, module: ModuleId) -> Attributes | None:
+    def attributes(self, module: t.ModuleId) -> Attributes | None:
         """Return the attributes of a module, or None if it does not exist."""
         found = self.find(module)
         return None if found is None else found.attributes
 
-    def code(self, function: FunctionDefinition, types: tuple[Type, ...]) -> Code:
+    def code(self, function: FunctionDefinition, types: tuple[t.Type, ...]) -> Code:
         """Return a function as it runs."""
         return compile_function(function, types, self.schedule)
 
-    def group(self, kind: Struct) -> Struct | None:
+    def group(self, kind: t.Struct) -> t.Struct | None:
         """Return the resource group of which a resource is a member, or None."""
         key = kind.module, kind.name
         if key not in self._groups:
             member = self.module(kind.module).attributes.of_struct(kind.name, GROUP_MEMBER)
-            group = parse(member.arguments[0]) if member and member.arguments else None
-            self._groups[key] = group if isinstance(group, Struct) else None
+            group = t.parse(member.arguments[0]) if member and member.arguments else None
+            self._groups[key] = group if isinstance(group, t.Struct) else None
         return self._groups[key]
 
-    def check_tag(self, kind: Type) -> None:
+    def check_tag(self, kind: t.Type) -> None:
         """Check that a type is small enough to become a type tag.
 
         Raises
@@ -188,7 +174,7 @@ class Loader:
         if kind not in self._tag_costs:
             self._tag_cost(kind, 0)
 
-    def _tag_cost(self, kind: Type, spent: int) -> int:
+    def _tag_cost(self, kind: t.Type, spent: int) -> int:
         """Count the cost of a tag from what has been spent on; a struct that was seen before is counted in one step."""
 
         def spend(amount: int) -> None:
@@ -205,33 +191,33 @@ class Loader:
         before = spent
         for part in kind.parts:
             spent = self._tag_cost(part, spent)
-        if isinstance(kind, Struct):
+        if isinstance(kind, t.Struct):
             spend(32 + len(kind.module.name) + len(kind.name))
             self._tag_costs[kind] = spent - before
         return spent
 
-    def abilities(self, kind: Type) -> int:
+    def abilities(self, kind: t.Type) -> int:
         """Return the abilities of values of a type."""
         match kind:
-            case Primitive():
-                return DROP if kind.name == "signer" else COPY | DROP | STORE
-            case Reference():
-                return DROP if kind.mutable else COPY | DROP
-            case Vector():
-                return self.abilities(kind.element) & (COPY | DROP | STORE)
-            case Function():
+            case t.Primitive():
+                return t.DROP if kind.name == "signer" else t.COPY | t.DROP | t.STORE
+            case t.Reference():
+                return t.DROP if kind.mutable else t.COPY | t.DROP
+            case t.Vector():
+                return self.abilities(kind.element) & (t.COPY | t.DROP | t.STORE)
+            case t.Function():
                 return kind.abilities
-            case Struct():
+            case t.Struct():
                 definition = self.struct(kind)
                 held = definition.abilities
                 for argument, parameter in zip(kind.arguments, definition.type_parameters, strict=True):
                     if not parameter.phantom:
                         inner = self.abilities(argument)
-                        held &= inner | (KEY if inner & STORE else 0)
+                        held &= inner | (t.KEY if inner & t.STORE else 0)
                 return held
-        return ALL_ABILITIES
+        return t.ALL_ABILITIES
 
-    def check_constraints(self, types: Sequence[Type], constraints: Sequence[int]) -> None:
+    def check_constraints(self, types: Sequence[t.Type], constraints: Sequence[int]) -> None:
         """Check type arguments of a caller against the constraints of the type parameters, also inside them.
 
         Raises
@@ -242,10 +228,10 @@ class Loader:
         if len(types) != len(constraints):
             raise MoveError("NUMBER_OF_TYPE_ARGUMENTS_MISMATCH")
         for kind, constraint in zip(types, constraints, strict=True):
-            if isinstance(kind, Struct):
+            if isinstance(kind, t.Struct):
                 definition = self.struct(kind)
                 self.check_constraints(kind.arguments, [one.abilities for one in definition.type_parameters])
-            elif isinstance(kind, Vector):
+            elif isinstance(kind, t.Vector):
                 self.check_constraints((kind.element,), (0,))
             if constraint & ~self.abilities(kind):
                 raise MoveError("CONSTRAINT_NOT_SATISFIED")

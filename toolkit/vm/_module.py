@@ -12,45 +12,13 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.errors import InputError, Unsupported
+from toolkit.vm import _code as records
+from toolkit.vm import _types as t
 from toolkit.vm._binary import MAX_U64, BinaryReader, malformed
-from toolkit.vm._code import (
-    FRIEND,
-    MODULE_LOCK,
-    PERSISTENT,
-    PRIVATE,
-    PUBLIC,
-    AccessSpecifier,
-    Constant,
-    Field,
-    FieldUse,
-    FunctionDefinition,
-    FunctionHandle,
-    FunctionUse,
-    StructDefinition,
-    StructHandle,
-    StructUse,
-    TypeParameter,
-    Variant,
-    VariantUse,
-)
 from toolkit.vm._disassembler import disassemble_function, disassemble_module
 from toolkit.vm._errors import MoveError
 from toolkit.vm._instructions import MAX_VERSION, MIN_VERSION, OPCODES, Instruction
 from toolkit.vm._metadata import Attributes, read_attributes
-from toolkit.vm._types import (
-    ALL_ABILITIES,
-    FRAMEWORK,
-    INTEGERS,
-    PRIMITIVES,
-    Function,
-    ModuleId,
-    Parameter,
-    Reference,
-    Struct,
-    Type,
-    Vector,
-    is_identifier,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,17 +75,17 @@ class Module:
         3: Ret
     """
 
-    id: ModuleId
+    id: t.ModuleId
     version: int
-    functions: dict[str, FunctionDefinition]
-    structs: dict[str, StructDefinition]
-    dependencies: tuple[ModuleId, ...]
-    friends: tuple[ModuleId, ...]
+    functions: dict[str, records.FunctionDefinition]
+    structs: dict[str, records.StructDefinition]
+    dependencies: tuple[t.ModuleId, ...]
+    friends: tuple[t.ModuleId, ...]
     metadata: dict[bytes, bytes]
     size: int
     hash: bytes = field(repr=False)
-    handles: tuple[FunctionHandle, ...] = field(repr=False)
-    struct_handles: tuple[StructHandle, ...] = field(repr=False)
+    handles: tuple[records.FunctionHandle, ...] = field(repr=False)
+    struct_handles: tuple[records.StructHandle, ...] = field(repr=False)
 
     @classmethod
     def from_bytes(cls, code: bytes) -> Module:
@@ -177,11 +145,11 @@ class Module:
 class ScriptCode:
     """A script: its main function, and the functions and modules that it uses."""
 
-    main: FunctionDefinition
+    main: records.FunctionDefinition
     version: int
-    dependencies: tuple[ModuleId, ...]
-    handles: tuple[FunctionHandle, ...]
-    struct_handles: tuple[StructHandle, ...]
+    dependencies: tuple[t.ModuleId, ...]
+    handles: tuple[records.FunctionHandle, ...]
+    struct_handles: tuple[records.StructHandle, ...]
     metadata: dict[bytes, bytes]
 
 
@@ -237,7 +205,7 @@ class _File:
         self.modules = self._table(MODULES, self._module_id)
         self.structs = self._table(STRUCTS, self._struct_handle)
         self.signatures = self._table(SIGNATURES, self._types)
-        self.constants = self._table(CONSTANTS, lambda reader: Constant(self._type(reader), reader.bytes()))
+        self.constants = self._table(CONSTANTS, lambda reader: records.Constant(self._type(reader), reader.bytes()))
         self.handles = self._table(FUNCTIONS, self._function_handle)
         self.function_instances = self._table(FUNCTION_INSTANCES, self._function_instance)
         self.metadata = dict(self._table(METADATA, lambda reader: (reader.bytes(1023), reader.bytes())))
@@ -276,27 +244,27 @@ class _File:
     def _identifier(self, reader: BinaryReader) -> str:
         raw = reader.bytes()
         name = raw.decode("ascii", "replace")
-        if not is_identifier(name) or ("$" in name and self.version < 9):
+        if not t.is_identifier(name) or ("$" in name and self.version < 9):
             raise malformed(f"byte {reader.position}: {name!r} is not an identifier")
         return name
 
-    def _module_id(self, reader: BinaryReader) -> ModuleId:
-        return ModuleId(self._item(reader, self.addresses), self._item(reader, self.identifiers))
+    def _module_id(self, reader: BinaryReader) -> t.ModuleId:
+        return t.ModuleId(self._item(reader, self.addresses), self._item(reader, self.identifiers))
 
     def _abilities(self, reader: BinaryReader) -> int:
-        return reader.uleb(ALL_ABILITIES)
+        return reader.uleb(t.ALL_ABILITIES)
 
-    def _struct_handle(self, reader: BinaryReader) -> StructHandle:
+    def _struct_handle(self, reader: BinaryReader) -> records.StructHandle:
         module, name = self._item(reader, self.modules), self._item(reader, self.identifiers)
         abilities = self._abilities(reader)
         count = reader.uleb(255)
-        parameters = [TypeParameter(self._abilities(reader), bool(reader.uleb(1))) for _ in range(count)]
-        return StructHandle(module, name, abilities, tuple(parameters))
+        parameters = [records.TypeParameter(self._abilities(reader), bool(reader.uleb(1))) for _ in range(count)]
+        return records.StructHandle(module, name, abilities, tuple(parameters))
 
-    def _types(self, reader: BinaryReader) -> tuple[Type, ...]:
+    def _types(self, reader: BinaryReader) -> tuple[t.Type, ...]:
         return tuple(self._type(reader) for _ in range(reader.uleb(255)))
 
-    def _type(self, reader: BinaryReader, nesting: int = 1) -> Type:  # noqa: C901 - a case per byte
+    def _type(self, reader: BinaryReader, nesting: int = 1) -> t.Type:  # noqa: C901 - a case per byte
         if nesting > MAX_TYPE_NESTING:
             raise malformed("a type is nested too deeply")
         byte = reader.u8()
@@ -304,46 +272,46 @@ class _File:
         if primitive is not None:
             if (byte > 0xC and self.version < 6) or (byte > FUNCTION and self.version < 9):
                 raise malformed(f"{primitive} needs a later version of the format")
-            return PRIMITIVES[primitive]
+            return t.PRIMITIVES[primitive]
 
-        def parts(count: int) -> tuple[Type, ...]:
+        def parts(count: int) -> tuple[t.Type, ...]:
             return tuple(self._type(reader, nesting + 1) for _ in range(count))
 
         if byte in {REFERENCE, MUTABLE_REFERENCE}:
             target = self._type(reader, nesting + 1)
-            return Reference(target, byte == MUTABLE_REFERENCE)  # type: ignore[no-any-return]
+            return t.Reference(target, byte == MUTABLE_REFERENCE)  # type: ignore[no-any-return]
         if byte == VECTOR:
-            return Vector(self._type(reader, nesting + 1))  # type: ignore[no-any-return]
+            return t.Vector(self._type(reader, nesting + 1))  # type: ignore[no-any-return]
         if byte == TYPE_PARAMETER:
-            return Parameter(reader.uleb())  # type: ignore[no-any-return]
+            return t.Parameter(reader.uleb())  # type: ignore[no-any-return]
         if byte in {STRUCT, STRUCT_INSTANCE}:
             handle = self._item(reader, self.structs)
             arguments = parts(reader.uleb(255)) if byte == STRUCT_INSTANCE else ()
             if len(arguments) != len(handle.type_parameters):
                 raise malformed(f"{handle.name} has {len(handle.type_parameters)} type parameters")
-            return Struct(handle.module, handle.name, arguments)  # type: ignore[no-any-return]
+            return t.Struct(handle.module, handle.name, arguments)  # type: ignore[no-any-return]
         if byte == FUNCTION and self.version >= 8:
             abilities = self._abilities(reader)
             counts = reader.uleb(255), reader.uleb(255)
-            return Function(parts(counts[0]), parts(counts[1]), abilities)  # type: ignore[no-any-return]
+            return t.Function(parts(counts[0]), parts(counts[1]), abilities)  # type: ignore[no-any-return]
         raise malformed(f"byte {reader.position}: unknown type {byte:#x}")
 
-    def _function_handle(self, reader: BinaryReader) -> FunctionHandle:
+    def _function_handle(self, reader: BinaryReader) -> records.FunctionHandle:
         module, name = self._item(reader, self.modules), self._item(reader, self.identifiers)
         parameters, results = self._item(reader, self.signatures), self._item(reader, self.signatures)
         type_parameters = tuple(self._abilities(reader) for _ in range(reader.uleb(255)))
         access = self._access(reader) if self.version >= 7 else None
         attributes = frozenset(reader.u8() for _ in range(reader.uleb(16))) if self.version >= 8 else frozenset[int]()
-        if not attributes <= {PERSISTENT, MODULE_LOCK}:
+        if not attributes <= {records.PERSISTENT, records.MODULE_LOCK}:
             raise malformed(f"unknown function attribute in {sorted(attributes)}")
-        return FunctionHandle(module, name, parameters, results, type_parameters, access, attributes)
+        return records.FunctionHandle(module, name, parameters, results, type_parameters, access, attributes)
 
-    def _access(self, reader: BinaryReader) -> tuple[AccessSpecifier, ...] | None:
+    def _access(self, reader: BinaryReader) -> tuple[records.AccessSpecifier, ...] | None:
         if _choice(reader, 1, 2) == 1:
             return None
         return tuple(self._access_clause(reader) for _ in range(reader.uleb(64)))
 
-    def _access_clause(self, reader: BinaryReader) -> AccessSpecifier:
+    def _access_clause(self, reader: BinaryReader) -> records.AccessSpecifier:
         writes, negated = _choice(reader, 1, 2) == 2, _choice(reader, 1, 2) == 2
         kind = _choice(reader, 1, 5)
         resource: tuple[Any, ...] = ()
@@ -364,13 +332,13 @@ class _File:
             local = reader.uleb(255)
             # The table of instances is read after this one, which it refers to.
             address = (local, reader.uleb() if _choice(reader, 1, 2) == 2 else None)
-        return AccessSpecifier(writes, negated, resource, address)
+        return records.AccessSpecifier(writes, negated, resource, address)
 
-    def _function_instance(self, reader: BinaryReader) -> FunctionUse:
+    def _function_instance(self, reader: BinaryReader) -> records.FunctionUse:
         handle, arguments = self._item(reader, self.handles), self._item(reader, self.signatures)
         if len(arguments) != len(handle.type_parameters):
             raise malformed(f"{handle.name} has {len(handle.type_parameters)} type parameters")
-        return FunctionUse(handle, arguments)
+        return records.FunctionUse(handle, arguments)
 
     # What only modules have.
 
@@ -388,7 +356,7 @@ class _File:
         self.variants = self._table(VARIANTS, self._variant)
         self.variant_instances = self._table(VARIANT_INSTANCES, lambda reader: self._instance(reader, self.variants))
         friends = self._table(FRIENDS, self._module_id)
-        self.functions: list[FunctionDefinition] = []
+        self.functions: list[records.FunctionDefinition] = []
         self._table(FUNCTION_DEFINITIONS, lambda reader: self.functions.append(self._function(reader)))
         return Module(
             id=self.own,
@@ -407,65 +375,69 @@ class _File:
     def script(self) -> ScriptCode:
         """Read the rest of a script."""
         reader = self.tail
-        self.own = ModuleId(FRAMEWORK, "")
+        self.own = t.ModuleId(t.FRAMEWORK, "")
         self.definitions, self.struct_instances, self.fields, self.field_instances = [], [], [], []
         self.variant_fields, self.variant_field_instances, self.variants, self.variant_instances = [], [], [], []
         type_parameters = tuple(self._abilities(reader) for _ in range(reader.uleb(255)))
         parameters = self._item(reader, self.signatures)
         access = self._access(reader) if self.version >= 8 else None
-        handle = FunctionHandle(self.own, "main", parameters, (), type_parameters)
+        handle = records.FunctionHandle(self.own, "main", parameters, (), type_parameters)
         kinds, code = self._code(reader, handle)
-        main = FunctionDefinition(
+        main = records.FunctionDefinition(
             None, "main", 0, parameters, (), type_parameters, locals=kinds, code=code, access=access
         )
         handles = tuple(self.handles), tuple(self.structs)
         return ScriptCode(main, self.version, tuple(self.modules), *handles, self.metadata)
 
-    def _struct_definition(self, reader: BinaryReader) -> StructDefinition:
+    def _struct_definition(self, reader: BinaryReader) -> records.StructDefinition:
         handle = self._item(reader, self.structs)
         if handle.module != self.own:
             raise malformed(f"{handle.name} is not a struct of this module")
         form = reader.u8()
-        fields: tuple[Field, ...] = ()
-        variants: tuple[Variant, ...] | None = None
+        fields: tuple[records.Field, ...] = ()
+        variants: tuple[records.Variant, ...] | None = None
         if form == 2:
             fields = self._field_list(reader)
         elif form == 3 and self.version >= 7:
             count = reader.uleb(127)
             pairs = [(self._item(reader, self.identifiers), self._field_list(reader)) for _ in range(count)]
-            variants = tuple(Variant(*pair) for pair in pairs)
+            variants = tuple(records.Variant(*pair) for pair in pairs)
         elif form != 1:
             raise malformed(f"byte {reader.position}: unknown form of a struct: {form}")
-        return StructDefinition(handle.module, handle.name, handle.abilities, handle.type_parameters, fields, variants)
+        return records.StructDefinition(
+            handle.module, handle.name, handle.abilities, handle.type_parameters, fields, variants
+        )
 
-    def _field_list(self, reader: BinaryReader) -> tuple[Field, ...]:
-        return tuple(Field(self._item(reader, self.identifiers), self._type(reader)) for _ in range(reader.uleb(255)))
+    def _field_list(self, reader: BinaryReader) -> tuple[records.Field, ...]:
+        return tuple(
+            records.Field(self._item(reader, self.identifiers), self._type(reader)) for _ in range(reader.uleb(255))
+        )
 
-    def _struct_instance(self, reader: BinaryReader) -> StructUse:
+    def _struct_instance(self, reader: BinaryReader) -> records.StructUse:
         struct, arguments = self._item(reader, self.definitions), self._item(reader, self.signatures)
         if len(arguments) != len(struct.type_parameters):
             raise malformed(f"{struct.name} has {len(struct.type_parameters)} type parameters")
-        return StructUse(struct, arguments)
+        return records.StructUse(struct, arguments)
 
-    def _field(self, reader: BinaryReader) -> FieldUse:
+    def _field(self, reader: BinaryReader) -> records.FieldUse:
         struct, offset = self._item(reader, self.definitions), reader.uleb(255)
         if offset >= len(struct.fields):
             raise malformed(f"{struct.name} has no field {offset}")
-        return FieldUse(struct, (), offset)
+        return records.FieldUse(struct, (), offset)
 
-    def _variant_field(self, reader: BinaryReader) -> FieldUse:
+    def _variant_field(self, reader: BinaryReader) -> records.FieldUse:
         struct, offset = self._item(reader, self.definitions), reader.uleb(255)
         indices = tuple(reader.uleb(127) for _ in range(reader.uleb(127)))
         variants = struct.variants or ()
         if not indices or any(at >= len(variants) or offset >= len(variants[at].fields) for at in indices):
             raise malformed(f"a variant of {struct.name} has no field {offset}")
-        return FieldUse(struct, (), offset, indices)
+        return records.FieldUse(struct, (), offset, indices)
 
-    def _variant(self, reader: BinaryReader) -> VariantUse:
+    def _variant(self, reader: BinaryReader) -> records.VariantUse:
         struct, index = self._item(reader, self.definitions), reader.uleb(127)
         if index >= len(struct.variants or ()):
             raise malformed(f"{struct.name} has no variant {index}")
-        return VariantUse(struct, (), index)
+        return records.VariantUse(struct, (), index)
 
     def _instance(self, reader: BinaryReader, table: list[Any]) -> Any:
         use, arguments = self._item(reader, table), self._item(reader, self.signatures)
@@ -473,17 +445,17 @@ class _File:
             raise malformed(f"{use.struct.name} has {len(use.struct.type_parameters)} type parameters")
         return use._replace(arguments=arguments)
 
-    def _function(self, reader: BinaryReader) -> FunctionDefinition:
+    def _function(self, reader: BinaryReader) -> records.FunctionDefinition:
         handle = self._item(reader, self.handles)
         if handle.module != self.own:
             raise malformed(f"{handle.name} is not a function of this module")
         visibility, flags = reader.u8(), reader.u8()
-        if visibility not in {PRIVATE, PUBLIC, FRIEND} or flags & ~6:
+        if visibility not in {records.PRIVATE, records.PUBLIC, records.FRIEND} or flags & ~6:
             raise malformed(f"{handle.name} has unknown visibility or flags")
         acquires = tuple(reader.uleb() for _ in range(reader.uleb(255)))
         is_native = bool(flags & 2)
         kinds, code = (handle.parameters, ()) if is_native else self._code(reader, handle)
-        return FunctionDefinition(
+        return records.FunctionDefinition(
             module=self.own,
             name=handle.name,
             index=len(self.functions),
@@ -500,7 +472,9 @@ class _File:
             acquires=acquires,
         )
 
-    def _code(self, reader: BinaryReader, handle: FunctionHandle) -> tuple[tuple[Type, ...], tuple[Instruction, ...]]:
+    def _code(
+        self, reader: BinaryReader, handle: records.FunctionHandle
+    ) -> tuple[tuple[t.Type, ...], tuple[Instruction, ...]]:
         kinds = handle.parameters + self._item(reader, self.signatures)
         count = reader.uleb()
         code = tuple(self._instruction(reader, len(kinds), count) for _ in range(count))
@@ -523,12 +497,12 @@ class _File:
                 if operand >= local_count:
                     raise malformed(f"byte {reader.position}: unknown local {operand}")
             case "integer":
-                kind = INTEGERS[name[2:].lower()]
+                kind = t.INTEGERS[name[2:].lower()]
                 operand = int.from_bytes(reader.fixed(kind.bits // 8), "little", signed=kind.minimum < 0)
             case "constant":
                 operand = self._item(reader, self.constants)
             case "function":
-                operand = FunctionUse(self._item(reader, self.handles))
+                operand = records.FunctionUse(self._item(reader, self.handles))
                 if operand.function.type_parameters:
                     raise malformed(f"byte {reader.position}: {operand.function.name} needs type arguments")
             case "function_instance":
@@ -538,12 +512,12 @@ class _File:
                 if generic:
                     use = self._item(reader, self.function_instances)
                 else:
-                    use = FunctionUse(self._item(reader, self.handles))
+                    use = records.FunctionUse(self._item(reader, self.handles))
                 operand = (use, reader.uleb(MAX_U64))
                 if operand[1] >> len(operand[0].function.parameters):
                     raise malformed(f"byte {reader.position}: the mask captures more than the parameters")
             case "struct":
-                operand = StructUse(self._item(reader, self.definitions))
+                operand = records.StructUse(self._item(reader, self.definitions))
                 if operand.struct.type_parameters:
                     raise malformed(f"byte {reader.position}: {operand.struct.name} needs type arguments")
             case "element" | "elements" | "function_type":
@@ -554,7 +528,7 @@ class _File:
                 operand = self._item(reader, self._operand_table(kind))
         return Instruction(name, operand)
 
-    def _single(self, reader: BinaryReader) -> Type:
+    def _single(self, reader: BinaryReader) -> t.Type:
         kinds = self._item(reader, self.signatures)
         if len(kinds) != 1:
             raise malformed(f"byte {reader.position}: expected one type, got {len(kinds)}")

@@ -34,24 +34,9 @@ from toolkit.vm._values import signer
 from toolkit.vm._view import session_hash, struct_modules
 from toolkit.wire import SignedTransaction
 from toolkit.wire import _bcs_forms as bcs
-from toolkit.wire._bcs_requests import (
-    MULTISIG_PAYLOAD,
-    EncodedEntryFunction,
-    EncodedModuleBundle,
-    EncodedMultisig,
-    EncodedPayloadV2,
-    EncodedScript,
-)
+from toolkit.wire import _bcs_requests as requests
+from toolkit.wire import _signatures as signatures
 from toolkit.wire._models import unhex
-from toolkit.wire._signatures import (
-    AbstractSignature,
-    Ed25519Signature,
-    FeePayerSignature,
-    MultiAgentSignature,
-    MultiKeySignature,
-    SingleKeySignature,
-    SingleSenderSignature,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,23 +112,23 @@ class _Signers(NamedTuple):
 
 def _signers(signature: SignatureModel) -> _Signers:
     match signature:
-        case FeePayerSignature():
+        case signatures.FeePayerSignature():
             addresses = tuple(map(address_to_bytes, signature.secondary_signer_addresses))
             payer = address_to_bytes(signature.fee_payer_address)
             return _Signers(signature.sender, addresses, signature.secondary_signers, payer, signature.fee_payer_signer)
-        case MultiAgentSignature():
+        case signatures.MultiAgentSignature():
             addresses = tuple(map(address_to_bytes, signature.secondary_signer_addresses))
             return _Signers(signature.sender, addresses, signature.secondary_signers, None, None)
-        case SingleSenderSignature():
+        case signatures.SingleSenderSignature():
             return _Signers(signature.sender, (), (), None, None)
     return _Signers(signature, (), (), None, None)
 
 
 def _is_keyless(signature: SignatureModel | None) -> bool:
     match signature:
-        case SingleKeySignature():
+        case signatures.SingleKeySignature():
             return signature.public_key.type in _KEYLESS
-        case MultiKeySignature():
+        case signatures.MultiKeySignature():
             return any(key.type in _KEYLESS for key in signature.public_keys)
     return False
 
@@ -236,11 +221,11 @@ class _Run:
         self.signers = _signers(signed.signature)
         self.payer = self.signers.payer_address or self.sender
         self.payload: Any = raw.payload
-        self.executable = cast("EncodedEntryFunction | EncodedScript | None", None)
+        self.executable = cast("requests.EncodedEntryFunction | requests.EncodedScript | None", None)
         self.multisig: bytes | None = None
         self.nonce: int | None = None
         self._read_payload()
-        code = self.executable.code if isinstance(self.executable, EncodedScript) else b""
+        code = self.executable.code if isinstance(self.executable, requests.EncodedScript) else b""
         self.script_hash = hashlib.sha3_256(code).digest() if code else b""
         if simulate:
             environment.replace("randomness::PerBlockRandomness", _SIMULATED_RANDOMNESS)
@@ -255,20 +240,20 @@ class _Run:
 
     def _read_payload(self) -> None:
         match self.payload:
-            case EncodedPayloadV2():
+            case requests.EncodedPayloadV2():
                 self.executable = self.payload.executable
                 self.nonce = self.payload.replay_protection_nonce
                 address = self.payload.multisig_address
                 self.multisig = address_to_bytes(address) if address is not None else None
-            case EncodedMultisig():
+            case requests.EncodedMultisig():
                 self.executable = self.payload.payload
                 self.multisig = address_to_bytes(self.payload.multisig_address)
-            case EncodedEntryFunction() | EncodedScript():
+            case requests.EncodedEntryFunction() | requests.EncodedScript():
                 self.executable = self.payload
 
     def _context(self, transaction_index: int | None) -> TransactionContext:
         function = None
-        if isinstance(self.executable, EncodedEntryFunction):
+        if isinstance(self.executable, requests.EncodedEntryFunction):
             function = _called(self.executable)
         inner = self.multisig is not None
         return TransactionContext(
@@ -315,7 +300,7 @@ class _Run:
         self._check_gas()
         if self.executable is None and self.multisig is None:
             raise _discarded("EMPTY_PAYLOAD_PROVIDED")
-        if isinstance(self.executable, EncodedScript) and self.multisig is not None:
+        if isinstance(self.executable, requests.EncodedScript) and self.multisig is not None:
             raise _discarded("FEATURE_UNDER_GATING")
         session = self._session(_PROLOGUE)
         machine = self._machine(session, metered=False)
@@ -343,7 +328,7 @@ class _Run:
         self._charge_intrinsic()
         if self.multisig is not None:
             return self._run_multisig(machine)
-        if isinstance(self.executable, EncodedScript):
+        if isinstance(self.executable, requests.EncodedScript):
             self._run_script(machine, self.executable)
         else:
             assert self.executable is not None  # noqa: S101 - the prologue has seen to it
@@ -398,9 +383,9 @@ class _Run:
         message = self.signed.signing_message()
         for one in (self.signers.sender, *self.signers.secondary, self.signers.payer):
             match one:
-                case Ed25519Signature():
+                case signatures.Ed25519Signature():
                     key, signature = one.public_key, one.signature
-                case SingleKeySignature() if one.public_key.type == "ed25519" == one.signature.type:
+                case signatures.SingleKeySignature() if one.public_key.type == "ed25519" == one.signature.type:
                     key, signature = one.public_key.value, one.signature.value
                 case _:
                     continue
@@ -412,7 +397,7 @@ class _Run:
         signed = [(self.sender, self.signers.sender), *zip(self.signers.addresses, self.signers.secondary, strict=True)]
         if self.signers.payer is not None:
             signed.append((self.payer, self.signers.payer))
-        abstract = [(address, one) for address, one in signed if isinstance(one, AbstractSignature)]
+        abstract = [(address, one) for address, one in signed if isinstance(one, signatures.AbstractSignature)]
         if not abstract:
             return
         for _, one in abstract:
@@ -435,7 +420,7 @@ class _Run:
         self.meter.add_budget(held)
 
     def _run_authenticate(
-        self, machine: Machine, module: ModuleId, address: bytes, signature: AbstractSignature
+        self, machine: Machine, module: ModuleId, address: bytes, signature: signatures.AbstractSignature
     ) -> None:
         function = self.loader.function(module, "authenticate")
         assert signature.function_info is not None  # noqa: S101 - BCS has it
@@ -450,12 +435,12 @@ class _Run:
         machine.run(self.loader.code(function, ()), values)
 
     def _check_payload_kind(self) -> None:
-        if isinstance(self.payload, EncodedPayloadV2):
+        if isinstance(self.payload, requests.EncodedPayloadV2):
             if flags.PAYLOAD_V2 not in self.features:
                 raise _discarded("FEATURE_UNDER_GATING")
             if self.nonce is not None and flags.ORDERLESS not in self.features:
                 raise _discarded("FEATURE_UNDER_GATING")
-        if isinstance(self.payload, EncodedModuleBundle):
+        if isinstance(self.payload, requests.EncodedModuleBundle):
             raise _discarded("FEATURE_UNDER_GATING")
 
     def _check_gas(self) -> None:
@@ -552,7 +537,7 @@ class _Run:
         """Return the payload that a multisig transaction carries, in the form that is stored on the ledger."""
         if self.executable is None:
             return b"" if flags.MULTISIG_PAYLOAD_MATCH in self.features else b"\0"
-        return bcs.encoded(MULTISIG_PAYLOAD, self.executable)
+        return bcs.encoded(requests.MULTISIG_PAYLOAD, self.executable)
 
     # Parts of the payload.
 
@@ -608,7 +593,7 @@ class _Run:
             if self.schedule.version >= 31:
                 loader.visit_closure(struct_modules(types), meter)
 
-    def _run_script(self, machine: Machine, script: EncodedScript) -> None:
+    def _run_script(self, machine: Machine, script: requests.EncodedScript) -> None:
         loader, meter = self.loader, self.meter
         serialized = any(one.kind == "serialized" for one in script.arguments)
         if serialized and flags.SERIALIZED_SCRIPT_ARGUMENTS not in self.features:
@@ -685,10 +670,10 @@ class _Run:
         arguments = [self.multisig, bytearray(self._provided_payload())]
         stored = bytes(self._execute(machine, _MULTISIG, "get_next_transaction_payload", arguments)[0])
         try:
-            payload = bcs.whole(MULTISIG_PAYLOAD, stored)
+            payload = bcs.whole(requests.MULTISIG_PAYLOAD, stored)
         except SchemaError:
             raise MoveError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
-        if not isinstance(payload, EncodedEntryFunction):
+        if not isinstance(payload, requests.EncodedEntryFunction):
             raise MoveError("FAILED_TO_DESERIALIZE_ARGUMENT")
         state, events = self.state, self.events
         cleanup = "successful_transaction_execution_cleanup"
@@ -708,11 +693,11 @@ class _Run:
 
     def _publish(self, machine: Machine) -> None:
         """Publish the modules that the payload has requested, and initialize the new ones."""
-        requests = machine.session.context(Requests)
-        request: PublishRequest | None = requests.request
+        publishing = machine.session.context(Requests)
+        request: PublishRequest | None = publishing.request
         if request is None:
             return
-        requests.closed = True
+        publishing.closed = True
         for code in request.codes:
             self._check_format(code)
         modules = read_bundle(request)
@@ -829,7 +814,7 @@ def _discarded(status: str) -> _DiscardedError:
     return _DiscardedError(MoveError(status))
 
 
-def _called(function: EncodedEntryFunction) -> CalledFunction:
+def _called(function: requests.EncodedEntryFunction) -> CalledFunction:
     name = function.function
     module = ModuleId(address_to_bytes(name.address), name.module)
     return CalledFunction(module, name.name, tuple(map(from_tag, function.type_arguments)), function.arguments)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from weakref import WeakValueDictionary
 
 from toolkit.move import _type_tags as tags
-from toolkit.move._ids import address_from_bytes, address_to_bytes
+from toolkit.move._ids import address_to_bytes
 from toolkit.vm._errors import MoveError
 
 if TYPE_CHECKING:
@@ -94,12 +94,6 @@ class Type:
     def __repr__(self) -> str:
         return str(self)
 
-    def __reduce__(self) -> Any:
-        return type(self), self._key()
-
-    def _key(self) -> tuple[Any, ...]:
-        return self.parts
-
 
 class Primitive(Type):
     """bool, address, signer or an integer type; integers have `minimum` and `maximum`."""
@@ -121,9 +115,6 @@ class Primitive(Type):
 
     def __str__(self) -> str:
         return self.name
-
-    def _key(self) -> tuple[Any, ...]:
-        return (self.name,)
 
 
 class Vector(Type):
@@ -156,9 +147,6 @@ class Reference(Type):
     def __str__(self) -> str:
         return f"&{'mut ' * self.mutable}{self.target}"
 
-    def _key(self) -> tuple[Any, ...]:
-        return self.target, self.mutable
-
 
 class Struct(Type):
     """A struct or enum, with its type arguments."""
@@ -179,9 +167,6 @@ class Struct(Type):
     def __str__(self) -> str:
         return f"{self.module}::{self.name}{type_list(self.arguments)}"
 
-    def _key(self) -> tuple[Any, ...]:
-        return self.module, self.name, self.arguments
-
 
 class Function(Type):
     """The type of a function value."""
@@ -201,9 +186,6 @@ class Function(Type):
         parameters, results = ", ".join(map(str, self.parameters)), ", ".join(map(str, self.results))
         return f"|{parameters}|({results})" + (f" has {has}" if has else "")
 
-    def _key(self) -> tuple[Any, ...]:
-        return self.parameters, self.results, self.abilities
-
 
 class Parameter(Type):
     """A type parameter of a function or struct."""
@@ -219,9 +201,6 @@ class Parameter(Type):
 
     def __str__(self) -> str:
         return f"T{self.index}"
-
-    def _key(self) -> tuple[Any, ...]:
-        return (self.index,)
 
 
 BOOL, ADDRESS, SIGNER = Primitive("bool"), Primitive("address"), Primitive("signer")
@@ -297,8 +276,3 @@ def struct(text: str, *arguments: Type) -> Any:
     """Return a struct type: ``struct("0x1::option::Option", U64)``."""
     address, module, name = text.split("::")
     return Struct(ModuleId(int(address, 16).to_bytes(32, "big"), module), name, arguments)
-
-
-def canonical_address(address: bytes) -> str:
-    """Return an address as `toolkit.move` writes it."""
-    return address_from_bytes(address)

@@ -21,8 +21,9 @@ from toolkit import vm
 from toolkit.errors import InputError
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
+from toolkit.vm._code import Constant
 from toolkit.vm._instructions import OPCODES, Instruction
-from toolkit.vm._module import Constant, read_module, read_script
+from toolkit.vm._module import read_module, read_script
 from toolkit.vm._writer import write_module, write_script
 
 PARAMETER = t.Parameter(0)
