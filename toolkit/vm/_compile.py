@@ -35,17 +35,14 @@ MAX_STACK = 1024
 MAX_COMPILED = 8_192  # functions in the cache of the process
 
 _PRICES = {"Xor": "bit_xor", "Shl": "bit_shl", "Shr": "bit_shr"}  # whose price is not named like the instruction
-_COMPARISONS = {"Gt": operator.gt, "Le": operator.le, "Ge": operator.ge}
 _BITS = {"BitOr": operator.or_, "BitAnd": operator.and_, "Xor": operator.xor}
-_BOOLEANS = {"Or": operator.or_, "And": operator.and_}
-_ARITHMETIC = {
-    "Add": ops.add,
-    "Sub": ops.subtract,
-    "Mul": ops.multiply,
-    "Div": ops.divide,
-    "Mod": ops.remainder,
-}
-_SHIFTS = {"Shl": ops.shift_left, "Shr": ops.shift_right}
+_UNSIGNED = {*_BITS, "Shl", "Shr"}
+_BOOLEANS = {"Or": ops.binary(operator.or_), "And": ops.binary(operator.and_), "Not": ops.invert}
+_COMPARISONS = {name: ops.binary(one) for name, one in (("Gt", operator.gt), ("Le", operator.le), ("Ge", operator.ge))}
+_COMPARISONS["Lt"] = ops.less_than
+_FIXED_STEPS = _COMPARISONS | {name: ops.binary(one) for name, one in _BITS.items()}
+_INTEGER_STEPS = {"Add": ops.add, "Sub": ops.subtract, "Mul": ops.multiply, "Div": ops.divide, "Mod": ops.remainder}
+_INTEGER_STEPS |= {"Negate": ops.negate, "Shl": ops.shift_left, "Shr": ops.shift_right}
 
 
 class Site:
@@ -569,34 +566,19 @@ class _Compiler:
         self.stack.append(t.BOOL)
         self.step = ops.test_variant(use.variant)
 
-    def _arithmetic(self, name: str, _: None) -> None:
+    def _integer(self, name: str, _: None) -> None:
+        """Compile an instruction on one or two integers."""
         self.charge(name)
-        kind = self.pop_integer()
-        self.pop(kind)
-        self.stack.append(kind)
-        self.step = _ARITHMETIC[name](kind)
-
-    def _negate(self, name: str, _: None) -> None:
-        self.charge(name)
-        kind = self.pop_integer()
-        if not kind.minimum:
-            raise self._refused(f"expected a signed integer on the stack, got {kind}")
-        self.stack.append(kind)
-        self.step = ops.negate(kind)
-
-    def _shift(self, name: str, _: None) -> None:
-        self.charge(name)
-        self.pop(t.U8)
-        kind = self.pop_integer(unsigned=True)
-        self.stack.append(kind)
-        self.step = _SHIFTS[name](kind)
-
-    def _bits(self, name: str, _: None) -> None:
-        self.charge(name)
-        kind = self.pop_integer(unsigned=True)
-        self.pop(kind)
-        self.stack.append(kind)
-        self.step = ops.binary(_BITS[name])
+        if name in {"Shl", "Shr"}:
+            self.pop(t.U8)
+        kind = self.pop_integer(unsigned=name in _UNSIGNED)
+        if name == "Negate":
+            if not kind.minimum:
+                raise self._refused(f"expected a signed integer on the stack, got {kind}")
+        elif name not in {"Shl", "Shr"}:
+            self.pop(kind)
+        self.stack.append(t.BOOL if name in _COMPARISONS else kind)
+        self.step = _FIXED_STEPS.get(name) or _INTEGER_STEPS[name](kind)
 
     def _cast(self, name: str, _: None) -> None:
         self.charge(name)
@@ -607,21 +589,10 @@ class _Compiler:
     def _boolean(self, name: str, _: None) -> None:
         self.charge(name)
         self.pop(t.BOOL)
-        self.pop(t.BOOL)
+        if name != "Not":
+            self.pop(t.BOOL)
         self.stack.append(t.BOOL)
-        self.step = ops.binary(_BOOLEANS[name])
-
-    def _not(self, name: str, _: None) -> None:
-        self.charge(name)
-        self.pop(t.BOOL)
-        self.stack.append(t.BOOL)
-        self.step = ops.invert
-
-    def _compare(self, name: str, _: None) -> None:
-        self.charge(name)
-        self.pop(self.pop_integer())
-        self.stack.append(t.BOOL)
-        self.step = ops.less_than if name == "Lt" else ops.binary(_COMPARISONS[name])
+        self.step = _BOOLEANS[name]
 
     def _equal(self, name: str, _: None) -> None:
         right, left = self.pop(), self.pop()
@@ -866,14 +837,9 @@ _GROUPS = {
     "_pack": "Pack* PackVariant*",
     "_unpack": "Unpack* UnpackVariant*",
     "_test_variant": "TestVariant*",
-    "_arithmetic": "Add Sub Mul Div Mod",
-    "_negate": "Negate",
-    "_shift": "Shl Shr",
-    "_bits": "BitOr BitAnd Xor",
+    "_integer": "Add Sub Mul Div Mod Negate Shl Shr BitOr BitAnd Xor Lt Gt Le Ge",
     "_cast": "CastU8 CastU16 CastU32 CastU64 CastU128 CastU256 CastI8 CastI16 CastI32 CastI64 CastI128 CastI256",
-    "_boolean": "Or And",
-    "_not": "Not",
-    "_compare": "Lt Gt Le Ge",
+    "_boolean": "Or And Not",
     "_equal": "Eq Neq",
     "_vector_read": "VecLen VecImmBorrow VecMutBorrow",
     "_vector_swap": "VecSwap",

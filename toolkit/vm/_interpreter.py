@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 MAX_FRAMES = 1024  # that wait for another to return
 _PAGE = 4096  # reads are charged by whole pages
+_CURVES = ("ristretto255", "ristretto255_bulletproofs", "crypto_algebra", "bls12381", "secp256k1")
+_MODULES_WITH_NATIVES = {ModuleId(FRAMEWORK, name.split("::")[1]) for name in NATIVES}
+_MODULES_WITH_NATIVES |= {ModuleId(FRAMEWORK, name) for name in _CURVES}
 _KEEPS_ARGUMENTS = {ModuleId(FRAMEWORK, "table"), ModuleId(FRAMEWORK, "event")}
 
 
@@ -305,13 +308,16 @@ class Machine:
             value = locals_[index]
             if value is not None:
                 layout = self.layouts[kind]
-                layout.check_depth(value)
                 released += layout.measure(value) - layout.stack
         self.meter.use_memory(-released, "drop")
 
     def abort(self, code: int) -> Piece:
         """Abort."""
-        raise Abort(code)
+        assert self.frame is not None  # noqa: S101 - it aborts
+        function = self.frame.code.definition
+        module = function.module
+        place = f"0x{module.address.hex()}::{module.name}::{function.name}" if module else "script"
+        raise Abort(code, f"{place} at offset {self.offset}")
 
     # Calls.
 
@@ -427,9 +433,11 @@ class Machine:
         return following
 
     def _missing(self, definition: FunctionDefinition) -> Exception:
-        if definition.module is not None and definition.module.address == FRAMEWORK:
+        if definition.module in _MODULES_WITH_NATIVES:
             return Unsupported(f"native function {definition}")
-        return MoveError("MISSING_DEPENDENCY", f"Missing Native Function `{definition.name}`")
+        # The node has no natives in other modules either.
+        error = MoveError("MISSING_DEPENDENCY", f"Missing Native Function `{definition.name}`")
+        return error.at(definition.module, definition.index, 0)
 
     def _heap(self, kinds: Sequence[Type], values: Sequence[Value]) -> int:
         """Return the abstract size of values beyond what they take on the stack."""
@@ -437,7 +445,6 @@ class Machine:
         for kind, value in zip(kinds, values, strict=True):
             if not is_scalar(kind):
                 layout = self.layouts[kind]
-                layout.check_depth(value)
                 total += layout.measure(value) - layout.stack
         return total
 
@@ -614,7 +621,7 @@ class Machine:
     def _check_access(self, kind: Struct, address: bytes, *, writes: bool) -> None:
         """Check the locks and access specifiers after an operation on a resource."""
         if self.active.get(kind.module, 0) > 1:
-            place = f"{kind.module.address.hex()}::{kind.module.name}::{kind.name}"
+            place = f"{kind.module}::{kind.name}"
             raise MoveError(
                 "RUNTIME_DISPATCH_ERROR",
                 f"Resource `{place}` cannot be accessed because of active reentrancy of defining module.",

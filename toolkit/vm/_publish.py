@@ -137,7 +137,7 @@ def _check_dependencies(request: PublishRequest, module: Module) -> None:
         allowed = request.allowed.get(dependency.address, set())
         own = dependency.address == request.address
         if not own and "" not in allowed and dependency.name not in allowed:
-            raise _mismatch(f"disallowed dependency: '{dependency.name}'")
+            raise _mismatch(f"unregistered dependency: '{dependency.address.hex()}::{dependency.name}'")
 
 
 def _check_attributes(module: Module, loader: Loader, meter: Meter) -> None:

@@ -301,7 +301,8 @@ class _Run:
         if self.executable is None and self.multisig is None:
             raise _discarded("EMPTY_PAYLOAD_PROVIDED")
         if isinstance(self.executable, requests.EncodedScript) and self.multisig is not None:
-            raise _discarded("FEATURE_UNDER_GATING")
+            message = "Script payload not yet supported for multisig transactions"
+            raise _DiscardedError(MoveError("FEATURE_UNDER_GATING", message))
         session = self._session(_PROLOGUE)
         machine = self._machine(session, metered=False)
         self._call(machine, _VALIDATION, *self._prologue_call(), aborts=_PROLOGUE_ABORTS)

@@ -190,7 +190,7 @@ class _Writer:
             data += b"\3" + uleb128(self.module(resource[0]))
         else:
             arguments = resource[2] if len(resource) == 3 else ()
-            data += bytes((len(resource) + 2,)) + uleb128(self.struct(Struct(*resource[:2], arguments)))
+            data += bytes((len(resource) + 2,)) + uleb128(self.struct(Struct(resource[0], resource[1], arguments)))
             data += uleb128(self.signature(arguments)) if len(resource) == 3 else b""
         if clause.address is None:
             data.append(1)
@@ -265,7 +265,7 @@ class _Writer:
             case "element" | "function_type":
                 return uleb128(self.signature((operand,)))
             case "elements":
-                return uleb128(self.signature((operand[0],))) + operand[1].to_bytes(8, "little")
+                return uleb128(self.signature((operand[0],))) + int(operand[1]).to_bytes(8, "little")
         return uleb128(self._definition_use(kind, operand))
 
     def _function_use(self, use: Any) -> int:
