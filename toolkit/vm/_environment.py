@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 MAINNET, TESTNET, TEST_CHAIN = 1, 2, 4
 _HOUR = 3_600_000_000
 
-# Days on which timed features start; on the test chain they start one hour after 1970, on other chains always.
+# Days on which timed features start on the public networks. On other chains they are on, but for two that start one
+# hour after 1970 on the test chain: memory tracking, and the refusal to capture options (of which no day is known).
 FIX_MEMORY_TRACKING = {MAINNET: datetime(2025, 3, 11, tzinfo=UTC), TESTNET: datetime(2025, 3, 7, tzinfo=UTC)}
 FIX_TABLE_MEMORY = {MAINNET: datetime(2025, 10, 21, tzinfo=UTC), TESTNET: datetime(2025, 10, 16, tzinfo=UTC)}
+NO_CAPTURED_OPTIONS: dict[int, datetime] = {}
 CHARGE_BYTES_FOR_PRINTS = {MAINNET: datetime(2025, 3, 11, tzinfo=UTC), TESTNET: datetime(2025, 3, 7, tzinfo=UTC)}
 
 
@@ -63,7 +65,7 @@ class Environment:
         Unsupported
             On the day it starts, whose hour is not known.
         """
-        if self.chain_id == TEST_CHAIN:
+        if self.chain_id == TEST_CHAIN and (starts is FIX_MEMORY_TRACKING or starts is NO_CAPTURED_OPTIONS):
             return self.last_reconfiguration >= _HOUR
         if self.chain_id not in starts:
             return True

@@ -14,6 +14,7 @@ from toolkit.vm import _schedule as flags
 from toolkit.vm._access import AccessStack
 from toolkit.vm._code import MODULE_LOCK, FunctionDefinition
 from toolkit.vm._compile import MAX_STACK, Code, Piece, Site, is_scalar
+from toolkit.vm._environment import MAINNET, NO_CAPTURED_OPTIONS, TESTNET
 from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._natives import NATIVES
 from toolkit.vm._natives._registry import Dispatch, NativeCall, may_stand_for
@@ -35,6 +36,7 @@ _PAGE = 4096  # reads are charged by whole pages
 _CURVES = ("ristretto255", "ristretto255_bulletproofs", "crypto_algebra", "bls12381", "secp256k1")
 _MODULES_WITH_NATIVES = {ModuleId(FRAMEWORK, name.split("::")[1]) for name in NATIVES}
 _MODULES_WITH_NATIVES |= {ModuleId(FRAMEWORK, name) for name in _CURVES}
+_OPTION = ModuleId(FRAMEWORK, "option")
 _KEEPS_ARGUMENTS = {ModuleId(FRAMEWORK, "table"), ModuleId(FRAMEWORK, "event")}
 
 
@@ -469,6 +471,7 @@ class Machine:
         persistent = definition.is_persistent
         if persistent:
             layouts = tuple(map(self.serializing_layout, kinds))
+            self._check_captured(layouts)
         else:
             layouts = tuple(self.layouts[kind] for kind in kinds)
         count = len(kinds)
@@ -477,6 +480,15 @@ class Machine:
         stack.append(
             Closure(function.module, function.name, site.types, mask, captured, layouts, persistent=persistent)
         )
+
+    def _check_captured(self, layouts: Sequence[Layout]) -> None:
+        """Check that a closure that may be stored captures no options, where their form was about to change."""
+        if flags.CAPTURE_OPTION in self.features or not any(_OPTION in layout.modules for layout in layouts):
+            return
+        if self.environment.chain_id in {MAINNET, TESTNET}:
+            raise Unsupported("captured options without feature 99")
+        if self.environment.timed(NO_CAPTURED_OPTIONS):
+            raise MoveError("UNABLE_TO_CAPTURE_OPTION_TYPE")
 
     def call_closure(self, stack: list[Value], kind: Function, following: Piece) -> Piece | None:
         """Call the closure on the stack."""

@@ -21,7 +21,6 @@ COPY, DROP, STORE, KEY = 1, 2, 4, 8  # bits of the abilities
 ALL_ABILITIES = COPY | DROP | STORE | KEY
 ABILITIES = {"copy": COPY, "drop": DROP, "store": STORE, "key": KEY}
 
-MAX_TYPE_NODES, MAX_TYPE_DEPTH = 128, 20  # unless the gas schedule sets them
 _IDENTIFIER = re.compile(r"(?:[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+)")
 
 _LEGACY_IDENTIFIER = re.compile(r"<SELF>(?:_[0-9]+)?")  # of scripts, in old compilers
@@ -210,7 +209,6 @@ INTEGERS: dict[str, Primitive] = {one.name: one for one in (U8, U16, U32, U64, U
 INTEGERS |= {one.name: one for one in (I8, I16, I32, I64, I128, I256)}
 PRIMITIVES: dict[str, Primitive] = {one.name: one for one in (BOOL, ADDRESS, SIGNER)} | INTEGERS
 BYTES = Vector(U8)
-STRING = Struct(ModuleId(FRAMEWORK, "string"), "String")
 
 
 def type_list(types: Sequence[Type]) -> str:

@@ -159,7 +159,7 @@ def _arguments(
 
 def _of_arguments(error: MoveError, module: ModuleId) -> MoveError:
     """Reduce an error before the function runs to its code, located in the module of the function."""
-    if error.status == "OUT_OF_GAS" or error.message is not None:
+    if error.status == "OUT_OF_GAS" or (error.message is not None and error.status != "ABORTED"):
         return error
     return MoveError(error.status).at(module)
 

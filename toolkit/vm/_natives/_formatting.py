@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from toolkit.errors import Unsupported
+from toolkit.vm._environment import CHARGE_BYTES_FOR_PRINTS
 from toolkit.vm._layouts import is_bytes, is_string
 from toolkit.vm._natives._registry import NativeCall, native
 from toolkit.vm._types import ModuleId, Primitive, Struct, Vector, address_text, struct, substitute, type_list
@@ -126,7 +127,8 @@ class _Printer:
         self._charge()
         match layout.parts:
             case ("vector", element) if element.parts == ("u8",):
-                self._call.charge(self._call.price(_PER_BYTE) * len(value))
+                if self._call.machine.environment.timed(CHARGE_BYTES_FOR_PRINTS):
+                    self._call.charge(self._call.price(_PER_BYTE) * len(value))
                 return f"0x{value.hex()}"
             case ("vector", element):
                 parts = [("", self._item(self.plain, element, one)) for one in value]
