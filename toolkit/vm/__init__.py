@@ -9,10 +9,10 @@ Module map, for readers of the code:
 - reading: `_binary`, `_instructions`, `_module` (files to records of `_code`), `_metadata`, `_disassembler`, `_writer`
 - values: `_types`, `_values`, `_bcs`, `_layouts` (how values of a type are copied, measured, written and read)
 - running: `_compile` (functions to typed pieces of steps), `_operations` (the steps), `_interpreter` (frames, calls,
-  globals), `_natives`, `_access`, `_availability`
+  globals), `_natives`, `_access`, `_checks` (of code that nobody has verified)
 - gas: `_schedule` (prices and features), `_gas` (the meter and its log), `_charges` (changes of the state), `_trace`
 - state: `_state` (keys, overlay, session), `_environment` (configuration), `_loader` (modules of the state)
-- entry points: `_transaction`, `_arguments`, `_publish`, `_view`, `_results`
+- entry points: `_transaction`, `_signers`, `_arguments`, `_publish`, `_view`, `_results`
 """
 
 from toolkit.errors import Unsupported

@@ -82,6 +82,8 @@ class Profile:
                 if len(path) > 1:
                     path.pop()
             else:
+                if entry.name == "IO_TXN":
+                    del path[1:]  # frames that an error left open
                 path[-1].own += (entry.execution or 0) + (entry.io or 0)
                 path[-1].instructions += entry.name in _INSTRUCTIONS
         return cls(root)
@@ -97,8 +99,7 @@ class Profile:
 
         def add(call: Call, above: frozenset[str]) -> None:
             row = rows.setdefault(
-                call.function,
-                {"function": call.function, "calls": 0, "own_gas": 0, "total_gas": 0, "instructions": 0},
+                call.function, {"function": call.function, "calls": 0, "own_gas": 0, "total_gas": 0, "instructions": 0}
             )
             row["calls"] += call.calls
             row["own_gas"] += call.own

@@ -17,7 +17,6 @@ from toolkit.vm._bcs import write_text
 from toolkit.vm._charges import ChangeCharges, check_limits
 from toolkit.vm._checks import check_calls
 from toolkit.vm._context import CalledFunction, PublishRequest, TransactionContext
-from toolkit.vm._ed25519 import verify
 from toolkit.vm._environment import MAINNET, Environment, framework_resource, too_deep
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter, Unmetered
@@ -28,6 +27,7 @@ from toolkit.vm._module import read_script, version_of
 from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initializer, read_bundle
 from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Fee, Status, Write, status_of
+from toolkit.vm._signers import signers_of
 from toolkit.vm._state import Change, Overlay, Session, module_key, resource_key, write_order
 from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct, substituted
 from toolkit.vm._values import signer
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from toolkit.vm._compile import Code
     from toolkit.vm._state import Event, Read
     from toolkit.vm._values import Value
-    from toolkit.wire._signatures import SignatureModel
 
 _VALIDATION = ModuleId(FRAMEWORK, "transaction_validation")
 _MULTISIG = ModuleId(FRAMEWORK, "multisig_account")
@@ -77,7 +76,6 @@ _MULTISIG_ABORTS = {
 }
 _PAYER_CANNOT_PAY = (2 << 16) + 1005  # in the epilogue
 _SIMULATED_RANDOMNESS = bytes(16) + b"\1\x20" + bytes(32)  # epoch, round and seed
-_KEYLESS = {"keyless", "federated_keyless"}
 
 
 class _Kind(NamedTuple):
@@ -98,39 +96,6 @@ class _DiscardedError(Exception):
     def __init__(self, error: MoveError) -> None:
         super().__init__(error)
         self.error = error
-
-
-class _Signers(NamedTuple):
-    """Who signs: addresses with account signatures."""
-
-    sender: SignatureModel
-    addresses: tuple[bytes, ...]  # secondary signers
-    secondary: tuple[SignatureModel, ...]
-    payer_address: bytes | None
-    payer: SignatureModel | None
-
-
-def _signers(signature: SignatureModel) -> _Signers:
-    match signature:
-        case signatures.FeePayerSignature():
-            addresses = tuple(map(address_to_bytes, signature.secondary_signer_addresses))
-            payer = address_to_bytes(signature.fee_payer_address)
-            return _Signers(signature.sender, addresses, signature.secondary_signers, payer, signature.fee_payer_signer)
-        case signatures.MultiAgentSignature():
-            addresses = tuple(map(address_to_bytes, signature.secondary_signer_addresses))
-            return _Signers(signature.sender, addresses, signature.secondary_signers, None, None)
-        case signatures.SingleSenderSignature():
-            return _Signers(signature.sender, (), (), None, None)
-    return _Signers(signature, (), (), None, None)
-
-
-def _is_keyless(signature: SignatureModel | None) -> bool:
-    match signature:
-        case signatures.SingleKeySignature():
-            return signature.public_key.type in _KEYLESS
-        case signatures.MultiKeySignature():
-            return any(key.type in _KEYLESS for key in signature.public_keys)
-    return False
 
 
 def execute(
@@ -218,7 +183,7 @@ class _Run:
         self.schedule = environment.schedule
         self.simulate = simulate
         self.sender = address_to_bytes(raw.sender)
-        self.signers = _signers(signed.signature)
+        self.signers = signers_of(signed.signature)
         self.payer = self.signers.payer_address or self.sender
         self.payload: Any = raw.payload
         self.executable = cast("requests.EncodedEntryFunction | requests.EncodedScript | None", None)
@@ -293,8 +258,8 @@ class _Run:
             raise _discarded("SIGNERS_CONTAIN_DUPLICATES")
         if len(self.signers.addresses) != len(self.signers.secondary):
             raise _discarded("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH_IN_PROOF")
-        if not self.simulate:
-            self._check_signatures()
+        if not self.simulate and not self.signers.are_valid(self.signed.signing_message()):
+            raise _discarded("INVALID_SIGNATURE")
         self._authenticate()
         self._check_payload_kind()
         self._check_gas()
@@ -380,19 +345,6 @@ class _Run:
 
     # Parts of the prologue.
 
-    def _check_signatures(self) -> None:
-        message = self.signed.signing_message()
-        for one in (self.signers.sender, *self.signers.secondary, self.signers.payer):
-            match one:
-                case signatures.Ed25519Signature():
-                    key, signature = one.public_key, one.signature
-                case signatures.SingleKeySignature() if one.public_key.type == "ed25519" == one.signature.type:
-                    key, signature = one.public_key.value, one.signature.value
-                case _:
-                    continue
-            if not verify(unhex(key), unhex(signature), message):
-                raise _discarded("INVALID_SIGNATURE")
-
     def _authenticate(self) -> None:
         """Let Move code check abstract signatures, on a part of the gas."""
         signed = [(self.sender, self.signers.sender), *zip(self.signers.addresses, self.signers.secondary, strict=True)]
@@ -470,8 +422,7 @@ class _Run:
         return schedule["txn.min_transaction_gas_units"] + schedule["txn.intrinsic_gas_per_byte"] * over
 
     def _keyless(self) -> int:
-        everyone = (self.signers.sender, *self.signers.secondary, self.signers.payer)
-        return self.schedule["txn.keyless.base"] if any(map(_is_keyless, everyone)) else 0
+        return self.schedule["txn.keyless.base"] if self.signers.any_is_keyless else 0
 
     def _account_fee(self) -> int:
         """Return what a new account costs, at most."""

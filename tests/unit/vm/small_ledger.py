@@ -40,14 +40,7 @@ def function(  # noqa: PLR0917
     body = tuple(op(*one) if isinstance(one, tuple) else op(one) for one in instructions)
     parameters = tuple(parameters)
     return code.FunctionDefinition(
-        module,
-        name,
-        0,
-        parameters,
-        tuple(results),
-        locals=parameters + tuple(locals_),
-        code=body,
-        **more,
+        module, name, 0, parameters, tuple(results), locals=parameters + tuple(locals_), code=body, **more
     )
 
 
