@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from toolkit.errors import Unsupported
 from toolkit.vm import _schedule as flags
 from toolkit.vm._bcs import Input
+from toolkit.vm._errors import MoveError
 from toolkit.vm._schedule import Features, Schedule
 from toolkit.vm._state import Base, resource_key
 from toolkit.vm._types import FRAMEWORK, struct
@@ -44,14 +45,20 @@ class Environment:
     def __init__(self, read: Read, usage: tuple[int, int] | None = None) -> None:
         self.base = Base(read)
         self.usage = usage
+        try:
+            self._read_configuration()
+        except (MoveError, IndexError):
+            raise Unsupported("a state whose configuration cannot be decoded") from None
+        if flags.ENUM_OPTION in self.features and flags.FRAMEWORK_OPTION not in self.features:
+            raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
+
+    def _read_configuration(self) -> None:
         self.features = Features(_framework(self.base, "features::Features")[1:])
         self.chain_id = _framework(self.base, "chain_id::ChainId")[0]
         reconfiguration = Input(_framework(self.base, "reconfiguration::Configuration"))
         reconfiguration.take(8)
         self.last_reconfiguration = int.from_bytes(reconfiguration.take(8), "little")
         self.schedule = Schedule.from_bcs(_framework(self.base, "gas_schedule::GasScheduleV2"))
-        if flags.ENUM_OPTION in self.features and flags.FRAMEWORK_OPTION not in self.features:
-            raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
 
     def replace(self, name: str, value: bytes) -> None:
         """Let a resource of ``0x1`` that exists have another value."""

@@ -200,6 +200,7 @@ class _Run:
         self.state = Overlay(environment.base)
         self.events: list[Event] = []
         self.refund = 0
+        self.published: dict[bytes, bytes] = {}
         self.context = self._context(None if simulate else transaction_index)
         self.account_is_new = False
 
@@ -678,8 +679,6 @@ class _Run:
         charges = ChangeCharges(state, events, self.meter, self.features, self._now())
         self.refund = charges.charge(self.size, self.raw.gas_unit_price)
         return state, events
-
-    published: dict[bytes, bytes] = {}  # noqa: RUF012 - replaced, never changed
 
     # Parts of the epilogue.
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.vm.small_ledger import (
+    ALICE,
     COUNTER,
     VALUE,
     call,
@@ -24,8 +25,10 @@ from toolkit.vm import _types as t
 from toolkit.vm._code import Constant
 from toolkit.vm._instructions import OPCODES, Instruction
 from toolkit.vm._module import read_module, read_script
+from toolkit.vm._state import resource_key
 from toolkit.vm._writer import write_module, write_script
 
+VALUE_KEY = resource_key(ALICE, VALUE.type(()))
 PARAMETER = t.Parameter(0)
 BOX = code.StructDefinition(COUNTER, "Box", 15, (code.TypeParameter(0),), (code.Field("held", PARAMETER),))
 EITHER = code.StructDefinition(
@@ -165,6 +168,24 @@ def test_no_bytes_break_the_reader(mutations, which, cut):
     except (InputError, vm.Unsupported):
         return
     assert module.disassemble().startswith("module ")
+
+
+@settings(max_examples=150, deadline=5_000)
+@given(st.integers(0, 10**6), st.binary(max_size=80), st.integers(0, 100))
+def test_no_state_breaks_the_machine(which, data, cut):
+    """Any value of the state may be anything: the result has a status, or is refused by name."""
+    ledger = state()
+    ledger |= {VALUE_KEY: (u64(5), (1, 2, 3))}
+    keys = sorted(ledger)
+    key = keys[which % len(keys)]
+    value = ledger[key][0]
+    ledger[key] = (value[: cut % (len(value) + 1)] + data, None)
+    for transaction in (call("start"), call("bump", ALICE)):
+        try:
+            done = vm.execute(transaction, ledger.get, simulate=True)
+        except vm.Unsupported:
+            continue
+        assert done.status.kind
 
 
 @settings(max_examples=150, deadline=5_000)
