@@ -17,7 +17,7 @@ from toolkit.vm._bcs import write_text
 from toolkit.vm._charges import ChangeCharges, check_limits
 from toolkit.vm._checks import check_calls
 from toolkit.vm._context import CalledFunction, PublishRequest, TransactionContext
-from toolkit.vm._environment import MAINNET, Environment, framework_resource, too_deep
+from toolkit.vm._environment import MAINNET, Environment, boundary, framework_resource
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter, Unmetered
 from toolkit.vm._interpreter import Machine
@@ -156,11 +156,9 @@ def execute(
     toolkit.errors.Unsupported: a state without 0x1::features::Features
     """
     signed = SignedTransaction.from_bcs(transaction)
-    environment = Environment(read, usage)
-    try:
+    with boundary():
+        environment = Environment(read, usage)
         return _Run(signed, environment, simulate=simulate, log=log, transaction_index=transaction_index).run()
-    except RecursionError:
-        raise too_deep() from None
 
 
 class _Run:
