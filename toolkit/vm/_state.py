@@ -83,7 +83,7 @@ class Base:
         if key not in self._cache:
             try:
                 found = self._read(key)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - of whatever source the caller reads
                 raise ReadError(error) from None
             value = None if found is None else (bytes(found[0]), found[1] and tuple(found[1]))
             self._cache[key] = value
