@@ -247,18 +247,20 @@ class _Run:
             return self._result(status)
         except _DiscardedError as discarded:
             error = discarded.error
-            status = Status("discard", error.status, message=error.message, sub_status=error.sub_status)
-            return Execution(self.meter, self.trace, status)
+        except MoveError as failure:  # outside of the payload
+            error = failure
+        status = Status("discard", error.status, message=error.message, sub_status=error.sub_status)
+        return Execution(self.meter, self.trace, status)
 
     def _prologue(self) -> None:
         """Check the transaction; what the prologue writes stays, whatever happens later."""
+        if not self.simulate and not self.signers.are_valid(self.signed.signing_message()):
+            raise _discarded("INVALID_SIGNATURE")
         everyone = (self.sender, *self.signers.addresses)
         if len(set(everyone)) != len(everyone):
             raise _discarded("SIGNERS_CONTAIN_DUPLICATES")
         if len(self.signers.addresses) != len(self.signers.secondary):
             raise _discarded("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH_IN_PROOF")
-        if not self.simulate and not self.signers.are_valid(self.signed.signing_message()):
-            raise _discarded("INVALID_SIGNATURE")
         self._authenticate()
         self._check_payload_kind()
         self._check_gas()
@@ -276,10 +278,7 @@ class _Run:
             self._call(machine, _MULTISIG, "validate_multisig_transaction", arguments, aborts=_MULTISIG_ABORTS)
         self.state.apply(session.changes())
         self.events += session.events
-        try:
-            check_limits(self.state, self.events, self.schedule)
-        except MoveError as error:
-            raise _DiscardedError(error) from None
+        check_limits(self.state, self.events, self.schedule)
 
     def _run_payload(self) -> Status:
         """Run the payload and charge its changes; return the status of the epilogue."""
