@@ -24,7 +24,7 @@ class AccessStack:
     def __init__(self) -> None:
         self.lists: list[list[tuple[AccessSpecifier, tuple[Any, ...], bytes | None]]] = []
 
-    def push(self, function: FunctionDefinition, types: tuple[Type, ...], arguments: Sequence[Value], _: Any) -> None:
+    def push(self, function: FunctionDefinition, types: tuple[Type, ...], arguments: Sequence[Value]) -> None:
         """Add the clauses of a function that is called, with the addresses of its arguments.
 
         Raises

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from toolkit.vm._schedule import Schedule
 
 MAX_STACK = 1024
-MAX_COMPILED = 8_192  # functions in the cache of the process
+MAX_COMPILED = 4_096  # functions in the cache of the process
 
 _PRICES = {"Xor": "bit_xor", "Shl": "bit_shl", "Shr": "bit_shr"}  # whose price is not named like the instruction
 _BITS = {"BitOr": operator.or_, "BitAnd": operator.and_, "Xor": operator.xor}

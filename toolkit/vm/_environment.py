@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,12 @@ from toolkit.vm import _schedule as flags
 from toolkit.vm._bcs import Input
 from toolkit.vm._errors import MoveError
 from toolkit.vm._schedule import Features, Schedule
-from toolkit.vm._state import Base, resource_key
+from toolkit.vm._state import Base, ReadError, resource_key
 from toolkit.vm._types import FRAMEWORK, struct
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from toolkit.vm._state import Overlay, Read
 
 MAINNET, TESTNET, TEST_CHAIN = 1, 2, 4
@@ -83,9 +86,15 @@ class Environment:
         return now >= start
 
 
-def too_deep() -> Unsupported:
-    """Return the error for values or types that are nested too deeply for Python."""
-    return Unsupported("values or types that are nested this deeply")
+@contextmanager
+def boundary() -> Iterator[None]:
+    """Let errors of the caller's `read` pass as they are, and name what is nested too deeply for Python."""
+    try:
+        yield
+    except RecursionError:
+        raise Unsupported("values or types that are nested this deeply") from None
+    except ReadError as failure:
+        raise failure.error from None
 
 
 def _framework(state: Base | Overlay, name: str) -> bytes:

@@ -280,7 +280,7 @@ class Machine:
             locks = True
         frame.locks = locks
         if definition.access is not None and self.restricts:
-            self.access.push(definition, code.types, arguments, self)
+            self.access.push(definition, code.types, arguments)
             frame.restricted = True
         if len(self.stack) + code.max_stack > MAX_STACK:
             frame.careful = True

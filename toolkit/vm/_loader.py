@@ -146,8 +146,11 @@ class Loader:
         return found
 
     def attributes(self, module: t.ModuleId) -> Attributes | None:
-        """Return the attributes of a module, or None if it does not exist."""
-        found = self.find(module)
+        """Return the attributes of a module, or None if it does not exist or cannot be decoded."""
+        try:
+            found = self.find(module)
+        except MoveError:
+            return None
         return None if found is None else found.attributes
 
     def code(self, function: FunctionDefinition, types: tuple[t.Type, ...]) -> Code:

@@ -36,7 +36,7 @@ def read_bundle(request: PublishRequest) -> list[Module]:
 
 def charge_bundle(modules: list[Module], loader: Loader, meter: Meter) -> None:
     """Charge the modules that are replaced, the new ones, and what these depend on."""
-    if not loader.visited and loader.lazy and meter.schedule.version < 15:
+    if loader.lazy and meter.schedule.version < 15:
         raise MoveError("UNKNOWN_INVARIANT_VIOLATION_ERROR", "lazy loading below gas feature version 15")
     for module in modules:
         if loader.find(module.id) is not None:

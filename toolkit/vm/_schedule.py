@@ -16,48 +16,29 @@ if TYPE_CHECKING:
 
 MIN_GAS_VERSION, MAX_GAS_VERSION = 10, 43
 
-# First gas feature version that reads a price; a price that the version does not read counts as 0. By prefix.
+# Prices by the first gas feature version that reads them: in versions before, they count as 0. By prefix.
 _SINCE = {
-    "instr.subst_ty_per_node": 14,
-    "txn.dependency_per_": 15,
-    "txn.storage_io_per_event_byte_write": 16,
-    "txn.storage_io_per_transaction_byte_write": 16,
-    "txn.keyless.": 17,
-    "aptos_framework.transaction_context.sender": 17,
-    "aptos_framework.transaction_context.secondary_signers": 17,
-    "aptos_framework.transaction_context.fee_payer": 17,
-    "aptos_framework.transaction_context.max_gas_amount": 17,
-    "aptos_framework.transaction_context.gas_unit_price": 17,
-    "aptos_framework.transaction_context.chain_id": 17,
-    "aptos_framework.transaction_context.entry_function_payload": 17,
-    "aptos_framework.transaction_context.multisig_payload": 17,
-    "aptos_framework.object.user_derived_address": 17,
-    "aptos_framework.function_info.": 18,
-    "aptos_framework.dispatchable_fungible_asset.": 18,
-    "aptos_framework.aggregator_v2.is_at_least": 19,
-    "instr.imm_borrow_variant_field": 22,
-    "instr.mut_borrow_variant_field": 22,
-    "instr.test_variant": 22,
-    "move_stdlib.bcs.serialized_size": 22,
-    "aptos_framework.randomness.": 27,
-    "move_stdlib.bcs.constant_serialized_size": 28,
-    "move_stdlib.cmp.": 28,
-    "move_stdlib.vector.": 28,
-    "move_stdlib.mem.": 28,
-    "txn.max_aa_gas": 30,
-    "aptos_framework.dispatchable_authenticate.": 30,
-    "aptos_framework.permissioned_signer.": 30,
-    "aptos_framework.bulletproofs.verify.": 32,
-    "instr.pack_closure": 37,
-    "instr.pack.closure": 37,
-    "misc.abs_val.closure": 37,
-    "aptos_framework.transaction_context.monotonically_increasing_counter": 40,
-    "misc.abs_val.i": 42,
-    "misc.abs_val.per_i": 42,
-    "instr.ld_i": 42,
-    "instr.cast_i": 42,
-    "instr.negate": 42,
+    14: "instr.subst_ty_per_node",
+    15: "txn.dependency_per_",
+    16: "txn.storage_io_per_event_byte_write txn.storage_io_per_transaction_byte_write",
+    17: "txn.keyless. aptos_framework.transaction_context.sender aptos_framework.transaction_context.secondary_signers "
+    "aptos_framework.transaction_context.fee_payer aptos_framework.transaction_context.max_gas_amount "
+    "aptos_framework.transaction_context.gas_unit_price aptos_framework.transaction_context.chain_id "
+    "aptos_framework.transaction_context.entry_function_payload aptos_framework.transaction_context.multisig_payload "
+    "aptos_framework.object.user_derived_address",
+    18: "aptos_framework.function_info. aptos_framework.dispatchable_fungible_asset.",
+    19: "aptos_framework.aggregator_v2.is_at_least",
+    22: "instr.imm_borrow_variant_field instr.mut_borrow_variant_field instr.test_variant "
+    "move_stdlib.bcs.serialized_size",
+    27: "aptos_framework.randomness.",
+    28: "move_stdlib.bcs.constant_serialized_size move_stdlib.cmp. move_stdlib.vector. move_stdlib.mem.",
+    30: "txn.max_aa_gas aptos_framework.dispatchable_authenticate. aptos_framework.permissioned_signer.",
+    32: "aptos_framework.bulletproofs.verify.",
+    37: "instr.pack_closure instr.pack.closure misc.abs_val.closure",
+    40: "aptos_framework.transaction_context.monotonically_increasing_counter",
+    42: "misc.abs_val.i misc.abs_val.per_i instr.ld_i instr.cast_i instr.negate",
 }
+_STARTS = {start: version for version, starts in _SINCE.items() for start in starts.split()}
 _UNTIL = {"aptos_framework.permissioned_signer.": 30}  # last version, likewise
 # Names before version 14 of prices that were renamed then.
 _RENAMED_AT = 14
@@ -92,7 +73,7 @@ class Schedule:
         self.per_node = self["instr.subst_ty_per_node"]
 
     def _reads(self, name: str) -> bool:
-        since = max((version for start, version in _SINCE.items() if name.startswith(start)), default=0)
+        since = max((version for start, version in _STARTS.items() if name.startswith(start)), default=0)
         until = min((version for start, version in _UNTIL.items() if name.startswith(start)), default=self.version)
         return since <= self.version <= until
 

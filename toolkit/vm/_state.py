@@ -63,6 +63,14 @@ def write_order(key: bytes) -> tuple[int, bytes]:
     return key[0], storage_form(key)[1:]
 
 
+class ReadError(Exception):
+    """The caller's `read` failed. Without this, its error could be taken for one of the machine."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class Base:
     """The state before a transaction, read on demand and at most once."""
 
@@ -73,7 +81,10 @@ class Base:
     def get(self, key: bytes) -> StateValue | None:
         """Return the value and the metadata under a key."""
         if key not in self._cache:
-            found = self._read(key)
+            try:
+                found = self._read(key)
+            except Exception as error:  # noqa: BLE001 - of whatever source the caller reads
+                raise ReadError(error) from None
             value = None if found is None else (bytes(found[0]), found[1] and tuple(found[1]))
             self._cache[key] = value
         return self._cache[key]

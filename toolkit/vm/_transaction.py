@@ -17,7 +17,7 @@ from toolkit.vm._bcs import write_text
 from toolkit.vm._charges import ChangeCharges, check_limits
 from toolkit.vm._checks import check_calls
 from toolkit.vm._context import CalledFunction, PublishRequest, TransactionContext
-from toolkit.vm._environment import MAINNET, Environment, framework_resource, too_deep
+from toolkit.vm._environment import MAINNET, Environment, boundary, framework_resource
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter, Unmetered
 from toolkit.vm._interpreter import Machine
@@ -156,11 +156,9 @@ def execute(
     toolkit.errors.Unsupported: a state without 0x1::features::Features
     """
     signed = SignedTransaction.from_bcs(transaction)
-    environment = Environment(read, usage)
-    try:
+    with boundary():
+        environment = Environment(read, usage)
         return _Run(signed, environment, simulate=simulate, log=log, transaction_index=transaction_index).run()
-    except RecursionError:
-        raise too_deep() from None
 
 
 class _Run:
@@ -249,18 +247,20 @@ class _Run:
             return self._result(status)
         except _DiscardedError as discarded:
             error = discarded.error
-            status = Status("discard", error.status, message=error.message, sub_status=error.sub_status)
-            return Execution(self.meter, self.trace, status)
+        except MoveError as failure:  # outside of the payload
+            error = failure
+        status = Status("discard", error.status, message=error.message, sub_status=error.sub_status)
+        return Execution(self.meter, self.trace, status)
 
     def _prologue(self) -> None:
         """Check the transaction; what the prologue writes stays, whatever happens later."""
+        if not self.simulate and not self.signers.are_valid(self.signed.signing_message()):
+            raise _discarded("INVALID_SIGNATURE")
         everyone = (self.sender, *self.signers.addresses)
         if len(set(everyone)) != len(everyone):
             raise _discarded("SIGNERS_CONTAIN_DUPLICATES")
         if len(self.signers.addresses) != len(self.signers.secondary):
             raise _discarded("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH_IN_PROOF")
-        if not self.simulate and not self.signers.are_valid(self.signed.signing_message()):
-            raise _discarded("INVALID_SIGNATURE")
         self._authenticate()
         self._check_payload_kind()
         self._check_gas()
@@ -278,10 +278,7 @@ class _Run:
             self._call(machine, _MULTISIG, "validate_multisig_transaction", arguments, aborts=_MULTISIG_ABORTS)
         self.state.apply(session.changes())
         self.events += session.events
-        try:
-            check_limits(self.state, self.events, self.schedule)
-        except MoveError as error:
-            raise _DiscardedError(error) from None
+        check_limits(self.state, self.events, self.schedule)
 
     def _run_payload(self) -> Status:
         """Run the payload and charge its changes; return the status of the epilogue."""

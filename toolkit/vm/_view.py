@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.move._ids import FunctionId, address_to_bytes
 from toolkit.vm._arguments import make_arguments
-from toolkit.vm._environment import Environment, too_deep
+from toolkit.vm._environment import Environment, boundary
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter
 from toolkit.vm._interpreter import Machine
@@ -99,19 +99,30 @@ def run_view(
     """
     name = FunctionId.parse(function)
     types = tuple(parse(text) for text in type_arguments)
-    environment = Environment(read, usage)
+    module = ModuleId(address_to_bytes(name.address), name.module)
+    with boundary():
+        return _view(Environment(read, usage), module, name.name, types, args, max_gas=max_gas, log=log)
+
+
+def _view(
+    environment: Environment,
+    module: ModuleId,
+    name: str,
+    types: tuple[Type, ...],
+    arguments: Sequence[bytes],
+    *,
+    max_gas: int,
+    log: bool,
+) -> View:
     loader = Loader(environment.base, environment.schedule, environment.features)
     session = Session(Overlay(environment.base), session_hash(bytes((_VOID,))))
     meter = Meter(environment.schedule, max_gas, log=log)
     trace: list[Any] | None = [] if log else None
     machine = Machine(loader, session, meter, environment=environment, trace=trace)
-    module = ModuleId(address_to_bytes(name.address), name.module)
     values: list[bytes] = []
     status = Status("success")
     try:
-        values = _run(machine, module, name.name, types, args)
-    except RecursionError:
-        raise too_deep() from None
+        values = _run(machine, module, name, types, arguments)
     except MoveError as error:
         status = status_of(error, loader.features, loader.schedule.version, loader.attributes)
         if status.kind not in {"abort", "out_of_gas"}:

@@ -112,6 +112,23 @@ def test_what_is_not_implemented_is_named(ledger, name):
         run(ledger, call("stop"))
 
 
+@pytest.mark.parametrize("fails_at", [0, 5])
+def test_an_error_of_read_passes_as_it_is(fails_at):
+    ledger, asked = state(), []
+
+    def read(key):
+        asked.append(key)
+        if len(asked) > fails_at:
+            raise KeyError("the source is closed")
+        return ledger.get(key)
+
+    with pytest.raises(KeyError, match="the source is closed"):
+        vm.execute(call("bump", ALICE), read, simulate=True)
+    asked.clear()
+    with pytest.raises(KeyError, match="the source is closed"):
+        vm.run_view("0xcafe::counter::get", [], [ALICE], read)
+
+
 def test_a_transaction_needs_a_valid_signature_unless_it_is_simulated():
     done = vm.execute(call("start"), state().get)
     assert (done.status.kind, done.status.code, done.gas_used) == ("discard", "INVALID_SIGNATURE", 0)

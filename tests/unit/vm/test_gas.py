@@ -11,7 +11,9 @@ from toolkit import vm
 from toolkit.vm import _types as t
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter
-from toolkit.vm._schedule import Schedule
+from toolkit.vm._loader import Loader
+from toolkit.vm._schedule import Features, Schedule
+from toolkit.vm._state import Base, module_key
 from toolkit.vm._writer import write_module
 
 
@@ -101,6 +103,14 @@ def test_equal_schedules_are_one(schedule):
 @pytest.mark.parametrize(("version", "price"), [(13, 0), (14, 4)])
 def test_a_price_that_the_version_does_not_read_is_zero(version, price):
     assert Schedule.from_bcs(schedule_bcs(version)).per_node == price
+
+
+def test_a_module_that_does_not_decode_has_no_attributes(schedule):
+    """The name of an abort code is looked up there: the status of the abort stays."""
+    loader = Loader(Base({module_key(COUNTER): (b"bad", None)}.get), schedule, Features(b""))
+    assert loader.attributes(COUNTER) is None
+    with pytest.raises(MoveError, match="UNEXPECTED_DESERIALIZATION_ERROR"):
+        loader.find(COUNTER)
 
 
 def test_modules_are_paid_for_once():

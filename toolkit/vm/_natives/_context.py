@@ -62,10 +62,17 @@ def generate_unique_address(call: NativeCall) -> tuple[Value]:
     return (hashlib.sha3_256(raw).digest(),)
 
 
-@native("0x1::transaction_context::sender_internal")
-def sender(call: NativeCall) -> tuple[Value]:
-    """Sender."""
-    return (_transaction(call, "sender").sender,)
+def _register_fact(name: str, price: str) -> None:
+    """Register a native that returns a fact of the transaction."""
+
+    @native(f"0x1::transaction_context::{name}_internal")
+    def fact(call: NativeCall) -> tuple[Value]:
+        return (getattr(_transaction(call, price), name),)
+
+
+for _name in ("sender", "max_gas_amount", "gas_unit_price", "chain_id"):
+    _register_fact(_name, _name)
+_register_fact("gas_payer", "fee_payer")
 
 
 @native("0x1::transaction_context::secondary_signers_internal")
@@ -75,30 +82,6 @@ def secondary_signers(call: NativeCall) -> tuple[Value]:
     price = call.price("aptos_framework.transaction_context.secondary_signers.per_signer")
     call.charge(price * len(addresses))
     return (addresses,)
-
-
-@native("0x1::transaction_context::gas_payer_internal")
-def gas_payer(call: NativeCall) -> tuple[Value]:
-    """Who pays the gas."""
-    return (_transaction(call, "fee_payer").gas_payer,)
-
-
-@native("0x1::transaction_context::max_gas_amount_internal")
-def max_gas_amount(call: NativeCall) -> tuple[Value]:
-    """Gas limit."""
-    return (_transaction(call, "max_gas_amount").max_gas_amount,)
-
-
-@native("0x1::transaction_context::gas_unit_price_internal")
-def gas_unit_price(call: NativeCall) -> tuple[Value]:
-    """Gas price."""
-    return (_transaction(call, "gas_unit_price").gas_unit_price,)
-
-
-@native("0x1::transaction_context::chain_id_internal")
-def chain_id(call: NativeCall) -> tuple[Value]:
-    """Chain id."""
-    return (_transaction(call, "chain_id").chain_id,)
 
 
 def _payload(call: NativeCall, name: str, function: CalledFunction) -> Value:
