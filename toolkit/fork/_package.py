@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,6 @@ from toolkit.vm import Module
 from toolkit.vm._types import struct
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Sequence
 
     from toolkit.fork._abi import StateAbis
@@ -62,7 +62,7 @@ class Package:
         """
         if isinstance(package, bytes | bytearray):
             codes = [bytes(package)]
-        elif isinstance(package, str) or hasattr(package, "__fspath__"):
+        elif isinstance(package, str | os.PathLike):
             folder = Path(package)
             files = sorted((folder / "bytecode_modules").glob("*.mv"))
             if not files:
@@ -73,7 +73,7 @@ class Package:
             if metadata is None and (file := folder / "package-metadata.bcs").is_file():
                 metadata = _contents(file)
         else:
-            codes = [bytes(code) for code in package]  # type: ignore[union-attr]  # neither bytes nor a path
+            codes = [bytes(code) for code in package]
         modules = {module.id: (code, module) for code in codes for module in [Module.from_bytes(code)]}
         addresses = {address_from_bytes(module.address) for module in modules}
         if len(addresses) != 1:
