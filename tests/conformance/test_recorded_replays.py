@@ -9,7 +9,9 @@ import pytest
 import toolkit
 from tests.conformance import recorded_executions as recorded
 from tests.conformance.state_node import Sent, StateNode, text, u64
-from toolkit.vm._bcs import tag_bytes
+from toolkit.client._calls import function_abi, parameter_layouts
+from toolkit.move import Bytes, VectorOf, decode_bcs
+from toolkit.vm._bcs import Input, read_tag, tag_bytes
 from toolkit.vm._types import parse
 from toolkit.wire import SignedTransaction
 from toolkit.wire._bcs_requests import EncodedEntryFunction
@@ -106,3 +108,71 @@ def test_without_raw_state_values_all_but_refunds_and_fees_of_existing_slots_is_
         assert found[name].eq(found[f"replayed_{name}"]).all()
     print(f"\n{len(found)} replayed without metadata, {int(found['verified'].sum())} verified")
     assert found["verified"].mean() > 0.5
+
+
+def called(signed, fork):
+    """Return a recorded call as a request with Python values, typed by the bytecode of the fork."""
+    raw = signed.raw
+    abis = fork.node.abis.at(fork.ledger_version)
+    function, types = raw.payload.function, [str(one) for one in raw.payload.type_arguments]
+    layouts = parameter_layouts(function_abi(str(function), abis), types, abis)
+    values = [decode_bcs(layout, data) for layout, data in zip(layouts, raw.payload.arguments, strict=True)]
+    return toolkit.SimulationRequest(
+        toolkit.EntryFunction(str(function), values, type_arguments=types),
+        sender=raw.sender,
+        max_gas_amount=raw.max_gas_amount,
+        gas_unit_price=raw.gas_unit_price,
+        sequence_number=raw.sequence_number,
+        expiration_timestamp_secs=raw.expiration_timestamp_secs,
+    )
+
+
+def test_simulations_on_a_fork_foretell_what_was_charged(node):
+    """Calls of recorded scenarios, simulated on the state before them: the gas, events and changes that were recorded."""
+    equal, different = 0, []
+    for version, sent in zip(node.served.versions, node.served.sent, strict=True):
+        signed = SignedTransaction.from_bcs(sent.transaction)
+        if not isinstance(signed.raw.payload, EncodedEntryFunction) or "publish" in sent.function:
+            continue
+        if type(signed.signature).__name__ != "Ed25519Signature":
+            continue
+        fork = node.fork(version - 1)
+        try:
+            done = fork.simulate(called(signed, fork))
+        except (AttributeError, ValueError):  # calls that no ABI fits, recorded to see them fail
+            continue
+        same = done.success == (sent.status == b"\0")
+        same &= done.gas_used == sent.gas_used
+        same &= [one.type for one in done.transaction.events] == [
+            str(read_tag(Input(tag))) for _, _, tag, _ in sent.events
+        ]
+        equal += same
+        if not same:
+            different.append((version, sent.function, done.vm_status, done.gas_used, sent.gas_used))
+    print(f"\n{equal} simulated as charged; {different}")
+    assert equal > 100
+    assert len(different) < 0.1 * equal
+
+
+def test_a_recorded_upgrade_is_published_on_a_fork(tmp_path):
+    """The folder of a package is published as it was on the ledger, and an incompatible one is refused as it was."""
+    wanted = {"tx-0232": None, "tx-0236": "BACKWARD_INCOMPATIBLE_MODULE_UPDATE"}
+    for record in recorded.lines("transactions-2"):
+        if record["id"] not in wanted:
+            continue
+        one = sent_of(record)
+        metadata, codes = SignedTransaction.from_bcs(one.transaction).raw.payload.arguments
+        folder = tmp_path / record["id"]
+        (folder / "bytecode_modules").mkdir(parents=True)
+        (folder / "package-metadata.bcs").write_bytes(decode_bcs(Bytes(), metadata))
+        for at, code in enumerate(decode_bcs(VectorOf(Bytes()), codes)):
+            (folder / "bytecode_modules" / f"{at}.mv").write_bytes(code)
+        with StateNode(sent=[one]).serving() as served, toolkit.connect(served.url) as node:
+            fork = node.fork(1)
+            if wanted[record["id"]] is None:
+                done = fork.publish(folder)
+                assert done.success
+                assert len(done.changes[done.changes["type"] == "write_module"]) == len(list(folder.rglob("*.mv")))
+            else:
+                with pytest.raises(toolkit.InputError, match=wanted[record["id"]]):
+                    fork.publish(folder)

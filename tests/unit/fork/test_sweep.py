@@ -23,7 +23,7 @@ def test_an_executor_gives_the_same_rows(served):
     with toolkit.connect(served.url) as node:
         alone = toolkit.replay(node, "0:-1", progress=False)
         done = []
-        shared = toolkit.replay(node, "0:-1", executor="threads:2", progress=lambda what, count, of: done.append(count))
+        shared = toolkit.replay(node, "0:-1", executor="threads:2", progress=lambda *told: done.append(told[1]))
     assert shared.equals(alone)
     assert done[-1] == served.head + 1
 
