@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError, Unsupported
@@ -154,8 +153,3 @@ class ForkLedger:
             "x-aptos-block-height": facts["block_height"],
             "x-aptos-oldest-block-height": facts["oldest_block_height"],
         }
-
-    @property
-    def time(self) -> datetime:
-        """The time of the ledger."""
-        return datetime.fromtimestamp(self.timestamp_us() / 1e6, UTC)

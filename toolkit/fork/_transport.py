@@ -14,7 +14,7 @@ from toolkit.client._http import Answer
 from toolkit.errors import ClosedError, InputError, SchemaError
 from toolkit.fork._abi import StateAbis
 from toolkit.fork._committed import BCS
-from toolkit.fork._render import transaction_json, value_json
+from toolkit.fork._render import status_text, transaction_json, value_json
 from toolkit.move import decode_json, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._bcs import uleb128
 from toolkit.move._ids import address_to_bytes
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _ACCOUNT = struct("0x1::account::Account")
 _MAX_HELD = 64  # executions that nobody has asked for
-_MIN_GAS_PRICE = 100  # of networks, if the schedule does not say
 _MAX_VIEW_GAS = 2_000_000  # gas units; what nodes allow
 
 
@@ -175,8 +174,6 @@ class ForkTransport:
         read = self._ledger.at(version)
         view = run_view(function, types, arguments, read, max_gas=_MAX_VIEW_GAS)
         if not view.status.success:
-            from toolkit.fork._render import status_text
-
             message = view.status.message or status_text(view.status, abis)
             raise _Refused(400, "invalid_input", message)
         if _wants_bcs(request):
