@@ -7,6 +7,7 @@ from . import move as move
 from . import plots as plots
 from . import reports as reports
 from . import teaching as teaching
+from . import vm as vm
 from . import widgets as widgets
 from . import wire as wire
 from ._present.notebook import set_display as set_display

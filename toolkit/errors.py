@@ -10,6 +10,7 @@
     │   └── StudyError             a study file or a run folder is not valid
     │       └── RunStopped         a run or an archive sync was interrupted; repeat the call to continue it
     ├── SchemaError                a value does not fit its declared type (also a ValueError)
+    ├── Unsupported                the Move machine does not implement a native, format, feature or gas version
     ├── InexactError               labels of wide integers were rounded to floats (also an ArithmeticError)
     ├── NodeUnreachable            no usable HTTP response, such as after a timeout (also a ConnectionError)
     │   ├── HopelessError          a retry cannot help, such as when the node's certificate is not trusted
@@ -65,6 +66,7 @@ __all__ = [
     "TooLarge",
     "ToolkitError",
     "Unavailable",
+    "Unsupported",
     "VersionPruned",
 ]
 
@@ -241,6 +243,22 @@ class SchemaError(ToolkitError, ValueError):
     def __init__(self, message: str, *, column: str | None = None, rows: Sequence[int] = ()) -> None:
         super().__init__(message)
         self.column, self.rows = column, tuple(rows)
+
+
+class Unsupported(ToolkitError):
+    """The Move machine does not implement something that a program needs, so it does not run the program.
+
+    The message names the native function, the version of the bytecode or of the gas schedule, or the feature.
+
+    Examples
+    --------
+    >>> from toolkit import errors, vm
+    >>> try:
+    ...     vm.Module.from_bytes(bytes.fromhex("a11ceb0b04000000"))
+    ... except errors.Unsupported as error:
+    ...     print(error)
+    bytecode version 4; versions 5 to 9 are supported
+    """
 
 
 class InexactError(ToolkitError, ArithmeticError):

@@ -21,6 +21,7 @@ ALLOWED = {
     "dtypes": set(),
     "move": {"dtypes"},
     "wire": {"dtypes", "move"},
+    "vm": {"move", "wire"},
     "frames": {"dtypes", "move", "wire"},
     "client": {"dtypes", "move", "wire", "frames"},
     "archive": {"dtypes", "move", "wire", "frames", "client"},

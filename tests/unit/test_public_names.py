@@ -17,7 +17,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ["", ".embedded", ".plots", ".reports", ".widgets", ".wire", ".move", ".dtypes", ".teaching"]
+PACKAGES = ["", ".embedded", ".plots", ".reports", ".widgets", ".wire", ".move", ".dtypes", ".teaching", ".vm"]
 NAMES = [f"toolkit{package}" for package in PACKAGES]
 packages = pytest.mark.parametrize("name", NAMES)
 

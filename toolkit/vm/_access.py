@@ -1,0 +1,91 @@
+"""Access specifiers: which resources the functions that run may read and write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import Unsupported
+from toolkit.vm._errors import MoveError
+from toolkit.vm._types import Struct, Type, address_text, substituted
+from toolkit.vm._values import read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.vm._code import AccessSpecifier, FunctionDefinition
+    from toolkit.vm._values import Value
+
+MAX_LISTS = 256
+
+
+class AccessStack:
+    """The lists of clauses of the functions on the call stack; each must allow an access."""
+
+    def __init__(self) -> None:
+        self.lists: list[list[tuple[AccessSpecifier, tuple[Any, ...], bytes | None]]] = []
+
+    def push(self, function: FunctionDefinition, types: tuple[Type, ...], arguments: Sequence[Value]) -> None:
+        """Add the clauses of a function that is called, with the addresses of its arguments.
+
+        Raises
+        ------
+        MoveError
+            If there are too many lists.
+        """
+        if len(self.lists) >= MAX_LISTS:
+            raise MoveError("ACCESS_STACK_LIMIT_EXCEEDED")
+        clauses = []
+        for clause in function.access or ():
+            address = clause.address
+            if isinstance(address, tuple):
+                local, through = address
+                if through is not None:
+                    raise Unsupported(f"{function}: an access specifier that calls a function")
+                value = arguments[local]
+                address = read_ref(value) if isinstance(value, tuple) else value
+            resource = clause.resource
+            if len(resource) == 3:  # an instance of a struct
+                resource = (*resource[:2], substituted(resource[2], types))
+            clauses.append((clause, resource, address))
+        self.lists.append(clauses)
+
+    def pop(self) -> None:
+        """Remove the clauses of a function that returns."""
+        self.lists.pop()
+
+    def check(self, kind: Struct, address: bytes, *, writes: bool) -> None:
+        """Check an access to a resource.
+
+        Raises
+        ------
+        MoveError
+            If a function on the call stack does not allow it.
+        """
+        for clauses in self.lists:
+            if not _allows(clauses, kind, address, writes=writes):
+                action = "writes" if writes else "reads"
+                raise MoveError("ACCESS_DENIED", f"not allowed to perform `{action} {kind}(@{address_text(address)})`")
+
+
+def _allows(clauses: Sequence[Any], kind: Struct, address: bytes, *, writes: bool) -> bool:
+    if not clauses:
+        return False
+    # Whoever may write may read; whoever may not read may not write.
+    for clause, resource, place in clauses:
+        if clause.negated and _matches(resource, place, kind, address) and (writes or not clause.writes):
+            return False
+    positive = [one for one in clauses if not one[0].negated]
+    return not positive or any(
+        _matches(resource, place, kind, address) and (clause.writes or not writes)
+        for clause, resource, place in positive
+    )
+
+
+def _matches(resource: tuple[Any, ...], place: bytes | None, kind: Struct, address: bytes) -> bool:
+    if place is not None and place != address:
+        return False
+    if not resource:
+        return True
+    if len(resource) == 1:
+        return resource[0] in (kind.module.address, kind.module)
+    return resource[:2] == (kind.module, kind.name) and resource[2:] in ((), (kind.arguments,))

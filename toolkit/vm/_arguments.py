@@ -1,0 +1,157 @@
+"""Arguments of transactions and views: what callers send is checked, rebuilt and decoded.
+
+A caller may not send any struct, since its fields could not be trusted: strings are checked, and objects, options and
+fixed-point numbers are made by functions of the framework, which run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.move._bcs import uleb128
+from toolkit.vm import _schedule as flags
+from toolkit.vm import _types as t
+from toolkit.vm._bcs import Input
+from toolkit.vm._errors import Abort, MoveError
+from toolkit.vm._gas import Unmetered
+from toolkit.vm._layouts import is_string
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.vm._interpreter import Machine
+    from toolkit.vm._values import Value
+
+MAX_CONSTRUCTIONS = 10  # of one argument
+MAX_ARGUMENT_BYTES = 1_000_000
+_STRING = t.ModuleId(t.FRAMEWORK, "string")
+
+# Constructors by struct: module, function, and the type of the parameter.
+_CONSTRUCTORS: dict[str, tuple[str, str, Any]] = {
+    "0x1::option::Option": ("option", "from_vec", t.Vector),
+    "0x1::object::Object": ("object", "address_to_object", t.ADDRESS),
+    "0x1::fixed_point32::FixedPoint32": ("fixed_point32", "create_from_raw_value", t.U64),
+    "0x1::fixed_point64::FixedPoint64": ("fixed_point64", "create_from_raw_value", t.U128),
+}
+
+
+def _constructor(kind: t.Type) -> tuple[str, str, Any] | None:
+    if isinstance(kind, t.Struct):
+        return _CONSTRUCTORS.get(f"{kind.module}::{kind.name}")
+    return None
+
+
+def is_signer(kind: t.Type) -> bool:
+    """Return whether a parameter is a signer or a reference to one."""
+    return kind is t.SIGNER or (isinstance(kind, t.Reference) and kind.target is t.SIGNER)
+
+
+def may_be_sent(machine: Machine, kind: t.Type) -> bool:
+    """Return whether callers may send values of a type."""
+    if isinstance(kind, t.Vector):
+        return may_be_sent(machine, kind.element)
+    if isinstance(kind, t.Primitive):
+        return kind is not t.SIGNER
+    constructors = flags.STRUCT_CONSTRUCTORS in machine.features
+    return is_string(kind) or (constructors and _constructor(kind) is not None)
+
+
+def make_arguments(machine: Machine, kinds: Sequence[t.Type], arguments: Sequence[bytes]) -> list[Value]:
+    """Return the values of arguments.
+
+    Parameters
+    ----------
+    machine : Machine
+    kinds : sequence of Type
+        Types of the parameters.
+    arguments : sequence of bytes
+        The arguments in BCS.
+
+    Raises
+    ------
+    MoveError
+        If an argument cannot be decoded, or a constructor fails.
+    """
+    rebuilt = [_Argument(machine).rebuild(kind, data) for kind, data in zip(kinds, arguments, strict=True)]
+    values = []
+    for kind, data in zip(kinds, rebuilt, strict=True):
+        layout = machine.serializing_layout(kind)
+        try:
+            values.append(layout.decode(data))
+        except MoveError:
+            raise MoveError("FAILED_TO_DESERIALIZE_ARGUMENT", "[VM] failed to deserialize argument") from None
+    return values
+
+
+def _undecodable() -> MoveError:
+    return MoveError("FAILED_TO_DESERIALIZE_ARGUMENT")
+
+
+class _Argument:
+    """One argument while it is rebuilt."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.left = MAX_CONSTRUCTIONS
+
+    def rebuild(self, kind: t.Type, data: bytes) -> bytes:
+        """Return the BCS that the function gets."""
+        if isinstance(kind, t.Primitive):
+            return data  # a wrong length shows when it is decoded
+        source, output = Input(data), bytearray()
+        try:
+            self._copy(kind, source, output)
+        except MoveError as error:
+            if error.status == "FAILED_TO_DESERIALIZE_RESOURCE":
+                raise _undecodable() from None
+            raise
+        if source.position != len(data):
+            raise _undecodable()
+        return bytes(output)
+
+    def _copy(self, kind: t.Type, source: Input, output: bytearray) -> None:
+        if len(output) > MAX_ARGUMENT_BYTES:
+            raise _undecodable()
+        if isinstance(kind, t.Vector):
+            count = source.length()
+            output += uleb128(count)
+            for _ in range(count):
+                self._copy(kind.element, source, output)
+        elif is_string(kind):
+            self._string(source, output)
+        elif isinstance(kind, t.Primitive) and kind is not t.SIGNER:
+            output += source.take(self.machine.layouts[kind].constant or 0)
+        elif (constructor := _constructor(kind)) is not None:
+            assert isinstance(kind, t.Struct)  # noqa: S101 - has a constructor
+            output += self._construct(kind, constructor, source)
+        else:
+            raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE")
+
+    def _string(self, source: Input, output: bytearray) -> None:
+        raw = source.take(source.length())
+        try:
+            raw.decode()
+        except UnicodeDecodeError:
+            raise Abort(1).at(_STRING, 0, 0) from None
+        output += uleb128(len(raw)) + raw
+
+    def _construct(self, kind: t.Struct, constructor: tuple[str, str, Any], source: Input) -> bytes:
+        machine = self.machine
+        self.left -= 1
+        if self.left < 0:
+            raise _undecodable()
+        module, name, parameter = constructor
+        if parameter is t.Vector:
+            parameter = t.Vector(kind.arguments[0])
+        inner = bytearray()
+        self._copy(parameter, source, inner)
+        meter = machine.meter
+        if not machine.loader.lazy:
+            machine.meter = Unmetered(machine.schedule)
+        try:
+            function = machine.loader.function(t.ModuleId(t.FRAMEWORK, module), name)
+            value = machine.serializing_layout(parameter).decode(inner)
+            results = machine.run(machine.loader.code(function, kind.arguments), [value])
+            return machine.serializing_layout(kind).encode(results[0])
+        finally:
+            machine.meter = meter

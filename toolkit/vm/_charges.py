@@ -1,0 +1,195 @@
+"""What the changes of a transaction cost: io for bytes, events and writes, the storage fee, deposits and refunds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.vm import _schedule as flags
+from toolkit.vm._bcs import tag_bytes
+from toolkit.vm._errors import MoveError
+from toolkit.vm._state import storage_form, write_order
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.vm._gas import Meter
+    from toolkit.vm._schedule import Features, Schedule
+    from toolkit.vm._state import Event, Metadata, Overlay
+
+_ORDER = {"value": 0, "delayed": 0, "aggregator": 1, "code": 2}  # kinds of changes in the order of charging
+
+
+def event_size(event: Event) -> int:
+    """Return the size of an event, as it is charged."""
+    key = 0 if event.key is None else len(event.key) + 8
+    return key + len(tag_bytes(event.type)) + len(event.data)
+
+
+def check_limits(overlay: Overlay, events: Sequence[Event], schedule: Schedule) -> None:
+    """Check the number and size of writes and events.
+
+    Raises
+    ------
+    MoveError
+        If a limit is exceeded.
+    """
+
+    def check(amount: int, limit: str) -> None:
+        if amount > schedule[f"txn.max_{limit}"] and schedule[f"txn.max_{limit}"]:
+            raise MoveError("STORAGE_WRITE_LIMIT_REACHED")
+
+    if schedule.version >= 11:
+        check(len(overlay.changes), "write_ops_per_transaction")
+    total = 0
+    for key, change in overlay.changes.items():
+        if change.value is not None:
+            size = _key_size(key) + len(change.value)
+            check(size, "bytes_per_write_op")
+            total += size
+    check(total, "bytes_all_write_ops_per_transaction")
+    for event in events:
+        check(len(event.data), "bytes_per_event")
+    check(sum(len(event.data) for event in events), "bytes_all_events_per_transaction")
+
+
+def _key_size(key: bytes) -> int:
+    return len(storage_form(key)) - 1
+
+
+class ChangeCharges:
+    """Charges the changes of a transaction and sets the metadata of its writes.
+
+    Parameters
+    ----------
+    overlay : Overlay
+        Changes of the prologue and of the payload.
+    events : sequence of Event
+    meter : Meter
+    features : Features
+    now : int
+        Time of the block in microseconds.
+    """
+
+    def __init__(self, overlay: Overlay, events: Sequence[Event], meter: Meter, features: Features, now: int) -> None:
+        self.overlay = overlay
+        self.events = events
+        self.meter = meter
+        self.schedule = meter.schedule
+        self.features = features
+        self.created = now if flags.SLOT_METADATA in features else 0
+        priced = [key for key, change in overlay.changes.items() if change.kind != "delta"]
+        self.keys = sorted(priced, key=lambda key: (_ORDER[overlay.changes[key].kind], write_order(key)))
+
+    def charge(self, size: int, price: int) -> int:
+        """Charge everything; return the refund in octas.
+
+        Parameters
+        ----------
+        size : int
+            Size of the transaction in bytes.
+        price : int
+            Octas per gas unit.
+
+        Raises
+        ------
+        MoveError
+            If it exceeds a limit.
+        """
+        self._charge_io(size)
+        if price == 0:
+            return 0
+        refundable = self.schedule.version >= 13 and flags.REFUNDABLE_BYTES in self.features
+        fee, refund = self._refundable_fee() if refundable else self._legacy_fee(size)
+        self.meter.charge_storage(fee, price)
+        return refund if flags.STORAGE_REFUND in self.features else 0
+
+    def _charge_io(self, size: int) -> None:
+        prices, meter = self.schedule, self.meter
+        meter.charge_io(prices["txn.storage_io_per_transaction_byte_write"] * size, "IO_TXN", f"size={size}")
+        for event in self.events:
+            amount = prices["txn.storage_io_per_event_byte_write"] * event_size(event)
+            meter.charge_io(amount, "IO_EVENT", f"{event.type} len={len(event.data)}")
+        for key in self.keys:
+            value, op = self.overlay.changes[key].value, self.overlay.operation(key)
+            length = "" if value is None else f" len={len(value)}"
+            meter.charge_io(self._write_price(key, value), "IO_WRITE", f"{key.hex()} {op}{length}")
+
+    def _write_price(self, key: bytes, value: bytes | None) -> int:
+        prices = self.schedule
+        slot, byte = prices["txn.storage_io_per_state_slot_write"], prices["txn.storage_io_per_state_byte_write"]
+        size = _key_size(key) + len(value or b"")
+        if prices.version >= 12:
+            return slot + byte * size
+        if value is None:
+            return 0
+        return slot + byte * max(0, size - prices["txn.free_write_bytes_quota"])
+
+    def _book(self, key: bytes, fee: int, refund: int, metadata: Metadata | None) -> None:
+        """Log the fee of a write and set its metadata."""
+        change, op = self.overlay.changes[key], self.overlay.operation(key)
+        before = self.overlay.base.get(key)
+        value = change.value
+        length = "" if value is None else f" len={len(value)}"
+        facts = f"{key.hex()} {op}{length} prev={len(before[0]) if before else 0} fee={fee} refund={refund}"
+        self.meter.write("STORAGE_WRITE", facts)
+        self.overlay.changes[key] = change._replace(metadata=metadata)
+
+    def _refundable_fee(self) -> tuple[int, int]:
+        """Return fee and refund where deposits for bytes are refunded, too."""
+        slot, byte = self.schedule["txn.storage_fee_per_state_slot"], self.schedule["txn.storage_fee_per_state_byte"]
+        fee = refund = 0
+        for key in self.keys:
+            change, before = self.overlay.changes[key], self.overlay.base.get(key)
+            old = before and before[1]
+            deposit = old or (0, 0, 0)
+            if change.value is None:
+                returned = deposit[0] + deposit[1]
+                refund += returned
+                self._book(key, 0, returned, old)
+                continue
+            target = byte * (_key_size(key) + len(change.value))
+            if before is None:
+                fee += slot + target
+                self._book(key, slot + target, 0, (slot, target, self.created))
+                continue
+            growth = len(change.value) - len(before[0])
+            more = min(byte * growth, target - deposit[1]) if growth > 0 and target > deposit[1] else 0
+            fee += more
+            # A slot that only aggregators changed keeps its lack of metadata.
+            keeps = old is None and change.kind == "delayed"
+            self._book(key, more, 0, None if keeps else (deposit[0], deposit[1] + more, deposit[2]))
+        return fee, refund
+
+    def _legacy_fee(self, size: int) -> tuple[int, int]:
+        """Return fee and refund where slots are paid for, and bytes only above a quota."""
+        legacy = self.schedule.legacy
+        slot, byte = legacy("storage_fee_per_state_slot_create"), legacy("storage_fee_per_excess_state_byte")
+        free = self.schedule["txn.free_write_bytes_quota"]
+        fee = refund = 0
+        for key in self.keys:
+            change, before = self.overlay.changes[key], self.overlay.base.get(key)
+            old = before and before[1]
+            if change.value is None:
+                returned = sum((old or (0, 0, 0))[:2])
+                refund += returned
+                self._book(key, 0, returned, old)
+                continue
+            more = byte * max(0, _key_size(key) + len(change.value) - free)
+            metadata = old or (0, 0, 0)
+            if before is None:
+                more += slot
+                metadata = (slot if flags.SLOT_METADATA in self.features else 0, 0, self.created)
+            fee += more
+            self._book(key, more, 0, metadata)
+        event_price = legacy("storage_fee_per_event_byte")
+        events = 0
+        for event in self.events:
+            amount = event_price * event_size(event)
+            events += amount
+            self.meter.write("STORAGE_EVENT", f"{event.type} fee={amount}")
+        discount = min(events, legacy("free_event_bytes_quota") * event_price)
+        over = max(0, size - self.schedule["txn.large_transaction_cutoff"])
+        whole = legacy("storage_fee_per_transaction_byte") * over
+        if discount or whole:
+            self.meter.write("STORAGE_OTHER", f"event_discount={discount} txn={whole}")
+        return fee + events - discount + whole, refund

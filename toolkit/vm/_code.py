@@ -1,0 +1,182 @@
+"""What modules and scripts consist of: handles, definitions, and the operands of instructions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolkit.vm._types import ModuleId, Struct, Type
+
+if TYPE_CHECKING:
+    from toolkit.vm._instructions import Instruction
+
+PRIVATE, PUBLIC, FRIEND = 0, 1, 3
+PERSISTENT, MODULE_LOCK = 1, 2  # attributes of functions
+
+
+class TypeParameter(NamedTuple):
+    """A type parameter: abilities that its arguments must have, and whether it is phantom."""
+
+    abilities: int
+    phantom: bool = False
+
+
+class StructHandle(NamedTuple):
+    """A struct of this or another module, as this module knows it."""
+
+    module: ModuleId
+    name: str
+    abilities: int
+    type_parameters: tuple[TypeParameter, ...]
+
+
+class FunctionHandle(NamedTuple):
+    """A function of this or another module, as this module knows it."""
+
+    module: ModuleId
+    name: str
+    parameters: tuple[Type, ...]
+    results: tuple[Type, ...]
+    type_parameters: tuple[int, ...]  # abilities of each
+    access: tuple[AccessSpecifier, ...] | None = None
+    attributes: frozenset[int] = frozenset()
+
+
+class AccessSpecifier(NamedTuple):
+    """A clause of the resources that a function may read or write."""
+
+    writes: bool
+    negated: bool
+    resource: tuple[Any, ...]  # (), (address,), (ModuleId,), or (ModuleId, struct name[, type arguments])
+    address: bytes | tuple[int, FunctionUse | None] | None  # a literal, a parameter (through a function), or any
+
+
+class FunctionUse(NamedTuple):
+    """A function with type arguments; they are None if the instruction is not the generic one."""
+
+    function: FunctionHandle
+    arguments: tuple[Type, ...] | None = None
+
+
+class StructUse(NamedTuple):
+    """A struct of this module with type arguments."""
+
+    struct: StructDefinition
+    arguments: tuple[Type, ...] = ()
+
+
+class FieldUse(NamedTuple):
+    """A field of a struct, or of those variants of an enum."""
+
+    struct: StructDefinition
+    arguments: tuple[Type, ...]
+    offset: int
+    variants: tuple[int, ...] = ()
+
+
+class VariantUse(NamedTuple):
+    """A variant of an enum."""
+
+    struct: StructDefinition
+    arguments: tuple[Type, ...]
+    variant: int
+
+
+class Constant(NamedTuple):
+    """A constant: its type and its value in BCS."""
+
+    type: Type
+    data: bytes
+
+
+class Field(NamedTuple):
+    """A field of a struct or variant."""
+
+    name: str
+    type: Type
+
+
+class Variant(NamedTuple):
+    """A variant of an enum."""
+
+    name: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class StructDefinition:
+    """A struct or enum that the module defines.
+
+    Attributes
+    ----------
+    module : ModuleId
+    name : str
+    abilities : int
+        Bits of copy (1), drop (2), store (4) and key (8).
+    type_parameters : tuple of TypeParameter
+    fields : tuple of Field
+        Fields of a struct; empty for an enum.
+    variants : tuple of Variant or None
+        Variants of an enum; None for a struct.
+    """
+
+    module: ModuleId
+    name: str
+    abilities: int
+    type_parameters: tuple[TypeParameter, ...]
+    fields: tuple[Field, ...]
+    variants: tuple[Variant, ...] | None = None
+
+    def type(self, arguments: tuple[Type, ...]) -> Struct:
+        """Return the type with these type arguments."""
+        return Struct(self.module, self.name, arguments)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionDefinition:
+    """A function that the module defines, or the main function of a script.
+
+    Attributes
+    ----------
+    module : ModuleId or None
+        None for a script.
+    name : str
+    index : int
+        Index of the definition.
+    parameters, results : tuple of Type
+    type_parameters : tuple of int
+        Abilities that the type arguments must have.
+    visibility : int
+        0 private, 1 public, 3 friend.
+    is_entry, is_native : bool
+    locals : tuple of Type
+        Types of the parameters and the other locals.
+    code : tuple of Instruction
+    access : tuple of AccessSpecifier or None
+    attributes : frozenset of int
+    acquires : tuple of int
+        Indices of struct definitions.
+    """
+
+    module: ModuleId | None
+    name: str
+    index: int
+    parameters: tuple[Type, ...]
+    results: tuple[Type, ...]
+    type_parameters: tuple[int, ...] = ()
+    visibility: int = PRIVATE
+    is_entry: bool = False
+    is_native: bool = False
+    locals: tuple[Type, ...] = ()
+    code: tuple[Instruction, ...] = ()
+    access: tuple[AccessSpecifier, ...] | None = None
+    attributes: frozenset[int] = frozenset()
+    acquires: tuple[int, ...] = ()
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether closures over the function can be stored: it is public or says so."""
+        return self.visibility == PUBLIC or PERSISTENT in self.attributes
+
+    def __str__(self) -> str:
+        return f"{self.module}::{self.name}" if self.module else "script"

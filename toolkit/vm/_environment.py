@@ -1,0 +1,110 @@
+"""What an execution reads from the state before anything runs: features, gas schedule, chain, time."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from toolkit.errors import Unsupported
+from toolkit.vm import _schedule as flags
+from toolkit.vm._bcs import Input
+from toolkit.vm._errors import MoveError
+from toolkit.vm._schedule import Features, Schedule
+from toolkit.vm._state import Base, ReadError, resource_key
+from toolkit.vm._types import FRAMEWORK, struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.vm._state import Overlay, Read
+
+MAINNET, TESTNET, TEST_CHAIN = 1, 2, 4
+_HOUR = 3_600_000_000
+
+# Days on which timed features start on the public networks. On other chains they are on, but for two that start one
+# hour after 1970 on the test chain: memory tracking, and the refusal to capture options (of which no day is known).
+FIX_MEMORY_TRACKING = {MAINNET: datetime(2025, 3, 11, tzinfo=UTC), TESTNET: datetime(2025, 3, 7, tzinfo=UTC)}
+FIX_TABLE_MEMORY = {MAINNET: datetime(2025, 10, 21, tzinfo=UTC), TESTNET: datetime(2025, 10, 16, tzinfo=UTC)}
+NO_CAPTURED_OPTIONS: dict[int, datetime] = {}
+CHARGE_BYTES_FOR_PRINTS = {MAINNET: datetime(2025, 3, 11, tzinfo=UTC), TESTNET: datetime(2025, 3, 7, tzinfo=UTC)}
+
+
+class Environment:
+    """Configuration of the ledger, read from the state.
+
+    Attributes
+    ----------
+    base : Base
+    features : Features
+    schedule : Schedule
+    chain_id : int
+    last_reconfiguration : int
+        Microseconds since 1970.
+    usage : (int, int) or None
+        Items and bytes of the whole state, which no key has.
+    """
+
+    def __init__(self, read: Read, usage: tuple[int, int] | None = None) -> None:
+        self.base = Base(read)
+        self.usage = usage
+        try:
+            self._read_configuration()
+        except (MoveError, IndexError):
+            raise Unsupported("a state whose configuration cannot be decoded") from None
+        if flags.ENUM_OPTION in self.features and flags.FRAMEWORK_OPTION not in self.features:
+            raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
+
+    def _read_configuration(self) -> None:
+        self.features = Features(_framework(self.base, "features::Features")[1:])
+        self.chain_id = _framework(self.base, "chain_id::ChainId")[0]
+        reconfiguration = Input(_framework(self.base, "reconfiguration::Configuration"))
+        reconfiguration.take(8)
+        self.last_reconfiguration = int.from_bytes(reconfiguration.take(8), "little")
+        self.schedule = Schedule.from_bcs(_framework(self.base, "gas_schedule::GasScheduleV2"))
+
+    def replace(self, name: str, value: bytes) -> None:
+        """Let a resource of ``0x1`` that exists have another value."""
+        self.base.replace(resource_key(FRAMEWORK, struct(f"0x1::{name}")), value)
+
+    def timed(self, starts: dict[int, datetime]) -> bool:
+        """Return whether a timed feature is on.
+
+        Raises
+        ------
+        Unsupported
+            On the day it starts, whose hour is not known.
+        """
+        if self.chain_id == TEST_CHAIN and (starts is FIX_MEMORY_TRACKING or starts is NO_CAPTURED_OPTIONS):
+            return self.last_reconfiguration >= _HOUR
+        if self.chain_id not in starts:
+            return True
+        start = starts[self.chain_id]
+        now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=min(self.last_reconfiguration, 10**17))
+        if start <= now < start + timedelta(days=1):
+            raise Unsupported(f"the day on which a timed feature starts, {start:%Y-%m-%d}")
+        return now >= start
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """Let errors of the caller's `read` pass as they are, and name what is nested too deeply for Python."""
+    try:
+        yield
+    except RecursionError:
+        raise Unsupported("values or types that are nested this deeply") from None
+    except ReadError as failure:
+        raise failure.error from None
+
+
+def _framework(state: Base | Overlay, name: str) -> bytes:
+    found = state.get(resource_key(FRAMEWORK, struct(f"0x1::{name}")))
+    if found is None:
+        raise Unsupported(f"a state without 0x1::{name}")
+    return found[0]
+
+
+def framework_resource(state: Base | Overlay, name: str) -> bytes | None:
+    """Return the BCS of a resource of ``0x1`` stored at ``0x1``; None if it is absent."""
+    found = state.get(resource_key(FRAMEWORK, struct(f"0x1::{name}")))
+    return None if found is None else found[0]

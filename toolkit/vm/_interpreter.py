@@ -1,0 +1,684 @@
+"""The machine: frames, calls, globals and natives around a loop that runs pieces of code.
+
+One machine runs the sessions' entries of a transaction: each `run` has its own stack, frames and locks, and shares the
+session, the loader and the meter.
+"""
+
+from __future__ import annotations
+
+from operator import length_hint
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import Unsupported
+from toolkit.vm import _schedule as flags
+from toolkit.vm._access import AccessStack
+from toolkit.vm._code import MODULE_LOCK, FunctionDefinition
+from toolkit.vm._compile import MAX_STACK, Code, Piece, Site, is_scalar
+from toolkit.vm._environment import MAINNET, NO_CAPTURED_OPTIONS, TESTNET
+from toolkit.vm._errors import Abort, MoveError
+from toolkit.vm._natives import NATIVES
+from toolkit.vm._natives._registry import Dispatch, NativeCall, may_stand_for
+from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, Type, address_text, substituted, type_list
+from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Ref, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.vm._environment import Environment
+    from toolkit.vm._gas import Meter
+    from toolkit.vm._layouts import Layout
+    from toolkit.vm._loader import Loader
+    from toolkit.vm._state import Session, Slot
+    from toolkit.vm._types import Function
+
+MAX_FRAMES = 1024  # that wait for another to return
+_PAGE = 4096  # reads are charged by whole pages
+_CURVES = ("ristretto255", "ristretto255_bulletproofs", "crypto_algebra", "bls12381", "secp256k1")
+_MODULES_WITH_NATIVES = {ModuleId(FRAMEWORK, name.split("::")[1]) for name in NATIVES}
+_MODULES_WITH_NATIVES |= {ModuleId(FRAMEWORK, name) for name in _CURVES}
+_OPTION = ModuleId(FRAMEWORK, "option")
+_KEEPS_ARGUMENTS = {ModuleId(FRAMEWORK, "table"), ModuleId(FRAMEWORK, "event")}
+
+
+class Frame:
+    """A function that runs, or waits for one that it called."""
+
+    __slots__ = ("careful", "code", "entered", "locals", "locks", "parent", "piece", "restricted")
+
+    def __init__(self, code: Code, locals_: list[Value], parent: Frame | None) -> None:
+        self.code = code
+        self.locals = locals_
+        self.parent = parent
+        self.piece = code.entry
+        self.careful = False
+        self.entered = False  # whether the module counts one entry more
+        self.locks = False  # whether the module lock is on while the frame is there
+        self.restricted = False  # whether the function has access specifiers
+
+    @property
+    def module(self) -> ModuleId | None:
+        """Module of the function; None for a script."""
+        return self.code.definition.module
+
+    @property
+    def location(self) -> ModuleId | str:
+        """Where errors of the function are located."""
+        return self.code.definition.module or "script"
+
+
+class Link:
+    """What a call site leads to in this execution."""
+
+    __slots__ = ("code", "cost", "count", "crosses", "definition", "facts", "log_name", "native", "types")
+
+    def __init__(self, definition: FunctionDefinition, types: tuple[Type, ...]) -> None:
+        self.definition = definition
+        self.types = types
+        self.count = len(definition.parameters)
+        self.native: Callable[..., Any] | None = None
+        self.code: Code | None = None
+        self.cost = 0
+        self.log_name = self.facts = ""
+        self.crosses = True
+
+
+class Machine:
+    """Runs functions in a session.
+
+    Parameters
+    ----------
+    loader : Loader
+    session : Session
+    meter : Meter
+    environment : Environment
+    context : Any
+        What natives ask about the transaction; None in a view.
+    trace : list, optional
+        Gets (code, offset, depth, length of the log) for each instruction.
+    """
+
+    def __init__(
+        self,
+        loader: Loader,
+        session: Session,
+        meter: Meter,
+        *,
+        environment: Environment,
+        context: Any = None,
+        trace: list[tuple[Code, int, int, int]] | None = None,
+    ) -> None:
+        self.loader = loader
+        self.session = session
+        self.meter = meter
+        self.environment = environment
+        self.context = context
+        self.trace = trace
+        self.schedule = loader.schedule
+        self.features = loader.features
+        self.layouts = loader.layouts
+        self.links: dict[Any, Link] = {}
+        self.keeps_arguments = False
+        self.calls_once = flags.CALL_CACHE in self.features
+        self.restricts = flags.ACCESS_CONTROL in self.features
+        self._start()
+
+    def _start(self) -> None:
+        self.stack: list[Value] = []
+        self.frame: Frame | None = None
+        self.depth = 0
+        self.offset = 0
+        self.seen: set[Site] = set()
+        self.active: dict[ModuleId | None, int] = {}
+        self.locks = 0
+        self.access = AccessStack()
+
+    # The loop.
+
+    def run(self, code: Code, arguments: Sequence[Value]) -> list[Value]:
+        """Run a function to its end.
+
+        Parameters
+        ----------
+        code : Code
+        arguments : sequence of Value
+            All of them; the function owns them.
+
+        Returns
+        -------
+        list of Value
+            The results.
+
+        Raises
+        ------
+        MoveError
+            If the function fails; the error has its place.
+        Unsupported
+            If it needs something that is not implemented.
+        """
+        self._start()
+        try:
+            self._enter(code, list(arguments), crosses=True)
+        except MoveError as error:
+            raise error.at(None) from None
+        self._loop()
+        return self.stack
+
+    def _loop(self) -> None:  # noqa: C901 - one loop, without calls that can be saved
+        stack, meter = self.stack, self.meter
+        frame = self.frame
+        assert frame is not None  # noqa: S101 - just entered
+        piece: Piece | None = frame.piece
+        locals_ = frame.locals
+        steps: Any = None
+        try:
+            while True:
+                assert piece is not None  # noqa: S101 - compiled code ends with an exit
+                execution = meter.execution + piece.cost
+                if execution > meter.fast_limit or piece.peak > meter.memory or frame.careful:
+                    steps = None
+                    piece = self._carefully(piece, stack, locals_)
+                else:
+                    meter.execution = execution
+                    meter.memory -= piece.memory
+                    steps = iter(piece.steps)
+                    for step in steps:
+                        step(stack, locals_, self)
+                    if piece.exit is None:
+                        piece = piece.next
+                        continue
+                    steps = None
+                    self.offset = piece.offsets[-1]
+                    piece = piece.exit(stack, locals_, self)
+                if piece is None:
+                    frame = self.frame
+                    if frame is None:
+                        return
+                    piece, locals_ = frame.piece, frame.locals
+        except MoveError as error:
+            if steps is not None:
+                self._give_back(piece, length_hint(steps))
+            raise self._located(error) from None
+        except (TypeError, IndexError, AttributeError, ValueError, KeyError) as error:
+            # Values that are missing or of another kind: code that no verifier has accepted.
+            if steps is not None:
+                self._give_back(piece, length_hint(steps))
+            where = self.frame.code.name if self.frame else "the first frame"
+            raise Unsupported(
+                f"{where} at offset {self.offset}: the code breaks a rule of Move ({error}). "
+                "The node's verifier may refuse this for another reason"
+            ) from error
+
+    def _give_back(self, piece: Piece | None, left: int) -> None:
+        """Correct what was charged for steps after the one that failed."""
+        assert piece is not None  # noqa: S101 - its steps were running
+        at = len(piece.steps) - left - 1
+        self.offset = piece.offsets[at]
+        cost, memory = piece.after[at]
+        self.meter.execution -= cost
+        self.meter.memory += memory
+
+    def _carefully(self, piece: Piece, stack: list[Value], locals_: list[Value]) -> Piece | None:
+        """Run a piece, charging each instruction before it runs; return the next piece."""
+        meter, trace = self.meter, self.trace
+        count = len(piece.steps)
+        for at, entries in enumerate(piece.entries):
+            self.offset = piece.offsets[at]
+            if trace is not None:
+                assert self.frame is not None and meter.log is not None  # noqa: S101, PT018 - traces have a log
+                trace.append((self.frame.code, self.offset, self.depth, len(meter.log)))
+            for entry in entries:
+                if entry.execution is None:
+                    meter.use_memory(entry.memory, entry.name)
+                elif at == count and piece.target is not None and piece.when in {None, stack[-1:] == [True]}:
+                    meter.charge(entry.execution, entry.name, f"@{piece.target}", entry.memory)
+                else:
+                    meter.charge(entry.execution, entry.name, entry.facts, entry.memory)
+            if at == count:
+                assert piece.exit is not None  # noqa: S101 - it has the last entries
+                return piece.exit(stack, locals_, self)  # type: ignore[no-any-return]
+            piece.steps[at](stack, locals_, self)
+            if len(stack) > MAX_STACK:
+                raise MoveError("EXECUTION_STACK_OVERFLOW")
+        return piece.next
+
+    def _located(self, error: MoveError) -> MoveError:
+        frame = self.frame
+        if error.located or frame is None:
+            return error
+        if 1000 <= error.number < 2000 and not error.of_types:
+            kept = error.status == "DEPENDENCY_LIMIT_REACHED" and self.schedule.version >= 42
+            if not kept:
+                message, error = error.message, MoveError("VERIFICATION_ERROR", error.message)
+                error.message = message
+        return error.at(frame.location, frame.code.definition.index, self.offset)
+
+    # Frames.
+
+    def _enter(
+        self, code: Code, arguments: list[Value], *, crosses: bool, closure: bool = False, locks: bool = False
+    ) -> None:
+        """Make a frame for a function and let it run next."""
+        frame = Frame(code, arguments, self.frame)
+        arguments += [None] * (len(code.locals) - len(arguments))
+        definition = code.definition
+        if crosses or closure:
+            module = definition.module
+            held = self.active.get(module, 0)
+            if locks:
+                self.locks += 1
+            if self.locks and held and crosses:
+                place = f"{module.address.hex()}::{module.name}" if module else "script"
+                raise MoveError(
+                    "RUNTIME_DISPATCH_ERROR",
+                    f"Reentrancy disallowed: reentering `{place}` via function `{definition.name}` "
+                    "(module lock is active)",
+                )
+            self.active[module] = held + 1
+            frame.entered = True
+        if definition.attributes and MODULE_LOCK in definition.attributes:
+            self.locks += 1
+            locks = True
+        frame.locks = locks
+        if definition.access is not None and self.restricts:
+            self.access.push(definition, code.types, arguments)
+            frame.restricted = True
+        if len(self.stack) + code.max_stack > MAX_STACK:
+            frame.careful = True
+        self.frame = frame
+        self.depth += 1
+
+    def leave(self) -> None:
+        """Return from a function: its results are on the stack."""
+        frame = self.frame
+        assert frame is not None  # noqa: S101 - it returns
+        if self.meter.log is not None:
+            self.meter.write("<")
+        if frame.entered:
+            self.active[frame.module] -= 1
+        if frame.locks:
+            self.locks -= 1
+        if frame.restricted:
+            self.access.pop()
+        self.frame = frame.parent
+        self.depth -= 1
+
+    def leave_dropping(self, locals_: list[Value], kinds: list[tuple[int, Type]]) -> None:
+        """Return from a function and release the locals that it still holds."""
+        self.leave()
+        released = 0
+        for index, kind in kinds:
+            value = locals_[index]
+            if value is not None:
+                layout = self.layouts[kind]
+                released += layout.measure(value) - layout.stack
+        self.meter.use_memory(-released, "drop")
+
+    def abort(self, code: int) -> Piece:
+        """Abort."""
+        assert self.frame is not None  # noqa: S101 - it aborts
+        function = self.frame.code.definition
+        module = function.module
+        place = f"0x{module.address.hex()}::{module.name}::{function.name}" if module else "script"
+        raise Abort(code, f"{place} at offset {self.offset}")
+
+    # Calls.
+
+    def call(self, site: Site, following: Piece) -> Piece | None:
+        """Call a function; return the piece that follows if it was native."""
+        meter = self.meter
+        generic = site.use.arguments is not None
+        if generic and site not in self.seen:
+            if self.calls_once:
+                self.seen.add(site)
+            for kind in site.types:
+                meter.charge(self.schedule.per_node * kind.nodes, "CREATE_TY", f"nodes={kind.nodes}")
+        link = self.links.get(site) or self._link(site)
+        execution = meter.execution + link.cost
+        if execution <= meter.fast_limit:
+            meter.execution = execution
+        else:
+            meter.charge(link.cost, link.log_name, link.facts)
+            meter.write(">", f"{link.definition}{type_list(link.types)}")
+        if generic:
+            self.keeps_arguments = link.definition.module in _KEEPS_ARGUMENTS
+        stack, count = self.stack, link.count
+        arguments = stack[len(stack) - count :]
+        del stack[len(stack) - count :]
+        assert self.frame is not None  # noqa: S101 - it calls
+        self.frame.piece = following
+        if link.code is None:
+            return self._native(link, arguments, following)
+        if self.depth > MAX_FRAMES:
+            raise MoveError("CALL_STACK_OVERFLOW")
+        try:
+            self._enter(link.code, arguments, crosses=link.crosses)
+        except MoveError as error:
+            raise self._below(error) from None
+        return None
+
+    def _below(self, error: MoveError) -> MoveError:
+        """Locate an error of entering a function in the frame below the current one."""
+        below = self.frame.parent if self.frame else None
+        return error.at(below.location if below else None)
+
+    def _find(self, module: ModuleId, name: str) -> FunctionDefinition:
+        """Return a function to call, after charging the loading of its module."""
+        try:
+            self.loader.visit_lazily([module], self.meter)
+            return self.loader.function(module, name)
+        except MoveError as error:
+            if error.status in {"OUT_OF_GAS", "EXECUTION_LIMIT_REACHED"}:
+                raise
+            raise self._below(error) from None
+
+    def _link(self, site: Site) -> Link:
+        function = site.use.function
+        definition = self._find(function.module, function.name)
+        if definition.parameters != function.parameters or definition.results != function.results:
+            error = MoveError("FUNCTION_RESOLUTION_FAILURE", f"{definition} has other parameters or results")
+            raise self._below(error)
+        link = Link(definition, site.types)
+        link.crosses = site.caller.module != definition.module
+        self._finish_link(link, generic=site.use.arguments is not None, plain=False)
+        self.links[site] = link
+        return link
+
+    def _finish_link(self, link: Link, *, generic: bool, plain: bool) -> None:
+        """Find the code of a link and its price; closure calls have the `plain` price."""
+        definition, types = link.definition, link.types
+        locals_ = 0
+        if definition.is_native:
+            link.native = NATIVES.get(str(definition))
+        else:
+            link.code = self.loader.code(definition, types)
+            locals_ = len(definition.locals)
+        kind = "call_generic" if generic and not plain else "call"
+        prices = self.schedule
+        link.cost = (
+            prices[f"instr.{kind}.base"]
+            + prices[f"instr.{kind}.per_arg"] * link.count
+            + prices[f"instr.{kind}.per_local"] * locals_
+        )
+        if not link.cost:
+            raise Unsupported("a gas schedule with free calls, in which recursion would not end")
+        link.log_name = kind.upper()
+        link.facts = f"args={link.count} locals={locals_}"
+        if kind == "call_generic":
+            link.cost += prices["instr.call_generic.per_ty_arg"] * len(types)
+            link.facts += f" types={len(types)}"
+
+    def _native(self, link: Link, arguments: list[Value], following: Piece) -> Piece | None:
+        definition = link.definition
+        meter = self.meter
+        if link.native is None:
+            raise self._missing(definition)
+        released = 0
+        if not self.keeps_arguments:
+            released = self._heap(substituted(definition.parameters, link.types), arguments)
+        meter.native_starts(released)
+        try:
+            results = link.native(NativeCall(self, link.types), *arguments) or ()
+        except MoveError as error:
+            if isinstance(error, Abort):
+                meter.native_ends("abort")
+                meter.write("<")
+            raise error.at(definition.module, definition.index, 0) from None
+        if isinstance(results, Dispatch):
+            self._dispatch(results, definition)
+            return None
+        meter.native_ends("ok", self._heap(substituted(definition.results, link.types), results))
+        if meter.log is not None:
+            meter.write("<")
+        self.stack += results
+        if len(self.stack) > MAX_STACK:
+            raise MoveError("EXECUTION_STACK_OVERFLOW")
+        return following
+
+    def _missing(self, definition: FunctionDefinition) -> Exception:
+        if definition.module in _MODULES_WITH_NATIVES:
+            return Unsupported(f"native function {definition}")
+        # The node has no natives in other modules either.
+        error = MoveError("MISSING_DEPENDENCY", f"Missing Native Function `{definition.name}`")
+        return error.at(definition.module, definition.index, 0)
+
+    def _heap(self, kinds: Sequence[Type], values: Sequence[Value]) -> int:
+        """Return the abstract size of values beyond what they take on the stack."""
+        total = 0
+        for kind, value in zip(kinds, values, strict=True):
+            if not is_scalar(kind):
+                layout = self.layouts[kind]
+                total += layout.measure(value) - layout.stack
+        return total
+
+    def _dispatch(self, target: Dispatch, native: FunctionDefinition) -> None:
+        """Go on in the function that a native has chosen."""
+        self.meter.native_ends("abort")  # as the log of a node has it, which does not say where it goes on
+        self.meter.write("<")
+        if not may_stand_for(native, target.definition):
+            error = MoveError("RUNTIME_DISPATCH_ERROR", "Invoking function with incompatible type")
+            raise error.at(native.module, native.index, 0)
+        code = self.loader.code(target.definition, target.types)
+        self.meter.dispatches(code.name)
+        try:
+            self._enter(code, target.arguments, crosses=True, locks=True)
+        except MoveError as error:
+            raise error.at(native.module, native.index, 0) from None
+
+    def pack_closure(self, stack: list[Value], site: Site, mask: int, kinds: tuple[Type, ...]) -> None:
+        """Push a closure over a function."""
+        function = site.use.function
+        definition = self._find(function.module, function.name)
+        persistent = definition.is_persistent
+        if persistent:
+            layouts = tuple(map(self.serializing_layout, kinds))
+            self._check_captured(layouts)
+        else:
+            layouts = tuple(self.layouts[kind] for kind in kinds)
+        count = len(kinds)
+        captured = stack[len(stack) - count :]
+        del stack[len(stack) - count :]
+        stack.append(
+            Closure(function.module, function.name, site.types, mask, captured, layouts, persistent=persistent)
+        )
+
+    def _check_captured(self, layouts: Sequence[Layout]) -> None:
+        """Check that a closure that may be stored captures no options, where their form was about to change."""
+        if flags.CAPTURE_OPTION in self.features or not any(_OPTION in layout.modules for layout in layouts):
+            return
+        if self.environment.chain_id in {MAINNET, TESTNET}:
+            raise Unsupported("captured options without feature 99")
+        if self.environment.timed(NO_CAPTURED_OPTIONS):
+            raise MoveError("UNABLE_TO_CAPTURE_OPTION_TYPE")
+
+    def call_closure(self, stack: list[Value], kind: Function, following: Piece) -> Piece | None:
+        """Call the closure on the stack."""
+        closure: Closure = stack.pop()
+        link = self._closure_link(closure, kind)
+        meter = self.meter
+        meter.charge(link.cost, link.log_name, link.facts)
+        meter.write(">", str(link.definition))  # the log of a node leaves the type arguments out here
+        count = len(kind.parameters)
+        given, captured = iter(stack[len(stack) - count :]), iter(closure.captured)
+        del stack[len(stack) - count :]
+        arguments = [next(captured if closure.mask >> at & 1 else given) for at in range(link.count)]
+        assert self.frame is not None  # noqa: S101 - it calls
+        self.frame.piece = following
+        if link.code is None:
+            return self._native(link, arguments, following)
+        if self.depth > MAX_FRAMES:
+            raise MoveError("CALL_STACK_OVERFLOW")
+        crosses = self.frame.module != link.definition.module
+        try:
+            self._enter(link.code, arguments, crosses=crosses, closure=True)
+        except MoveError as error:
+            raise self._below(error) from None
+        return None
+
+    def _closure_link(self, closure: Closure, kind: Function) -> Link:
+        key = closure.module, closure.name, closure.types
+        link = self.links.get(key)
+        if link is None:
+            assert closure.module is not None  # noqa: S101 - scripts cannot name themselves
+            definition = self._find(closure.module, closure.name)
+            link = Link(definition, closure.types)
+            self._finish_link(link, generic=False, plain=True)
+            self.links[key] = link
+        parameters = substituted(link.definition.parameters, link.types)
+        rest = tuple(one for at, one in enumerate(parameters) if not closure.mask >> at & 1)
+        results = substituted(link.definition.results, link.types)
+        if rest != kind.parameters or results != kind.results or closure.mask >> len(parameters):
+            raise MoveError("FUNCTION_RESOLUTION_FAILURE", f"{link.definition} is not of type {kind}")
+        return link
+
+    # Values whose cost depends on them.
+
+    def measure(self, layout: Layout, value: Value, name: str) -> int:
+        """Return the abstract size of a value that an instruction measures."""
+        try:
+            layout.check_depth(value)
+        except MoveError as error:
+            raise self.meter.fail(name, error) from None
+        return layout.measure(value)
+
+    def copied(self, value: Value, kind: Type, prices: tuple[int, int], name: str) -> Value:
+        """Charge a copy of a value and return it."""
+        layout = self.layouts[kind]
+        if name == "COPY_LOC":
+            layout.check_depth(value)  # the node copies before it charges, so the log has no line for a failure
+        size = self.measure(layout, value, name)
+        self.meter.charge(prices[0] + prices[1] * size, name, "", size - layout.stack)
+        return layout.copy(value)
+
+    def read_reference(self, stack: list[Value], kind: Type, prices: tuple[int, int]) -> None:
+        """Replace a reference by a copy of the value that it points to."""
+        container, slot, _ = stack[-1]
+        stack[-1] = self.copied(container[slot], kind, prices, "READ_REF")
+
+    def write_reference(self, stack: list[Value], kind: Type, price: int) -> None:
+        """Write a value through a reference, releasing the old one."""
+        container, slot, root = stack.pop()
+        layout = self.layouts[kind]
+        size = self.measure(layout, container[slot], "WRITE_REF")
+        self.meter.charge(price, "WRITE_REF", "", layout.stack - size)
+        container[slot] = stack.pop()
+        if root is not None:
+            root.dirty = True
+
+    def drop(self, value: Value, kind: Type, price: int, name: str) -> None:
+        """Drop a value."""
+        layout = self.layouts[kind]
+        self.meter.charge(price, name, "", layout.stack - self.measure(layout, value, name))
+
+    def measure_equal(self, stack: list[Value], kind: Type, prices: tuple[int, int], name: str, through: bool) -> None:  # noqa: FBT001
+        """Charge the comparison of the two values on the stack."""
+        layout = self.layouts[kind]
+        size = heap = 0
+        for operand in stack[-2:]:
+            value = operand[0][operand[1]] if through else operand
+            self.measure(layout, value, name)
+            measured = layout.measure_deref(value)
+            size += measured
+            if not through:
+                heap += layout.measure(value) - layout.stack
+        self.meter.charge(prices[0] + prices[1] * size, name, "", -heap)
+
+    # Globals.
+
+    def load(self, address: bytes, kind: Struct) -> Global:
+        """Return a resource, loading and paying for it at its first use in the session."""
+        slot = self.session.resources.get((address, kind))
+        return slot.cell if slot is not None else self.load_first(address, kind)
+
+    def load_first(self, address: bytes, kind: Struct) -> Global:
+        """Load a resource."""
+        slot, size = self.fetch(address, kind)
+        value = slot.cell[0]
+        heap = 0 if value is None else slot.layout.measure(value) - slot.layout.stack
+        facts = f"{address_text(address)} {kind} {'none' if value is None else 'some'} bytes={size}"
+        self.meter.charge_io(self.read_price(size), "LOAD", facts, heap)
+        return slot.cell
+
+    def fetch(self, address: bytes, kind: Struct) -> tuple[Slot, int]:
+        """Load a resource without paying for its bytes; return it and how many there are."""
+        layout = self.serializing_layout(kind)
+        return self.session.load(address, kind, layout, self.loader.group(kind))
+
+    def read_price(self, size: int) -> int:
+        """Return what it costs to read a slot of this size."""
+        if self.schedule.version >= 12:
+            size = -(-size // _PAGE) * _PAGE
+        prices = self.schedule
+        return prices["txn.storage_io_per_state_slot_read"] + prices["txn.storage_io_per_state_byte_read"] * size
+
+    def serializing_layout(self, kind: Type) -> Layout:
+        """Return the layout by which values are written or read, after charging the modules of their types.
+
+        Raises
+        ------
+        MoveError
+            If the layout is too large or too deep.
+        """
+        layout = self.layouts[kind]
+        self.loader.visit_lazily(layout.modules, self.meter)
+        if layout.nodes > self.schedule.max_layout_nodes:
+            raise MoveError("TOO_MANY_TYPE_NODES")
+        if layout.depth > MAX_VALUE_DEPTH:
+            raise MoveError("VM_MAX_VALUE_DEPTH_REACHED")
+        return layout
+
+    def check_tag(self, kind: Type) -> None:
+        """Check that a type is small enough to be a type tag."""
+        self.loader.check_tag(kind)
+
+    def _check_access(self, kind: Struct, address: bytes, *, writes: bool) -> None:
+        """Check the locks and access specifiers after an operation on a resource."""
+        if self.active.get(kind.module, 0) > 1:
+            place = f"{kind.module}::{kind.name}"
+            raise MoveError(
+                "RUNTIME_DISPATCH_ERROR",
+                f"Resource `{place}` cannot be accessed because of active reentrancy of defining module.",
+            )
+        if self.access.lists:
+            self.access.check(kind, address, writes=writes)
+
+    def exists(self, stack: list[Value], kind: Struct, price: int, name: str) -> None:
+        """Replace an address by whether a resource is there."""
+        address = stack.pop()
+        cell = self.load(address, kind)
+        self.meter.charge(price, name)
+        self._check_access(kind, address, writes=False)
+        stack.append(cell[0] is not None)
+
+    def borrow_global(self, stack: list[Value], kind: Struct, price: int, name: str, mutable: bool) -> None:  # noqa: FBT001
+        """Replace an address by a reference to a resource."""
+        address = stack.pop()
+        cell = self.load(address, kind)
+        self.meter.charge(price, name)
+        if cell[0] is None:
+            raise MoveError("MISSING_DATA", f"Failed to borrow global resource from {address.hex()}")
+        self._check_access(kind, address, writes=mutable)
+        stack.append((cell, 0, cell))
+
+    def move_from(self, stack: list[Value], kind: Struct, price: int, name: str) -> None:
+        """Replace an address by the resource, which is no longer there."""
+        address = stack.pop()
+        cell = self.load(address, kind)
+        self.meter.charge(price, name)
+        if cell[0] is None:
+            raise MoveError("MISSING_DATA", f"Failed to move resource from {address.hex()}")
+        self._check_access(kind, address, writes=True)
+        stack.append(cell[0])
+        cell[0] = None
+
+    def move_to(self, stack: list[Value], kind: Struct, price: int, name: str) -> None:
+        """Put a resource under the address of a signer."""
+        value = stack.pop()
+        signer: Ref = stack.pop()
+        address = signer[0][signer[1]][1]
+        cell = self.load(address, kind)
+        self.meter.charge(price, name)
+        if cell[0] is not None:
+            raise MoveError("RESOURCE_ALREADY_EXISTS", f"Failed to move resource into {address.hex()}")
+        self._check_access(kind, address, writes=True)
+        cell[0] = value
+        cell.dirty = True

@@ -1,0 +1,240 @@
+"""Modules of the state, each loaded and paid for once per transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.vm import _schedule as flags
+from toolkit.vm import _types as t
+from toolkit.vm._compile import Code, compile_function
+from toolkit.vm._errors import MoveError
+from toolkit.vm._layouts import Layouts
+from toolkit.vm._metadata import GROUP_MEMBER
+from toolkit.vm._module import Module, read_module
+from toolkit.vm._state import module_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from toolkit.vm._code import FunctionDefinition, StructDefinition
+    from toolkit.vm._gas import Meter
+    from toolkit.vm._metadata import Attributes
+    from toolkit.vm._schedule import Features, Schedule
+    from toolkit.vm._state import Base
+
+
+MAX_TAG_COST = 5_000
+_TAG_NODE = 100  # cost of each node of a tag
+
+
+class Loader:
+    """Finds modules, functions and structs by name.
+
+    Parameters
+    ----------
+    base : Base
+        The state before the transaction: code that it publishes does not run in it.
+    schedule : Schedule
+    features : Features
+    staged : mapping of ModuleId to Module, optional
+        Modules to use instead of those of the state.
+
+    Attributes
+    ----------
+    visited : set of ModuleId
+        Modules that have been paid for.
+    """
+
+    def __init__(
+        self, base: Base, schedule: Schedule, features: Features, staged: Mapping[t.ModuleId, Module] | None = None
+    ) -> None:
+        self.base = base
+        self.schedule = schedule
+        self.features = features
+        self.lazy = flags.LAZY_LOADING in features
+        self.visited: set[t.ModuleId] = set()
+        self.layouts = Layouts(schedule.layouts, self.struct)
+        self._modules: dict[t.ModuleId, Module] = dict(staged or {})
+        self._tag_costs: dict[t.Type, int] = {}
+        self._groups: dict[tuple[t.ModuleId, str], t.Struct | None] = {}
+
+    def staged(self, modules: Sequence[Module]) -> Loader:
+        """Return a loader that also has modules that are being published."""
+        loader = Loader(self.base, self.schedule, self.features, {module.id: module for module in modules})
+        loader.visited = self.visited
+        return loader
+
+    def find(self, module: t.ModuleId) -> Module | None:
+        """Return a module; None if it does not exist."""
+        found = self._modules.get(module)
+        if found is None:
+            stored = self.base.get(module_key(module))
+            if stored is None:
+                return None
+            try:
+                found = read_module(stored[0])
+            except MoveError as error:
+                raise MoveError("UNEXPECTED_DESERIALIZATION_ERROR", error.message) from None
+            self._modules[module] = found
+        return found
+
+    def module(self, module: t.ModuleId) -> Module:
+        """Return a module.
+
+        Raises
+        ------
+        MoveError
+            If it does not exist.
+        """
+        found = self.find(module)
+        if found is None:
+            where = f"{module.address.hex()}::{module.name}"
+            raise MoveError("LINKER_ERROR", f"Linker Error: Module {where} doesn't exist")
+        return found
+
+    def visit(self, module: t.ModuleId, meter: Meter) -> None:
+        """Charge the loading of a module at its first use."""
+        if module.special or module in self.visited:
+            return
+        size = self.module(module).size
+        self.visited.add(module)
+        meter.charge_module(module, size, "old")
+
+    def visit_lazily(self, modules: Iterable[t.ModuleId], meter: Meter) -> None:
+        """Charge the loading of modules, unless all have been charged at the start."""
+        if self.lazy:
+            for module in modules:
+                self.visit(module, meter)
+
+    def visit_closure(self, roots: Sequence[t.ModuleId], meter: Meter) -> None:
+        """Charge modules and all that they depend on, each before its dependencies, then its friends."""
+        stack = list(reversed(roots))
+        while stack:
+            module = stack.pop()
+            if module.special or module in self.visited:
+                continue
+            self.visit(module, meter)
+            found = self.module(module)
+            stack += reversed((*found.dependencies, *found.friends))
+
+    def function(self, module: t.ModuleId, name: str) -> FunctionDefinition:
+        """Return a function.
+
+        Raises
+        ------
+        MoveError
+            If the module or the function does not exist.
+        """
+        found = self.module(module).functions.get(name)
+        if found is None:
+            message = f"Function {module}::{name} does not exist"
+            raise MoveError("FUNCTION_RESOLUTION_FAILURE", message)
+        return found
+
+    def struct(self, kind: t.Struct) -> StructDefinition:
+        """Return the definition of a struct.
+
+        Raises
+        ------
+        MoveError
+            If the module or the struct does not exist.
+        """
+        found = self.module(kind.module).structs.get(kind.name)
+        if found is None:
+            message = f"Struct {kind.module}::{kind.name} does not exist"
+            raise MoveError("TYPE_RESOLUTION_FAILURE", message)
+        return found
+
+    def attributes(self, module: t.ModuleId) -> Attributes | None:
+        """Return the attributes of a module, or None if it does not exist or cannot be decoded."""
+        try:
+            found = self.find(module)
+        except MoveError:
+            return None
+        return None if found is None else found.attributes
+
+    def code(self, function: FunctionDefinition, types: tuple[t.Type, ...]) -> Code:
+        """Return a function as it runs."""
+        return compile_function(function, types, self.schedule)
+
+    def group(self, kind: t.Struct) -> t.Struct | None:
+        """Return the resource group of which a resource is a member, or None."""
+        key = kind.module, kind.name
+        if key not in self._groups:
+            member = self.module(kind.module).attributes.of_struct(kind.name, GROUP_MEMBER)
+            group = t.parse(member.arguments[0]) if member and member.arguments else None
+            self._groups[key] = group if isinstance(group, t.Struct) else None
+        return self._groups[key]
+
+    def check_tag(self, kind: t.Type) -> None:
+        """Check that a type is small enough to become a type tag.
+
+        Raises
+        ------
+        MoveError
+            If it is too large.
+        """
+        if kind not in self._tag_costs:
+            self._tag_cost(kind, 0)
+
+    def _tag_cost(self, kind: t.Type, spent: int) -> int:
+        """Count the cost of a tag from what has been spent on; a struct that was seen before is counted in one step."""
+
+        def spend(amount: int) -> None:
+            nonlocal spent
+            spent += amount
+            if spent > MAX_TAG_COST:
+                message = f"Exceeded maximum type tag limit of {MAX_TAG_COST} when charging {amount}"
+                raise MoveError("TYPE_TAG_LIMIT_EXCEEDED", message)
+
+        spend(_TAG_NODE)
+        if kind in self._tag_costs:
+            spend(self._tag_costs[kind])
+            return spent
+        before = spent
+        for part in kind.parts:
+            spent = self._tag_cost(part, spent)
+        if isinstance(kind, t.Struct):
+            spend(32 + len(kind.module.name) + len(kind.name))
+            self._tag_costs[kind] = spent - before
+        return spent
+
+    def abilities(self, kind: t.Type) -> int:
+        """Return the abilities of values of a type."""
+        match kind:
+            case t.Primitive():
+                return t.DROP if kind.name == "signer" else t.COPY | t.DROP | t.STORE
+            case t.Reference():
+                return t.DROP if kind.mutable else t.COPY | t.DROP
+            case t.Vector():
+                return self.abilities(kind.element) & (t.COPY | t.DROP | t.STORE)
+            case t.Function():
+                return kind.abilities
+            case t.Struct():
+                definition = self.struct(kind)
+                held = definition.abilities
+                for argument, parameter in zip(kind.arguments, definition.type_parameters, strict=True):
+                    if not parameter.phantom:
+                        inner = self.abilities(argument)
+                        held &= inner | (t.KEY if inner & t.STORE else 0)
+                return held
+        return t.ALL_ABILITIES
+
+    def check_constraints(self, types: Sequence[t.Type], constraints: Sequence[int]) -> None:
+        """Check type arguments of a caller against the constraints of the type parameters, also inside them.
+
+        Raises
+        ------
+        MoveError
+            If there are too few or too many, or one lacks an ability.
+        """
+        if len(types) != len(constraints):
+            raise MoveError("NUMBER_OF_TYPE_ARGUMENTS_MISMATCH")
+        for kind, constraint in zip(types, constraints, strict=True):
+            if isinstance(kind, t.Struct):
+                definition = self.struct(kind)
+                self.check_constraints(kind.arguments, [one.abilities for one in definition.type_parameters])
+            elif isinstance(kind, t.Vector):
+                self.check_constraints((kind.element,), (0,))
+            if constraint & ~self.abilities(kind):
+                raise MoveError("CONSTRAINT_NOT_SATISFIED")

@@ -1,0 +1,173 @@
+"""Natives that report on the transaction and the ledger: ``transaction_context``, ``randomness`` and others."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from toolkit.errors import Unsupported
+from toolkit.vm._natives._registry import NativeCall, native
+
+if TYPE_CHECKING:
+    from toolkit.vm._context import CalledFunction, TransactionContext
+    from toolkit.vm._values import Value
+
+_NO_TRANSACTION, _COUNTER_OVERFLOW, _NO_INDEX = 0x30001, 0x30002, 0x30005
+_UNIQUE_ADDRESS = b"\xfb"
+_NOT_UNBIASABLE = 1
+_MAX_U16 = 0xFFFF
+
+
+class Counters:
+    """Counters of a session."""
+
+    def __init__(self) -> None:
+        self.addresses = self.monotonic = self.random = 0
+
+
+def _charge(call: NativeCall, name: str) -> None:
+    call.charge_base(f"aptos_framework.transaction_context.{name}")
+
+
+def _transaction(call: NativeCall, name: str) -> TransactionContext:
+    _charge(call, name)
+    context = call.machine.context
+    if context is None:
+        raise call.abort(_NO_TRANSACTION)
+    return context
+
+
+@native("0x1::transaction_context::get_txn_hash")
+def get_txn_hash(call: NativeCall) -> tuple[Value]:
+    """Hash of the session."""
+    _charge(call, "get_txn_hash")
+    return (bytearray(call.machine.session.hash),)
+
+
+@native("0x1::transaction_context::get_script_hash")
+def get_script_hash(call: NativeCall) -> tuple[Value]:
+    """Hash of the script, or nothing."""
+    _charge(call, "get_script_hash")
+    context = call.machine.context
+    return (bytearray(context.script_hash if context else b""),)
+
+
+@native("0x1::transaction_context::generate_unique_address")
+def generate_unique_address(call: NativeCall) -> tuple[Value]:
+    """Address that no other call gets."""
+    _charge(call, "generate_unique_address")
+    counters = call.context(Counters)
+    counters.addresses += 1
+    raw = call.machine.session.hash + counters.addresses.to_bytes(8, "little") + _UNIQUE_ADDRESS
+    return (hashlib.sha3_256(raw).digest(),)
+
+
+def _register_fact(name: str, price: str) -> None:
+    """Register a native that returns a fact of the transaction."""
+
+    @native(f"0x1::transaction_context::{name}_internal")
+    def fact(call: NativeCall) -> tuple[Value]:
+        return (getattr(_transaction(call, price), name),)
+
+
+for _name in ("sender", "max_gas_amount", "gas_unit_price", "chain_id"):
+    _register_fact(_name, _name)
+_register_fact("gas_payer", "fee_payer")
+
+
+@native("0x1::transaction_context::secondary_signers_internal")
+def secondary_signers(call: NativeCall) -> tuple[Value]:
+    """Addresses of the other signers."""
+    addresses = list(_transaction(call, "secondary_signers").secondary_signers)
+    price = call.price("aptos_framework.transaction_context.secondary_signers.per_signer")
+    call.charge(price * len(addresses))
+    return (addresses,)
+
+
+def _payload(call: NativeCall, name: str, function: CalledFunction) -> Value:
+    types = [str(kind).encode() for kind in function.types]
+    size = 32 + len(function.module.name) + len(function.name)
+    size += sum(map(len, types)) + sum(map(len, function.arguments))
+    call.charge(call.price(f"aptos_framework.transaction_context.{name}.per_abstract_memory_unit") * size)
+    return [
+        function.module.address,
+        [bytearray(function.module.name.encode())],
+        [bytearray(function.name.encode())],
+        [[bytearray(one)] for one in types],
+        [bytearray(one) for one in function.arguments],
+    ]
+
+
+@native("0x1::transaction_context::entry_function_payload_internal")
+def entry_function_payload(call: NativeCall) -> tuple[Value]:
+    """Entry function that the transaction calls."""
+    name = "entry_function_payload"
+    function = _transaction(call, name).entry_function
+    return (call.option(function and _payload(call, name, function)),)
+
+
+@native("0x1::transaction_context::multisig_payload_internal")
+def multisig_payload(call: NativeCall) -> tuple[Value]:
+    """Multisig account, and the function that it is asked to call."""
+    name = "multisig_payload"
+    context = _transaction(call, name)
+    if context.multisig_address is None:
+        return (call.option(None),)
+    function = context.multisig_function
+    inner = call.option(function and _payload(call, name, function))
+    return (call.option([context.multisig_address, inner]),)
+
+
+@native("0x1::transaction_context::monotonically_increasing_counter_internal")
+def monotonic_counter(call: NativeCall, timestamp_us: int) -> tuple[Value]:
+    """Return a number that rises from call to call and from transaction to transaction."""
+    context = _transaction(call, "monotonically_increasing_counter")
+    if context.transaction_index is None:
+        raise call.abort(_NO_INDEX)
+    counters = call.context(Counters)
+    if counters.monotonic >= _MAX_U16:
+        raise call.abort(_COUNTER_OVERFLOW)
+    counters.monotonic += 1
+    place = context.transaction_index << 24 | call.machine.session.counter << 16 | counters.monotonic
+    return (timestamp_us << 56 | place,)
+
+
+@native("0x1::randomness::fetch_and_increment_txn_counter")
+def random_counter(call: NativeCall) -> tuple[Value]:
+    """Counter of random draws, as bytes."""
+    if not call.machine.session.unbiasable:
+        raise call.abort(_NOT_UNBIASABLE)
+    call.charge(call.price("aptos_framework.randomness.fetch_and_inc_counter"))
+    counters = call.context(Counters)
+    counters.random += 1
+    return (bytearray((counters.random - 1).to_bytes(8, "little")),)
+
+
+@native("0x1::randomness::is_unbiasable")
+def is_unbiasable(call: NativeCall) -> tuple[Value]:
+    """Whether the caller may use randomness."""
+    return (call.machine.session.unbiasable,)
+
+
+@native("0x1::state_storage::get_state_storage_usage_only_at_epoch_beginning")
+def storage_usage(call: NativeCall) -> tuple[Value]:
+    """Items and bytes of the whole state."""
+    call.charge_base("aptos_framework.state_storage.get_usage")
+    usage = call.machine.environment.usage
+    if usage is None:
+        raise Unsupported("the storage usage of the state; pass usage=(items, bytes)")
+    return (list(usage),)
+
+
+@native("0x1::consensus_config::validator_txn_enabled_internal")
+def validator_transactions_enabled(_: NativeCall, config: bytearray) -> tuple[Value]:
+    """Whether a consensus configuration allows validator transactions."""
+    # Its first byte is the version; which of those are real is all that is decided here.
+    if config and config[0] <= _NEWEST_CONSENSUS_CONFIG:
+        raise Unsupported(
+            "native function 0x1::consensus_config::validator_txn_enabled_internal for this configuration"
+        )
+    return (False,)
+
+
+_NEWEST_CONSENSUS_CONFIG = 4

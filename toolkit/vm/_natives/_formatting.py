@@ -1,0 +1,198 @@
+"""Natives of ``string_utils``: values as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+
+from toolkit.errors import Unsupported
+from toolkit.vm._environment import CHARGE_BYTES_FOR_PRINTS
+from toolkit.vm._layouts import is_bytes, is_string
+from toolkit.vm._natives._registry import NativeCall, native
+from toolkit.vm._types import ModuleId, Primitive, Struct, Vector, address_text, struct, substitute, type_list
+from toolkit.vm._values import Closure, Ref, Value, read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.vm._layouts import Layout
+    from toolkit.vm._types import Type
+
+_ARGUMENTS_MISMATCH, _INVALID_FORMAT = 1, 2  # abort codes
+_SIGNER_TEXT = 25  # feature flag: signers are written with @
+_OPTION = struct("0x1::option::Option")
+_CONS, _NIL = struct("0x1::string_utils::Cons"), struct("0x1::string_utils::NIL")
+_PER_BYTE = "aptos_framework.string_utils.format.per_byte"
+
+Part = tuple[str, "Callable[[int], str]"]  # what is written before an item, and the item at a depth
+
+
+class Format(NamedTuple):
+    """The flags of ``native_format``."""
+
+    type_tag: bool
+    canonicalize: bool
+    single_line: bool
+    integer_types: bool
+
+
+@native("0x1::string_utils::native_format")
+def native_format(  # noqa: PLR0917 - the parameters of the Move function
+    call: NativeCall,
+    value: Ref,
+    type_tag: bool,  # noqa: FBT001
+    canonicalize: bool,  # noqa: FBT001
+    single_line: bool,  # noqa: FBT001
+    integer_types: bool,  # noqa: FBT001
+) -> tuple[Value]:
+    """Return a value as a ``String``."""
+    call.layout(call.types[0])
+    text = _Printer(call, Format(type_tag, canonicalize, single_line, integer_types))
+    return ([bytearray(text.typed(call.types[0], read_ref(value), 0).encode())],)
+
+
+@native("0x1::string_utils::native_format_list")
+def native_format_list(call: NativeCall, template: Ref, values: Ref) -> tuple[Value]:
+    """Return a template with a value for each ``{}``, from a list made of ``Cons`` and ``NIL``."""
+    data = read_ref(template)
+    try:
+        text = bytes(data).decode()
+    except UnicodeDecodeError:
+        raise call.abort(_INVALID_FORMAT) from None
+    call.charge(call.price(_PER_BYTE) * len(data))
+    printer = _Printer(call, Format(type_tag=True, canonicalize=False, single_line=True, integer_types=False))
+    kind, rest, written = call.types[0], read_ref(values), ""
+    opened = ""  # a brace that the next character completes
+    for letter in text:
+        pair = opened + letter
+        if not opened and letter in "{}":
+            opened = letter
+            continue
+        opened = ""
+        if pair == "{}":
+            if not _is(kind, _CONS):
+                raise call.abort(_ARGUMENTS_MISMATCH)
+            first, kind = kind.arguments
+            call.layout(first)
+            written += printer.typed(first, rest[0], 0)
+            rest = rest[1]
+        elif pair in {"{{", "}}"} or len(pair) == 1:
+            written += letter
+        else:
+            raise call.abort(_INVALID_FORMAT)
+    if opened:
+        raise call.abort(_INVALID_FORMAT)
+    if not _is(kind, _NIL):
+        raise call.abort(_ARGUMENTS_MISMATCH)
+    return ([bytearray(written.encode())],)
+
+
+def _is(kind: Type, generic: Struct) -> TypeGuard[Struct]:
+    return isinstance(kind, Struct) and (kind.module, kind.name) == (generic.module, generic.name)
+
+
+class _Printer:
+    """Writes values. Each value that is written is charged, before what it consists of."""
+
+    def __init__(self, call: NativeCall, form: Format) -> None:
+        self._call, self._form = call, form
+
+    def typed(self, kind: Type, value: Value, depth: int) -> str:
+        """Return a value of a type as text, with the names of structs and fields."""
+        layouts = self._call.machine.layouts
+        if isinstance(kind, Vector) and not is_bytes(kind):
+            self._charge()
+            parts = [("", self._item(self.typed, kind.element, one)) for one in value]
+            return f"[{self._items(parts, depth, one_line=isinstance(kind.element, Primitive))}]"
+        if not isinstance(kind, Struct):
+            return self.plain(layouts[kind], value, depth)
+        self._charge()
+        if is_string(kind):
+            self._call.charge(self._call.price(_PER_BYTE) * len(value[0]))
+            text = bytes(value[0]).decode()
+            return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
+        if _is(kind, _OPTION):
+            held = value[1:] if isinstance(value[0], int) else value[0]
+            return f"Some({self.typed(kind.arguments[0], held[0], depth)})" if held else "None"
+        definition = layouts.find_struct(kind)
+        if definition.variants is not None:
+            return self._variant(layouts[kind], value, depth)
+        parts = [
+            (f"{field.name}: ", self._item(self.typed, substitute(field.type, kind.arguments), one))
+            for field, one in zip(definition.fields, value, strict=True)
+        ]
+        return f"{kind if self._form.type_tag else kind.name} {{{self._items(parts, depth)}}}"
+
+    def plain(self, layout: Layout, value: Value, depth: int) -> str:
+        """Return a value inside an enum or a function value, whose structs a node writes without names."""
+        self._charge()
+        match layout.parts:
+            case ("vector", element) if element.parts == ("u8",):
+                if self._call.machine.environment.timed(CHARGE_BYTES_FOR_PRINTS):
+                    self._call.charge(self._call.price(_PER_BYTE) * len(value))
+                return f"0x{value.hex()}"
+            case ("vector", element):
+                parts = [("", self._item(self.plain, element, one)) for one in value]
+                return f"[{self._items(parts, depth, one_line=len(element.parts) == 1)}]"
+            case ("struct", fields):
+                parts = [("", self._item(self.plain, *pair)) for pair in zip(fields, value, strict=True)]
+                return f"{{{self._items(parts, depth)}}}"
+            case ("enum", _):
+                return self._variant(layout, value, depth)
+            case ("function",):
+                return self._closure(value, depth)
+            case (name,):
+                return self._scalar(name, value)
+        raise AssertionError(layout.parts)
+
+    def _variant(self, layout: Layout, value: Value, depth: int) -> str:
+        fields = layout.parts[1][value[0]]
+        parts = [("", self._item(self.plain, *pair)) for pair in zip(fields, value[1:], strict=True)]
+        return f"#{value[0]}{{{self._items(parts, depth)}}}"
+
+    def _closure(self, value: Closure, depth: int) -> str:
+        module = value.module
+        assert module is not None  # noqa: S101 - scripts cannot make closures over themselves
+        if value.captured and not self._form.single_line:
+            raise Unsupported("string_utils: a function value with captured arguments over several lines")
+        captured = iter(zip(value.layouts, value.captured, strict=True))
+        # Up to the last captured argument, those that the caller passes are written as _.
+        items = [
+            self.plain(*next(captured), depth) if value.mask >> i & 1 else "_" for i in range(value.mask.bit_length())
+        ]
+        text = ", ".join([*items, ".."] if items else [])
+        return f"{_long_name(module)}::{value.name}{type_list(value.types)}({text})"
+
+    def _scalar(self, name: str, value: Value) -> str:
+        if name == "bool":
+            return "true" if value else "false"
+        if name == "address":
+            return f"@{self._address(value)}"
+        if name == "signer":
+            return f"signer({'@' * self._call.feature(_SIGNER_TEXT)}{self._address(value[1])})"
+        return f"{value}{name * self._form.integer_types}"
+
+    def _address(self, address: bytes) -> str:
+        return address.hex() if self._form.canonicalize else address_text(address)
+
+    def _charge(self) -> None:
+        self._call.charge_base("aptos_framework.string_utils.format")
+
+    @staticmethod
+    def _item(write: Callable[[Any, Value, int], str], kind: Any, value: Value) -> Callable[[int], str]:
+        return lambda depth: write(kind, value, depth)
+
+    def _items(self, parts: Sequence[Part], depth: int, *, one_line: bool = False) -> str:
+        """Return what stands between two brackets."""
+        if not parts:
+            return ""
+        if one_line or self._form.single_line:
+            start, between, end = " ", ", ", " "
+        else:
+            start = f"\n{'  ' * (depth + 1)}"
+            between, end = f",{start}", f"\n{'  ' * depth}"
+        return start + between.join(before + write(depth + 1) for before, write in parts) + end
+
+
+def _long_name(module: ModuleId) -> str:
+    """Return a module's name with all 64 digits of its address, unless it is special."""
+    return str(module) if module.special else f"0x{module.address.hex()}::{module.name}"

@@ -1,0 +1,60 @@
+"""Natives of ``code``: they take the request; the modules are published after the payload."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.vm._context import PublishRequest
+from toolkit.vm._natives._registry import NativeCall, native
+
+if TYPE_CHECKING:
+    from toolkit.vm._values import Value
+
+_ALREADY_REQUESTED = 0x30000
+
+
+class Requests:
+    """The request of a session."""
+
+    def __init__(self) -> None:
+        self.request: PublishRequest | None = None
+        self.closed = False  # once modules are being published
+
+
+def _request(  # noqa: PLR0917 - the parameters of the native, without one
+    call: NativeCall, address: bytes, names: Value, allowed: Value | None, codes: Value, policy: int
+) -> None:
+    name = "aptos_framework.code.request_publish"
+    per_byte = call.price(f"{name}.per_byte")
+    call.charge(call.price(f"{name}.base"))
+    for code in codes:
+        call.charge(per_byte * len(code))
+    dependencies: dict[bytes, set[str]] | None = None
+    if allowed is not None:
+        dependencies = {}
+        for account, module in allowed:
+            if account not in dependencies:
+                call.charge(per_byte * 32)
+            call.charge(per_byte * len(module[0]))
+            dependencies.setdefault(account, set()).add(module[0].decode("utf-8", "replace"))
+    for one in names:
+        call.charge(per_byte * len(one[0]))
+    requests = call.context(Requests)
+    if requests.request is not None or requests.closed:
+        raise call.abort(_ALREADY_REQUESTED)
+    expected = {one[0].decode("utf-8", "replace") for one in names}
+    requests.request = PublishRequest(address, expected, [bytes(code) for code in codes], policy, dependencies)
+
+
+@native("0x1::code::request_publish")
+def request_publish(call: NativeCall, address: bytes, names: Value, codes: Value, policy: int) -> None:
+    """Request that modules be published."""
+    _request(call, address, names, None, codes, policy)
+
+
+@native("0x1::code::request_publish_with_allowed_deps")
+def request_publish_with_deps(  # noqa: PLR0917 - the parameters of the native
+    call: NativeCall, address: bytes, names: Value, allowed: Value, codes: Value, policy: int
+) -> None:
+    """Request the same, with the modules that they may depend on."""
+    _request(call, address, names, allowed, codes, policy)

@@ -1,0 +1,147 @@
+"""The registry of native functions, and what a native gets from the machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from toolkit.vm._code import PUBLIC
+from toolkit.vm._errors import Abort
+from toolkit.vm._schedule import ENUM_OPTION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.vm._code import FunctionDefinition
+    from toolkit.vm._context import TransactionContext
+    from toolkit.vm._environment import Environment
+    from toolkit.vm._gas import Meter
+    from toolkit.vm._layouts import Layout, Layouts
+    from toolkit.vm._loader import Loader
+    from toolkit.vm._schedule import Features, Schedule
+    from toolkit.vm._state import Session, Slot
+    from toolkit.vm._types import Struct, Type
+    from toolkit.vm._values import Value
+
+_T = TypeVar("_T")
+
+
+class Host(Protocol):
+    """What the machine offers to natives; `toolkit.vm._interpreter.Machine` is it."""
+
+    schedule: Schedule
+    features: Features
+    meter: Meter
+    layouts: Layouts
+    loader: Loader
+    session: Session
+    environment: Environment
+    context: TransactionContext | None
+    frame: Any
+
+    def serializing_layout(self, kind: Type) -> Layout:
+        """Return the layout by which values are written or read, after charging the modules of their types."""
+
+    def check_tag(self, kind: Type) -> None:
+        """Check that a type is small enough to be a type tag."""
+
+    def fetch(self, address: bytes, kind: Struct) -> tuple[Slot, int]:
+        """Load a resource without paying for its bytes; return it and how many there are."""
+
+    def read_price(self, size: int) -> int:
+        """Return what it costs to read a slot of this size."""
+
+
+class Dispatch:
+    """Result of a native that goes on in another function, which returns in its place."""
+
+    __slots__ = ("arguments", "definition", "types")
+
+    def __init__(self, definition: FunctionDefinition, types: tuple[Type, ...], arguments: list[Value]) -> None:
+        self.definition = definition
+        self.types = types
+        self.arguments = arguments
+
+
+def may_stand_for(framework: FunctionDefinition, user: FunctionDefinition) -> bool:
+    """Return whether a function may be called in the place of a native that dispatches."""
+    return (
+        user.type_parameters == framework.type_parameters
+        and user.results == framework.results
+        and user.parameters == framework.parameters[:-1]
+        and user.visibility == PUBLIC
+        and not user.is_native
+        and user.module != framework.module
+    )
+
+
+class NativeCall:
+    """A call of a native function.
+
+    Attributes
+    ----------
+    types : tuple of Type
+        Type arguments of the call.
+    machine : Host
+        The machine that calls.
+    """
+
+    __slots__ = ("machine", "types")
+
+    def __init__(self, machine: Host, types: tuple[Type, ...]) -> None:
+        self.machine = machine
+        self.types = types
+
+    def price(self, name: str) -> int:
+        """Return a price of the gas schedule; 0 if its version does not have it."""
+        return self.machine.schedule[name]
+
+    def charge(self, amount: int) -> None:
+        """Charge internal gas: one entry of the log. Charge in the order and steps of GAS.md, before the work."""
+        self.machine.meter.charge_native(amount)
+
+    def charge_base(self, name: str, per: str = "", count: int = 0) -> None:
+        """Charge ``name.base``, and `count` times ``name.per``, in one step."""
+        self.charge(self.price(name + ".base") + (self.price(f"{name}.{per}") * count if per else 0))
+
+    def feature(self, flag: int) -> bool:
+        """Return whether a feature flag is on."""
+        return flag in self.machine.features
+
+    def layout(self, kind: Type) -> Layout:
+        """Return the layout to serialize values of a type; it may charge the loading of modules."""
+        return self.machine.serializing_layout(kind)
+
+    def context(self, kind: Callable[[], _T]) -> _T:
+        """Return the session's object of a class, made at the first call: handles and counters of natives."""
+        return self.machine.session.context(kind)
+
+    def option(self, value: Value | None) -> Value:
+        """Return a value as an ``Option``, in the form that the ledger has: an enum, or a struct with a vector."""
+        held = [] if value is None else [value]
+        return [len(held), *held] if self.feature(ENUM_OPTION) else [held]
+
+    @staticmethod
+    def abort(code: int, message: str | None = None) -> Abort:
+        """Return the error to raise for an abort with a code."""
+        return Abort(code, message)
+
+
+NATIVES: dict[str, Callable[..., Any]] = {}
+
+
+def native(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as a native: ``@native("0x1::hash::sha2_256")``.
+
+    Parameters
+    ----------
+    *names : str
+        Names of the native; some have several.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            assert name not in NATIVES, name  # noqa: S101 - two implementations of one native
+            NATIVES[name] = function
+        return function
+
+    return register

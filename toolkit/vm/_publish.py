@@ -1,0 +1,234 @@
+"""Publishing: the checks of a bundle of modules against the state and against what it replaces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.vm import _schedule as flags
+from toolkit.vm._checks import check_acquires, check_calls, check_struct
+from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC
+from toolkit.vm._errors import MoveError
+from toolkit.vm._metadata import EVENT, GROUP, GROUP_MEMBER, is_unstable
+from toolkit.vm._module import Module, read_module
+from toolkit.vm._types import SIGNER, ModuleId, Parameter, Reference, Struct, parse
+
+if TYPE_CHECKING:
+    from toolkit.vm._code import FunctionDefinition, StructDefinition
+    from toolkit.vm._context import PublishRequest
+    from toolkit.vm._gas import Meter
+    from toolkit.vm._loader import Loader
+    from toolkit.vm._schedule import Features
+
+MAINNET = 1
+INIT_MODULE = "init_module"
+
+
+def read_bundle(request: PublishRequest) -> list[Module]:
+    """Return the modules of a request.
+
+    Raises
+    ------
+    MoveError
+        If one cannot be decoded.
+    """
+    return [read_module(code) for code in request.codes]
+
+
+def charge_bundle(modules: list[Module], loader: Loader, meter: Meter) -> None:
+    """Charge the modules that are replaced, the new ones, and what these depend on."""
+    if loader.lazy and meter.schedule.version < 15:
+        raise MoveError("UNKNOWN_INVARIANT_VIOLATION_ERROR", "lazy loading below gas feature version 15")
+    for module in modules:
+        if loader.find(module.id) is not None:
+            loader.visit(module.id, meter)
+    for module in modules:
+        meter.charge_module(module.id, module.size, "new")
+        loader.visited.add(module.id)
+    new = {module.id for module in modules}
+    outside = [
+        one
+        for module in modules
+        for one in (module.dependencies if loader.lazy else (*module.dependencies, *module.friends))
+        if one not in new
+    ]
+    if loader.lazy:
+        loader.visit_lazily(outside, meter)
+    else:
+        loader.visit_closure(outside, meter)
+
+
+def check_bundle(request: PublishRequest, modules: list[Module], loader: Loader, chain_id: int, meter: Meter) -> None:
+    """Check that a bundle may be published.
+
+    Raises
+    ------
+    MoveError
+        If it may not.
+    """
+    names = set(request.names)
+    for module in modules:
+        if chain_id == MAINNET and is_unstable(module.metadata):
+            raise MoveError("UNSTABLE_BYTECODE_REJECTED", "code marked unstable is not published on mainnet")
+        if not module.id.special and any(one.is_native for one in module.functions.values()):
+            raise MoveError("USER_DEFINED_NATIVE_NOT_ALLOWED")
+        if module.id.name not in names:
+            raise _mismatch(f"unregistered module: '{module.id.name}'")
+        names.discard(module.id.name)
+        _check_dependencies(request, module)
+        _check_attributes(module, loader, meter)
+    if names:
+        raise _mismatch(f"expected {sorted(names)}")
+    _check_replacements(request, modules, loader)
+    _check_links(modules, loader)
+
+
+def _check_replacements(request: PublishRequest, modules: list[Module], loader: Loader) -> None:
+    seen: set[ModuleId] = set()
+    for module in modules:
+        if module.id.address != request.address:
+            raise MoveError("MODULE_ADDRESS_DOES_NOT_MATCH_SENDER")
+        old = loader.find(module.id)
+        if old is not None:
+            check_compatible(old, module, loader.features)
+        if module.id in seen:
+            raise MoveError("DUPLICATE_MODULE_NAME")
+        seen.add(module.id)
+
+
+def _check_links(modules: list[Module], loader: Loader) -> None:
+    new = {module.id for module in modules}
+    for module in modules:
+        for friend in module.friends:
+            if friend not in new and (loader.lazy or loader.find(friend) is None):
+                raise MoveError("FRIEND_NOT_FOUND_IN_MODULE_BUNDLE")
+        for dependency in module.dependencies:
+            if dependency not in new:
+                loader.module(dependency)
+
+
+def check_code(modules: list[Module], staged: Loader) -> None:
+    """Check what running new code relies on.
+
+    Raises
+    ------
+    MoveError
+        If a function that it calls does not exist.
+    Unsupported
+        If the code breaks a rule.
+    """
+    for module in modules:
+        for struct in module.structs.values():
+            check_struct(staged, struct)
+        check_acquires(module)
+        check_calls(staged, module.id, module.handles)
+        for function in module.functions.values():
+            if not function.is_native:
+                staged.code(function, tuple(Parameter(at) for at in range(len(function.type_parameters))))
+
+
+def _mismatch(message: str) -> MoveError:
+    return MoveError("CONSTRAINT_NOT_SATISFIED", f"metadata and code bundle mismatch: {message}")
+
+
+def _check_dependencies(request: PublishRequest, module: Module) -> None:
+    if request.allowed is None:
+        return
+    for dependency in module.dependencies:
+        allowed = request.allowed.get(dependency.address, set())
+        own = dependency.address == request.address
+        if not own and "" not in allowed and dependency.name not in allowed:
+            raise _mismatch(f"unregistered dependency: '{dependency.address.hex()}::{dependency.name}'")
+
+
+def _check_attributes(module: Module, loader: Loader, meter: Meter) -> None:
+    """Check that attributes of structs are valid, and that those of the old module remain."""
+    new = module.attributes
+    if not new.valid:
+        raise MoveError("CONSTRAINT_NOT_SATISFIED", "the metadata cannot be decoded")
+    for name in module.structs:
+        member = new.of_struct(name, GROUP_MEMBER)
+        if member is not None and member.arguments:
+            group = parse(member.arguments[0])
+            if isinstance(group, Struct) and group.module != module.id:
+                loader.visit_lazily([group.module], meter)
+    previous = loader.find(module.id)
+    if previous is None:
+        return
+    old = previous.attributes
+    for name in previous.structs:
+        for kind in (GROUP, GROUP_MEMBER):
+            if old.of_struct(name, kind) != new.of_struct(name, kind):
+                raise MoveError("CONSTRAINT_NOT_SATISFIED", "resource group attributes of a struct cannot change")
+        if old.of_struct(name, EVENT) and not new.of_struct(name, EVENT):
+            raise MoveError("EVENT_METADATA_VALIDATION_ERROR", "an event attribute cannot be removed")
+
+
+def check_compatible(old: Module, new: Module, features: Features) -> None:
+    """Check that a module can replace another one.
+
+    Raises
+    ------
+    MoveError
+        If users of the old module, or stored values of its types, would break.
+    """
+    for name, struct in old.structs.items():
+        if name not in new.structs or not _struct_fits(struct, new.structs[name]):
+            raise MoveError("BACKWARD_INCOMPATIBLE_MODULE_UPDATE", f"struct {name} is missing or not compatible")
+    for name, function in old.functions.items():
+        if not _must_stay(function, features):
+            continue
+        if name not in new.functions or not _function_fits(function, new.functions[name]):
+            raise MoveError("BACKWARD_INCOMPATIBLE_MODULE_UPDATE", f"function {name} is missing or not compatible")
+
+
+def _must_stay(function: FunctionDefinition, features: Features) -> bool:
+    if function.visibility == FRIEND:
+        return function.is_entry or flags.FRIENDS_ARE_PRIVATE not in features
+    return function.visibility == PUBLIC or function.is_entry or function.is_persistent
+
+
+def _struct_fits(old: StructDefinition, new: StructDefinition) -> bool:
+    if old.abilities & ~new.abilities or len(old.type_parameters) != len(new.type_parameters):
+        return False
+    for before, after in zip(old.type_parameters, new.type_parameters, strict=True):
+        if after.abilities & ~before.abilities or (before.phantom and not after.phantom):
+            return False
+    if (old.variants is None) != (new.variants is None):
+        return False
+    if old.variants is None:
+        return old.fields == new.fields
+    assert new.variants is not None  # noqa: S101 - compared above
+    return len(new.variants) >= len(old.variants) and all(
+        before == after for before, after in zip(old.variants, new.variants, strict=False)
+    )
+
+
+def _function_fits(old: FunctionDefinition, new: FunctionDefinition) -> bool:
+    constraints = zip(old.type_parameters, new.type_parameters, strict=False)
+    return (
+        (old.parameters, old.results) == (new.parameters, new.results)
+        and len(old.type_parameters) == len(new.type_parameters)
+        and not any(after & ~before for before, after in constraints)
+        and (new.is_entry or not old.is_entry)
+        and (new.visibility == PUBLIC or old.visibility != PUBLIC)
+        and (new.visibility != PRIVATE or old.visibility != FRIEND or old.is_entry)
+        and old.attributes <= new.attributes
+    )
+
+
+def initializer(module: Module) -> FunctionDefinition | None:
+    """Return the function that initializes a new module; None if it has none.
+
+    Raises
+    ------
+    MoveError
+        If the function is not of the right form.
+    """
+    function = module.functions.get(INIT_MODULE)
+    if function is None:
+        return None
+    signer = [SIGNER, Reference(SIGNER, False), Reference(SIGNER, True)]  # noqa: FBT003
+    fits = len(function.parameters) == 1 and function.parameters[0] in signer and not function.results
+    if not fits or function.visibility != PRIVATE or function.type_parameters:
+        raise MoveError("INVALID_INIT_MODULE")
+    return function

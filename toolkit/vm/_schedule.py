@@ -1,0 +1,163 @@
+"""The gas schedule of the state: prices by name, and the features, as one execution sees them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from toolkit.errors import Unsupported
+from toolkit.vm._bcs import Input
+from toolkit.vm._errors import MoveError
+from toolkit.vm._layouts import LayoutMaker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MIN_GAS_VERSION, MAX_GAS_VERSION = 10, 43
+
+# Prices by the first gas feature version that reads them: in versions before, they count as 0. By prefix.
+_SINCE = {
+    14: "instr.subst_ty_per_node",
+    15: "txn.dependency_per_",
+    16: "txn.storage_io_per_event_byte_write txn.storage_io_per_transaction_byte_write",
+    17: "txn.keyless. aptos_framework.transaction_context.sender aptos_framework.transaction_context.secondary_signers "
+    "aptos_framework.transaction_context.fee_payer aptos_framework.transaction_context.max_gas_amount "
+    "aptos_framework.transaction_context.gas_unit_price aptos_framework.transaction_context.chain_id "
+    "aptos_framework.transaction_context.entry_function_payload aptos_framework.transaction_context.multisig_payload "
+    "aptos_framework.object.user_derived_address",
+    18: "aptos_framework.function_info. aptos_framework.dispatchable_fungible_asset.",
+    19: "aptos_framework.aggregator_v2.is_at_least",
+    22: "instr.imm_borrow_variant_field instr.mut_borrow_variant_field instr.test_variant "
+    "move_stdlib.bcs.serialized_size",
+    27: "aptos_framework.randomness.",
+    28: "move_stdlib.bcs.constant_serialized_size move_stdlib.cmp. move_stdlib.vector. move_stdlib.mem.",
+    30: "txn.max_aa_gas aptos_framework.dispatchable_authenticate. aptos_framework.permissioned_signer.",
+    32: "aptos_framework.bulletproofs.verify.",
+    37: "instr.pack_closure instr.pack.closure misc.abs_val.closure",
+    40: "aptos_framework.transaction_context.monotonically_increasing_counter",
+    42: "misc.abs_val.i misc.abs_val.per_i instr.ld_i instr.cast_i instr.negate",
+}
+_STARTS = {start: version for version, starts in _SINCE.items() for start in starts.split()}
+_UNTIL = {"aptos_framework.permissioned_signer.": 30}  # last version, likewise
+# Names before version 14 of prices that were renamed then.
+_RENAMED_AT = 14
+_LEGACY = "txn.legacy_"
+
+
+class Schedule:
+    """Prices and limits of one gas schedule and what is derived from them once.
+
+    Attributes
+    ----------
+    version : int
+        Gas feature version.
+    unit : int
+        Internal gas per gas unit.
+    sizes : dict of str to int
+        Abstract sizes of values: ``sizes["struct"]``, ``sizes["per_u8_packed"]``.
+    layouts : LayoutMaker
+    """
+
+    def __init__(self, version: int, prices: dict[str, int]) -> None:
+        if not MIN_GAS_VERSION <= version <= MAX_GAS_VERSION:
+            raise Unsupported(
+                f"gas feature version {version}; versions {MIN_GAS_VERSION} to {MAX_GAS_VERSION} are supported"
+            )
+        self.version = version
+        self.prices = {name: price for name, price in prices.items() if self._reads(name)}
+        self.unit = self["txn.gas_unit_scaling_factor"] or 1
+        start = "misc.abs_val."
+        self.sizes = defaultdict(int, {k.removeprefix(start): v for k, v in self.prices.items() if k.startswith(start)})
+        self.layouts = LayoutMaker(self.sizes)
+        self.per_node = self["instr.subst_ty_per_node"]
+
+    def _reads(self, name: str) -> bool:
+        since = max((version for start, version in _STARTS.items() if name.startswith(start)), default=0)
+        until = min((version for start, version in _UNTIL.items() if name.startswith(start)), default=self.version)
+        return since <= self.version <= until
+
+    def __getitem__(self, name: str) -> int:
+        return self.prices.get(name, 0)
+
+    def legacy(self, name: str) -> int:
+        """Return a price of ``txn.`` that was renamed to ``txn.legacy_`` at version 14."""
+        return self[_LEGACY + name if self.version >= _RENAMED_AT else "txn." + name]
+
+    @property
+    def max_type_nodes(self) -> int:
+        """Largest number of nodes of a type."""
+        return self["txn.max_ty_size"] if self.version >= 20 else 128
+
+    @property
+    def max_type_depth(self) -> int:
+        """Deepest nesting of a type."""
+        return self["txn.max_ty_depth"] if self.version >= 20 else 20
+
+    @property
+    def max_layout_nodes(self) -> int:
+        """Largest number of nodes of a layout by which values are serialized."""
+        return 512 if self.version >= 34 else 256
+
+    @classmethod
+    def from_bcs(cls, data: bytes) -> Schedule:
+        """Return the schedule in a ``0x1::gas_schedule::GasScheduleV2``; equal bytes give the same object."""
+        return _schedule(data)
+
+
+@lru_cache(16)
+def _schedule(data: bytes) -> Schedule:
+    source = Input(data)
+    version = int.from_bytes(source.take(8), "little")
+    prices = {}
+    for _ in range(source.length()):
+        name = source.take(source.length()).decode("utf-8", "replace")
+        prices[name] = int.from_bytes(source.take(8), "little")
+    if source.position != len(data):
+        raise MoveError("FAILED_TO_DESERIALIZE_RESOURCE", "the gas schedule has bytes left over")
+    return Schedule(version, prices)
+
+
+class Features:
+    """The feature flags of ``0x1::features::Features``."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    @classmethod
+    def of(cls, flags: Iterable[int]) -> Features:
+        """Return features of which these flags are on."""
+        data = bytearray(16)
+        for flag in flags:
+            data[flag // 8] |= 1 << flag % 8
+        return cls(bytes(data))
+
+    def __contains__(self, flag: object) -> bool:
+        assert isinstance(flag, int)  # noqa: S101 - of the machine's own
+        byte = flag // 8
+        return byte < len(self.data) and bool(self.data[byte] >> flag % 8 & 1)
+
+
+# Flags that the machine asks for, by the names that the node gives them.
+ACCOUNT_ABSTRACTION, DERIVABLE_ACCOUNT_ABSTRACTION = 85, 88
+CALL_CACHE = 83
+CHARGE_INVARIANT_VIOLATION = 20
+DEFAULT_ACCOUNT_RESOURCE, FEE_PAYER_ACCOUNT = 91, 34
+EMIT_FEE_STATEMENT, MODULE_EVENTS = 27, 26
+ENUM_OPTION, FRAMEWORK_OPTION, CAPTURE_OPTION = 101, 103, 99
+FORMATS = {6: 5, 7: 40, 8: 86, 9: 102}
+FRIENDS_ARE_PRIVATE = 2
+FUNCTION_VALUES = 89
+LAZY_LOADING = 95
+MEMORY_OPERATIONS = 80
+MULTISIG_PAYLOAD_MATCH = 70
+NEW_ACCOUNTS_TO_STORE = 90
+ORDERLESS, PAYLOAD_V2 = 94, 93
+PERMISSIONED_SIGNER = 84
+ACCESS_CONTROL = 75
+REFUNDABLE_BYTES = 51
+SERIALIZED_SCRIPT_ARGUMENTS = 72
+SIMULATION_ENHANCEMENT = 78
+SLOT_METADATA = 19
+STORAGE_REFUND = 28
+STRUCT_CONSTRUCTORS = 15

@@ -1,0 +1,330 @@
+"""State: keys, the base that is read, the overlay of a transaction's writes, and the session that runs on both.
+
+The base never changes. A session collects resources, table items and events while code runs; its changes go to the
+overlay, which the next session of the transaction reads through. What is a creation and what a modification is
+decided against the base, so squashing the sessions of a transaction needs no rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+from toolkit.move._bcs import uleb128
+from toolkit.vm._bcs import Input, read_tag, struct_tag_bytes, write_text
+from toolkit.vm._errors import MoveError
+from toolkit.vm._values import Global
+
+if TYPE_CHECKING:
+    from toolkit.vm._layouts import Layout
+    from toolkit.vm._types import ModuleId, Struct, Type
+
+Metadata: TypeAlias = tuple[int, int, int]  # slot deposit, bytes deposit, creation time in microseconds
+StateValue: TypeAlias = tuple[bytes, Metadata | None]
+Read: TypeAlias = Callable[[bytes], "tuple[bytes, Any] | None"]
+
+_T = TypeVar("_T")
+
+
+def _access_key(address: bytes, path: bytes) -> bytes:
+    return b"\0" + address + uleb128(len(path)) + path
+
+
+def module_key(module: ModuleId) -> bytes:
+    """Return the state key of a module's code."""
+    path = bytearray(b"\0" + module.address)
+    write_text(module.name, path)
+    return _access_key(module.address, bytes(path))
+
+
+def resource_key(address: bytes, kind: Struct) -> bytes:
+    """Return the state key of a resource."""
+    return _access_key(address, b"\1" + struct_tag_bytes(kind))
+
+
+def group_key(address: bytes, kind: Struct) -> bytes:
+    """Return the state key of a resource group."""
+    return _access_key(address, b"\2" + struct_tag_bytes(kind))
+
+
+def item_key(handle: bytes, key: bytes) -> bytes:
+    """Return the state key of a table item."""
+    return b"\1" + handle + uleb128(len(key)) + key
+
+
+def storage_form(key: bytes) -> bytes:
+    """Return a state key without the length of its path or key: the form that is charged."""
+    source = Input(key, 33)
+    return key[:33] + source.take(source.length())
+
+
+def write_order(key: bytes) -> tuple[int, bytes]:
+    """Sort keys as write sets are sorted: by address and path, then table items by handle and key."""
+    return key[0], storage_form(key)[1:]
+
+
+class ReadError(Exception):
+    """The caller's `read` failed. Without this, its error could be taken for one of the machine."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class Base:
+    """The state before a transaction, read on demand and at most once."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._cache: dict[bytes, StateValue | None] = {}
+
+    def get(self, key: bytes) -> StateValue | None:
+        """Return the value and the metadata under a key."""
+        if key not in self._cache:
+            try:
+                found = self._read(key)
+            except Exception as error:  # noqa: BLE001 - of whatever source the caller reads
+                raise ReadError(error) from None
+            value = None if found is None else (bytes(found[0]), found[1] and tuple(found[1]))
+            self._cache[key] = value
+        return self._cache[key]
+
+    def replace(self, key: bytes, value: bytes) -> None:
+        """Let a key have another value, if it is read and has one."""
+        read = self._read
+
+        def read_replaced(asked: bytes) -> Any:
+            found = read(asked)
+            return (value, found[1]) if asked == key and found is not None else found
+
+        self._read = read_replaced
+
+
+class Overlay:
+    """A base with changes."""
+
+    def __init__(self, base: Base) -> None:
+        self.base = base
+        self.changes: dict[bytes, Change] = {}
+
+    def get(self, key: bytes) -> StateValue | None:
+        """Return the value and the metadata under a key, as changed."""
+        if key in self.changes:
+            change = self.changes[key]
+            return None if change.value is None else (change.value, change.metadata)
+        return self.base.get(key)
+
+    def copy(self) -> Overlay:
+        """Return a copy that can be changed apart."""
+        overlay = Overlay(self.base)
+        overlay.changes = dict(self.changes)
+        return overlay
+
+    def apply(self, values: dict[bytes, Change]) -> None:
+        """Add the changes of a session; a slot that neither existed nor remains is not a change."""
+        for key, change in values.items():
+            if change.value is None and self.base.get(key) is None:
+                self.changes.pop(key, None)
+                continue
+            before = self.base.get(key)
+            metadata = self.changes[key].metadata if key in self.changes else before and before[1]
+            # The node forgets the metadata of an aggregator that was never read.
+            self.changes[key] = change._replace(metadata=None if change.kind == "delta" else metadata or None)
+
+    def operation(self, key: bytes) -> str:
+        """Return whether a change creates, modifies or deletes."""
+        if self.changes[key].value is None:
+            return "delete"
+        return "modify" if self.base.get(key) is not None else "create"
+
+
+class Change(NamedTuple):
+    """A new value of a state key, or None, and its metadata.
+
+    `kind` is "value", "code", "delayed" if only aggregators in it have changed, "aggregator" for an old aggregator, or
+    "delta" for one that was never read, whose write nobody pays.
+    """
+
+    value: bytes | None
+    metadata: Metadata | None = None
+    kind: str = "value"
+
+
+class Event(NamedTuple):
+    """An event in order of emission; `key` is None for module events."""
+
+    type: Type
+    key: bytes | None
+    sequence_number: int
+    data: bytes
+
+
+class Group:
+    """The members of a resource group: BCS of their struct tags to their values."""
+
+    def __init__(self, data: bytes | None) -> None:
+        self.size = len(data or b"")
+        self.members: dict[bytes, bytes] = {}
+        if data is not None:
+            source = Input(data)
+            for _ in range(source.length()):
+                start = source.position
+                source.take(32)
+                for _ in range(2):
+                    source.take(source.length())
+                for _ in range(source.length()):
+                    read_tag(source)
+                tag = data[start : source.position]
+                self.members[tag] = source.take(source.length())
+
+    def encoded(self) -> bytes | None:
+        """Return the group's value; None if it has no members. BCS maps are sorted by the bytes of their keys."""
+        if not self.members:
+            return None
+        parts = [tag + uleb128(len(value)) + value for tag, value in sorted(self.members.items())]
+        return uleb128(len(parts)) + b"".join(parts)
+
+
+class Slot(NamedTuple):
+    """A resource of the session: its cell, and where it is stored."""
+
+    cell: Global
+    layout: Layout
+    key: bytes  # of the resource, or of its group
+    tag: bytes | None  # in the group
+
+
+class Session:
+    """What code has touched: resources, groups, table items, events, and the contexts of natives.
+
+    Attributes
+    ----------
+    state : Overlay
+    hash : bytes
+        From which table handles and unique addresses are derived.
+    resources : dict
+        By address and type.
+    groups : dict
+        By state key.
+    items : dict
+        Table items by handle and key.
+    events : list of Event
+    """
+
+    def __init__(self, state: Overlay, session_hash: bytes, counter: int = 5) -> None:
+        self.state = state
+        self.hash = session_hash
+        self.counter = counter
+        self.unbiasable = False  # whether the entry function may use randomness
+        self.resources: dict[tuple[bytes, Struct], Slot] = {}
+        self.groups: dict[bytes, Group] = {}
+        self.items: dict[tuple[bytes, bytes], tuple[Global, Layout]] = {}
+        self.events: list[Event] = []
+        self._contexts: dict[Any, Any] = {}
+
+    def context(self, kind: Callable[[], _T]) -> _T:
+        """Return the session's object of a class; made on first use."""
+        if kind not in self._contexts:
+            self._contexts[kind] = kind()
+        return self._contexts[kind]  # type: ignore[no-any-return]
+
+    def load(self, address: bytes, kind: Struct, layout: Layout, group: Struct | None) -> tuple[Slot, int]:
+        """Load a resource for the first time; return it, and how many bytes were loaded.
+
+        Raises
+        ------
+        MoveError
+            If the stored bytes do not decode.
+        """
+        if group is None:
+            key, tag = resource_key(address, kind), None
+            found = self.state.get(key)
+            data = found and found[0]
+            size = len(data or b"")
+        else:
+            key, tag = group_key(address, group), struct_tag_bytes(kind)
+            whole = self._group(key)
+            data = whole[0].members.get(tag)
+            size = len(data or b"") + whole[1]
+        value = None if data is None else layout.decode(data)
+        slot = Slot(Global(value), layout, key, tag)
+        self.resources[address, kind] = slot
+        return slot, size
+
+    def _group(self, key: bytes) -> tuple[Group, int]:
+        """Return a group, and its size if it is loaded for the first time."""
+        if key in self.groups:
+            return self.groups[key], 0
+        found = self.state.get(key)
+        group = self.groups[key] = Group(found and found[0])
+        return group, group.size
+
+    def load_item(self, handle: bytes, key: bytes, layout: Layout) -> tuple[Global, int | None]:
+        """Return a table item, and the bytes that were loaded; None if it was loaded before."""
+        held = self.items.get((handle, key))
+        if held is not None:
+            return held[0], None
+        found = self.state.get(item_key(handle, key))
+        cell = Global(None if found is None else layout.decode(found[0]))
+        self.items[handle, key] = cell, layout
+        return cell, len(found[0]) if found else 0
+
+    def changes(self) -> dict[bytes, Change]:
+        """Return the changes by state key.
+
+        Raises
+        ------
+        MoveError
+            If a value cannot be serialized.
+        """
+        changes: dict[bytes, Change] = {}
+        groups: dict[bytes, bool] = {}  # whether only aggregators have changed
+        for slot in self.resources.values():
+            if not _changed(slot.cell):
+                continue
+            data = _encoded(slot.layout, slot.cell[0])
+            if slot.tag is None:
+                changes[slot.key] = Change(data, kind="delayed" if _only_delayed(slot.cell) else "value")
+            else:
+                members = self.groups[slot.key].members
+                if data is None:
+                    members.pop(slot.tag, None)
+                else:
+                    members[slot.tag] = data
+                groups[slot.key] = groups.get(slot.key, True) and _only_delayed(slot.cell)
+        for key, delayed in groups.items():
+            changes[key] = Change(self.groups[key].encoded(), kind="delayed" if delayed else "value")
+        for (handle, key), (cell, layout) in self.items.items():
+            if _changed(cell):
+                changes[item_key(handle, key)] = Change(_encoded(layout, cell[0]))
+        for contributed in self._contexts.values():
+            if isinstance(contributed, Contribution):
+                changes.update(contributed.changes(self.state))
+        return changes
+
+
+class Contribution:
+    """A context of natives that changes the state at the end of a session."""
+
+    def changes(self, state: Overlay) -> dict[bytes, Change]:
+        """Return the changes by state key."""
+        raise NotImplementedError
+
+
+def _only_delayed(cell: Global) -> bool:
+    return cell.delayed and not cell.dirty and cell.existed and cell[0] is not None
+
+
+def _changed(cell: Global) -> bool:
+    if cell.existed:
+        return cell.dirty or cell.delayed or cell[0] is None
+    return cell[0] is not None
+
+
+def _encoded(layout: Layout, value: Any) -> bytes | None:
+    if value is None:
+        return None
+    try:
+        return layout.encode(value)
+    except MoveError as error:
+        raise MoveError("VALUE_SERIALIZATION_ERROR", error.message) from None

@@ -1,0 +1,158 @@
+"""Profiles and traces, made from the gas log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toolkit.vm._disassembler import instruction_text
+from toolkit.vm._instructions import LOG_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+    from toolkit.vm._gas import Entry
+
+_INSTRUCTIONS = frozenset(LOG_NAMES.values())
+ROOT = "transaction"  # name of what is charged outside of frames
+
+
+@dataclass
+class Call:
+    """A node of the call tree.
+
+    Attributes
+    ----------
+    function : str
+    calls : int
+        How often the parent called the function.
+    own, total : int
+        Internal gas, execution and io, without and with what it called.
+    instructions : int
+    children : dict of str to Call
+    """
+
+    function: str
+    calls: int = 0
+    own: int = 0
+    instructions: int = 0
+    children: dict[str, Call] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """Internal gas of the call and of all below it."""
+        return self.own + sum(child.total for child in self.children.values())
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, Call]]:
+        """Yield the call and all below it, with their depth."""
+        yield depth, self
+        for child in self.children.values():
+            yield from child.walk(depth + 1)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Gas by function.
+
+    Attributes
+    ----------
+    tree : Call
+        The call tree; its root is the transaction. What a function is charged for calling another is its own.
+    """
+
+    tree: Call
+
+    @classmethod
+    def from_log(cls, log: Sequence[Entry], dispatched: Mapping[int, str]) -> Profile:
+        """Build the call tree of a gas log."""
+        root = Call(ROOT, 1)
+        path = [root]
+        for at, entry in enumerate(log):
+            entered = dispatched.get(at) or (entry.facts if entry.name == ">" else None)
+            if entered is not None:
+                child = path[-1].children.setdefault(entered, Call(entered))
+                child.calls += 1
+                path.append(child)
+            if entry.name == ">":
+                continue
+            if entry.name == "<":
+                # The outermost function returns too, but no entry says that it was entered.
+                if len(path) > 1:
+                    path.pop()
+            else:
+                if entry.name == "IO_TXN":
+                    del path[1:]  # frames that an error left open
+                path[-1].own += (entry.execution or 0) + (entry.io or 0)
+                path[-1].instructions += entry.name in _INSTRUCTIONS
+        return cls(root)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per function: calls, own_gas, total_gas, instructions; the most expensive first.
+
+        Total gas of a function that calls itself counts once.
+        """
+        import pandas as pd
+
+        rows: dict[str, dict[str, Any]] = {}
+
+        def add(call: Call, above: frozenset[str]) -> None:
+            row = rows.setdefault(
+                call.function, {"function": call.function, "calls": 0, "own_gas": 0, "total_gas": 0, "instructions": 0}
+            )
+            row["calls"] += call.calls
+            row["own_gas"] += call.own
+            row["instructions"] += call.instructions
+            if call.function not in above:
+                row["total_gas"] += call.total
+            for child in call.children.values():
+                add(child, above | {call.function})
+
+        add(self.tree, frozenset())
+        frame = pd.DataFrame(list(rows.values()))
+        return frame.sort_values("total_gas", ascending=False, kind="stable", ignore_index=True)
+
+    def __str__(self) -> str:
+        lines = [f"{'total':>12} {'own':>12} {'calls':>6}"]
+        for depth, call in self.tree.walk():
+            lines.append(f"{call.total:12,} {call.own:12,} {call.calls:6,}  {'  ' * depth}{call.function}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The instructions that ran.
+
+    Attributes
+    ----------
+    rows : list of dict
+        depth, function, offset, instruction, gas and memory of each.
+    """
+
+    rows: list[dict[str, Any]]
+
+    @classmethod
+    def from_log(cls, log: Sequence[Entry], steps: Sequence[tuple[Any, int, int, int]]) -> Trace:
+        """Join instructions with the entries that they were charged by."""
+        ends = [step[3] for step in steps[1:]] + [len(log)]
+        rows = []
+        for (code, offset, depth, start), end in zip(steps, ends, strict=True):
+            charged = log[start:end]
+            rows.append(
+                {
+                    "depth": depth,
+                    "function": code.name,
+                    "offset": offset,
+                    "instruction": instruction_text(code.definition.code[offset]),
+                    "gas": sum((entry.execution or 0) + (entry.io or 0) for entry in charged),
+                    "memory": sum(entry.memory for entry in charged),
+                }
+            )
+        return cls(rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per instruction."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=["depth", "function", "offset", "instruction", "gas", "memory"])

@@ -1,0 +1,195 @@
+"""View functions: run in a session whose changes nobody keeps."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from toolkit.move._ids import FunctionId, address_to_bytes
+from toolkit.vm._arguments import make_arguments
+from toolkit.vm._environment import Environment, boundary
+from toolkit.vm._errors import MoveError
+from toolkit.vm._gas import Meter
+from toolkit.vm._interpreter import Machine
+from toolkit.vm._loader import Loader
+from toolkit.vm._metadata import VIEW_KINDS
+from toolkit.vm._results import Status, View, status_of
+from toolkit.vm._state import Overlay, Session
+from toolkit.vm._types import ModuleId, Reference, Struct, Type, parse, substituted
+from toolkit.vm._values import read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolkit.vm._code import FunctionDefinition
+    from toolkit.vm._state import Read
+    from toolkit.vm._values import Value
+
+SESSION_PREFIX = hashlib.sha3_256(b"APTOS::SessionId").digest()
+_VOID = 5
+
+
+def session_hash(session_id: bytes) -> bytes:
+    """Return the hash of a session, from the BCS of its id."""
+    return hashlib.sha3_256(SESSION_PREFIX + session_id).digest()
+
+
+def struct_modules(types: Sequence[Type]) -> list[ModuleId]:
+    """Return the modules of all structs in types, sorted and without repetition."""
+    return sorted({kind.module for one in types for kind in _structs(one)})
+
+
+def _structs(kind: Type) -> Iterator[Struct]:
+    if isinstance(kind, Struct):
+        yield kind
+    for part in kind.parts:
+        yield from _structs(part)
+
+
+def run_view(
+    function: str,
+    type_arguments: Sequence[str],
+    args: Sequence[bytes],
+    read: Read,
+    *,
+    max_gas: int = 2_000_000,
+    log: bool = False,
+    usage: tuple[int, int] | None = None,
+) -> View:
+    """Run a view function.
+
+    Parameters
+    ----------
+    function : str
+        Such as ``0x1::coin::balance``.
+    type_arguments : sequence of str
+        Such as ``["0x1::aptos_coin::AptosCoin"]``.
+    args : sequence of bytes
+        The arguments, each as BCS.
+    read : callable
+        Returns value and metadata of a state key, as in `execute`.
+    max_gas : int, default 2_000_000
+        In gas units.
+    log : bool, default False
+        Whether to log every charge.
+    usage : (int, int), optional
+        Items and bytes of the whole state, for code that asks for them.
+
+    Returns
+    -------
+    View
+
+    Raises
+    ------
+    Unsupported
+        If something is needed that the machine does not implement.
+    InputError
+        If the function or a type argument is not one.
+
+    Examples
+    --------
+    The state must have the configuration of a ledger:
+
+    >>> from toolkit import vm
+    >>> vm.run_view("0x1::coin::decimals", ["0x1::aptos_coin::AptosCoin"], [], {}.get)
+    Traceback (most recent call last):
+        ...
+    toolkit.errors.Unsupported: a state without 0x1::features::Features
+    """
+    name = FunctionId.parse(function)
+    types = tuple(parse(text) for text in type_arguments)
+    module = ModuleId(address_to_bytes(name.address), name.module)
+    with boundary():
+        return _view(Environment(read, usage), module, name.name, types, args, max_gas=max_gas, log=log)
+
+
+def _view(
+    environment: Environment,
+    module: ModuleId,
+    name: str,
+    types: tuple[Type, ...],
+    arguments: Sequence[bytes],
+    *,
+    max_gas: int,
+    log: bool,
+) -> View:
+    loader = Loader(environment.base, environment.schedule, environment.features)
+    session = Session(Overlay(environment.base), session_hash(bytes((_VOID,))))
+    meter = Meter(environment.schedule, max_gas, log=log)
+    trace: list[Any] | None = [] if log else None
+    machine = Machine(loader, session, meter, environment=environment, trace=trace)
+    values: list[bytes] = []
+    status = Status("success")
+    try:
+        values = _run(machine, module, name, types, arguments)
+    except MoveError as error:
+        status = status_of(error, loader.features, loader.schedule.version, loader.attributes)
+        if status.kind not in {"abort", "out_of_gas"}:
+            status = dataclasses.replace(status, message=error_text(error))
+    return View(meter, trace, status, values, max_gas - meter.units)
+
+
+def _run(
+    machine: Machine, module: ModuleId, name: str, types: tuple[Type, ...], arguments: Sequence[bytes]
+) -> list[bytes]:
+    loader = machine.loader
+    loader.visit_lazily([module], machine.meter)
+    function = loader.function(module, name)
+    try:
+        values = _arguments(machine, function, types, arguments)
+    except MoveError as error:
+        raise _of_arguments(error, module) from None
+    code = loader.code(function, types)
+    results = machine.run(code, values)
+    encoded = []
+    for kind, value in zip(code.results, results, strict=True):
+        if isinstance(kind, Reference):
+            encoded.append(machine.serializing_layout(kind.target).encode(read_ref(value)))
+        else:
+            encoded.append(machine.serializing_layout(kind).encode(value))
+    return encoded
+
+
+def _arguments(
+    machine: Machine, function: FunctionDefinition, types: tuple[Type, ...], arguments: Sequence[bytes]
+) -> list[Value]:
+    loader = machine.loader
+    loader.visit_lazily(struct_modules(types), machine.meter)
+    loader.check_constraints(types, function.type_parameters)
+    assert function.module is not None  # noqa: S101 - views are in modules
+    if loader.module(function.module).attributes.of_function(function.name, *VIEW_KINDS) is None:
+        raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE", "function not marked as view function")
+    if not function.results:
+        raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE", "view function must return values")
+    kinds = substituted(function.parameters, types)
+    if len(kinds) != len(arguments) or any(isinstance(kind, Reference) for kind in kinds):
+        raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE")
+    return make_arguments(machine, kinds, arguments)
+
+
+def _of_arguments(error: MoveError, module: ModuleId) -> MoveError:
+    """Reduce an error before the function runs to its code, located in the module of the function."""
+    if error.status == "OUT_OF_GAS" or (error.message is not None and error.status != "ABORTED"):
+        return error
+    return MoveError(error.status).at(module)
+
+
+def error_text(error: MoveError) -> str:
+    """Return what a node answers for an error that is not an abort."""
+    if error.message is not None:
+        return error.message
+    text = f"VMError with status {error.status}"
+    if error.sub_status is not None:
+        text += f" with sub status {error.sub_status}"
+    location = error.location
+    if location is None:
+        text += " at location UNDEFINED"
+    elif isinstance(location, ModuleId):
+        where = f'{{ address: {location.address.hex()}, name: Identifier("{location.name}") }}'
+        text += f" at location Module ModuleId {where}"
+    else:
+        text += " at location Script"
+    if error.offset is not None and error.function is not None:
+        text += f" at code offset {error.offset} in function definition {error.function}"
+    return text
