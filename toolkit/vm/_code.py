@@ -103,7 +103,7 @@ class Variant(NamedTuple):
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StructDefinition:
     """A struct or enum that the module defines.
 
@@ -131,8 +131,11 @@ class StructDefinition:
         """Return the type with these type arguments."""
         return Struct(self.module, self.name, arguments)  # type: ignore[no-any-return]
 
+    def __repr__(self) -> str:
+        return f"<{self.module}::{self.name}: {'enum' if self.variants is not None else 'struct'}>"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class FunctionDefinition:
     """A function that the module defines, or the main function of a script.
 
@@ -180,3 +183,6 @@ class FunctionDefinition:
 
     def __str__(self) -> str:
         return f"{self.module}::{self.name}" if self.module else "script"
+
+    def __repr__(self) -> str:
+        return f"<{self}: {len(self.code)} instructions>"

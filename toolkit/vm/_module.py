@@ -7,10 +7,11 @@ lands in its function, and a field is in its struct. What only the verifier of a
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from toolkit._present.text import plural
 from toolkit.errors import InputError, Unsupported
 from toolkit.vm import _code as records
 from toolkit.vm import _types as t
@@ -41,7 +42,7 @@ TYPE_BYTES |= {0x11: "i8", 0x12: "i16", 0x13: "i32", 0x14: "i64", 0x15: "i128", 
 REFERENCE, MUTABLE_REFERENCE, STRUCT, TYPE_PARAMETER, VECTOR, STRUCT_INSTANCE, FUNCTION = 6, 7, 8, 9, 10, 11, 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Module:
     """A module, read from its binary form.
 
@@ -83,9 +84,13 @@ class Module:
     friends: tuple[t.ModuleId, ...]
     metadata: dict[bytes, bytes]
     size: int
-    hash: bytes = field(repr=False)
-    handles: tuple[records.FunctionHandle, ...] = field(repr=False)
-    struct_handles: tuple[records.StructHandle, ...] = field(repr=False)
+    hash: bytes
+    handles: tuple[records.FunctionHandle, ...]
+    struct_handles: tuple[records.StructHandle, ...]
+
+    def __repr__(self) -> str:
+        counts = f"{plural(len(self.functions), 'function')}, {plural(len(self.structs), 'struct')}"
+        return f"<Module {self.id}: {counts}, {plural(self.size, 'byte')}, version {self.version}>"
 
     @classmethod
     def from_bytes(cls, code: bytes) -> Module:

@@ -204,3 +204,11 @@ def test_no_bytecode_breaks_the_machine(mutations):
         assert done.status.kind
     assert module_key(COUNTER) in ledger
     assert VALUE.name == "Value"
+
+
+def test_a_module_is_shown_by_its_name_and_size():
+    """A notebook shows neither the code nor the tables of a module."""
+    module = vm.Module.from_bytes(counter_code())
+    assert str(module.id) in repr(module)
+    assert len(repr(module)) < 120
+    assert all(len(repr(function)) < 120 for function in module.functions.values())
