@@ -26,7 +26,7 @@ ALLOWED = {
     "client": {"dtypes", "move", "wire", "frames"},
     "archive": {"dtypes", "move", "wire", "frames", "client"},
     "fork": {"dtypes", "move", "wire", "vm", "frames", "client", "archive"},
-    "gas": {"dtypes", "move", "wire", "frames", "client", "archive"},
+    "gas": {"dtypes", "move", "wire", "vm", "frames", "client", "archive", "fork"},
     "plots": {"dtypes", "move", "wire", "vm", "frames", "client", "fork", "gas"},
     "reports": {"dtypes", "move", "wire", "vm", "frames", "client", "fork", "gas", "plots"},
     "widgets": {"dtypes", "move", "wire", "vm", "frames", "client", "fork", "gas", "plots"},
