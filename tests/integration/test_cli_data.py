@@ -97,7 +97,6 @@ def test_balances_of_an_owner(run, node, tmp_path):
     ("arguments", "text"),
     [
         (["events", "nonsense"], "nonsense"),
-        (["events", "u64"], "event_type must be a struct"),
         (["resources", "here", ACCOUNT], "here"),
         (["transactions", "--versions", "x"], "x"),
         (["transactions", "--out", "rows.txt"], "must end in"),

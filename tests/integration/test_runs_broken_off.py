@@ -135,9 +135,7 @@ def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, s
     silent_after(900)
     with command(study_file, out) as process:
         wait_for(out, 500)
-        with pytest.raises(
-            toolkit.StudyError, match=rf"in use by another run \(process {process.pid} on .*choose another"
-        ):
+        with pytest.raises(toolkit.StudyError, match="in use by another run"):
             toolkit.Study.load(study_file).run(out, progress=False)
         process.send_signal(signal.SIGINT)
         _, words = process.communicate(timeout=60)
