@@ -219,7 +219,9 @@ def run(path: Path) -> None:
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(path.parent)}}).execute()
+    resources = {"metadata": {"path": str(path.parent)}}
+    # What a cell prints arrives in parts that differ between two runs.
+    NotebookClient(notebook, timeout=120, resources=resources, coalesce_streams=True).execute()
     nbformat.write(notebook, path)
 
 

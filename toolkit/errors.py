@@ -5,7 +5,7 @@
     ToolkitError
     ├── InputError                 an argument, option or file is not valid (also a ValueError)
     │   ├── Aborted                a view or a transaction of an embedded ledger failed
-    │   ├── ContractError          a contract violates a rule of Move, or its Python code fails
+    │   ├── ContractError          a contract breaks a rule of the model of contracts, or its Python code fails
     │   ├── NotAtPast              a past version was requested for an operation that nodes offer only at the head
     │   └── StudyError             a study file or a run folder is not valid
     │       └── RunStopped         a run or an archive sync was interrupted; repeat the call to continue it

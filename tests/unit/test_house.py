@@ -192,6 +192,16 @@ def test_environment_and_pyproject_name_the_same_packages_and_floors():
     assert "- --editable .[test]\n" in text
 
 
+def test_a_lean_install_names_all_packages_but_the_optional_ones():
+    """What the how-to installs by name, and what it calls optional, are together what `pyproject.toml` requires."""
+    page = (ROOT / "docs" / "how-to" / "install.md").read_text("utf-8").partition("## A lean install")[2]
+    optional = set(re.findall(r"`([\w-]+)`", page.partition("Without them")[0]))
+    named = re.search(r"^pip install ((?:[\w-]+(?: \\\n)? *)+)$", page, re.MULTILINE)[1].replace("\\\n", "").split()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    required = [re.match(r"[\w-]+", dependency)[0] for dependency in project["dependencies"]]
+    assert sorted([*named, *optional]) == sorted(required)
+
+
 def test_the_version_is_told_once():
     """The package tells the version that the changelog opens with."""
     import toolkit
