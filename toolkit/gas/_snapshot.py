@@ -19,7 +19,7 @@ from toolkit.errors import StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import KINDS, Call, other_names
-from toolkit.gas._compare import Comparison, Side, StoredFees, compared, is_local, ran_under_newest
+from toolkit.gas._compare import Comparison, Side, StoredFees, compared, is_local, ran_on
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._gate import Gate, rules_of
 from toolkit.gas._observations import READ_AT_VERSIONS, Source, is_no_answer, last_observations
@@ -194,7 +194,7 @@ def _line(row: Mapping[str, Any]) -> Line:
 
 
 def _committed_line(run: Run, call: Call, plan: NodeRun) -> Line:
-    ran = ran_under_newest(run, call.fingerprint, plan.node)
+    ran = ran_on(Side("", run.observations, run=run), call.fingerprint, plan.node)
     if ran.why:
         raise StudyError(f"call {visible(call.name)!r}: {ran.why}; run the study again, then retake the snapshot")
     if ran.frame.empty:
