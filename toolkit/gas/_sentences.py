@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
@@ -280,6 +281,10 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
         Number of calls of the run.
     name : Renderer
     """
+    doubts = dict.fromkeys(name(why) for change in group.changes for why in change.uncertain)
+    doubt = "" if group.sure else f"; uncertain, because {' and '.join(doubts)}"
+    if group.sure:
+        group = replace(group, changes=tuple(change for change in group.changes if not change.uncertain))
     labels = list(dict.fromkeys(change.label for change in group.changes))
     who = change_name(group.changes[0], name) if len(labels) == 1 else f"{len(labels):,} of {calls:,} calls"
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
@@ -287,7 +292,7 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
     if group.exact:
         date = date_text(group.time)
         when = f"since {date} (version {group.version_after})" if date else f"since version {group.version_after}"
-    return f"{who}: {_magnitude(group)} {when}{node}{_because(group)}."
+    return f"{who}: {_magnitude(group)} {when}{node}{_because(group)}{doubt}."
 
 
 def _magnitude(group: StepGroup) -> str:
