@@ -438,6 +438,7 @@ class _Found:
             "uncertain": [doubt.value for doubt in step.doubts],
             "cause": Cause.UNEXPLAINED if not kinds else kinds[0] if len(step.causes) == 1 else Cause.MIXED,
             "cause_parts": kinds,
+            "price_ratio": step.causes[0].price_ratio if len(step.causes) == 1 else None,
         } | _place(step)
 
     def _total(self, step: SeriesStep, *, before: bool) -> float | None:
