@@ -10,6 +10,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, function, module, ref
 from tests.unit.gas.observed import cause_of
 from toolkit.client._node import Node
 from toolkit.gas._cause_sentences import evidence_text
+from toolkit.gas._observations import Cause
 from toolkit.gas._steps import Step
 from toolkit.gas.causes._finding import causes_of
 from toolkit.move import decode_module_abi
