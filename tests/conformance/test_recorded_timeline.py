@@ -9,7 +9,6 @@ from tests.conformance.conftest import AT_315
 from tests.conformance.recorded_node import RecordedNode
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.causes._changes import find_timeline
-from toolkit.gas.causes._facts import facts_text
 
 CODE, SCHEDULE = Cause.CODE, Cause.SCHEDULE
 UPGRADED = "same functions, different code"
@@ -54,7 +53,7 @@ def longer(recordings, modules):
 def check(changes, expected):
     """Compare changes with (version, kind, words)."""
     assert [(change.ledger_version, change.kind) for change in changes] == [row[:2] for row in expected]
-    assert all(words in facts_text(change.what) for change, (_, _, words) in zip(changes, expected, strict=True))
+    assert all(words in change.what for change, (_, _, words) in zip(changes, expected, strict=True))
     assert all(change.exact and change.transaction.type == "user_transaction" for change in changes)
 
 
@@ -71,7 +70,7 @@ def test_the_longer_series_adds_an_upgrade_and_the_schedule_back(longer):
 def test_the_schedule_can_move_execution_only(longer):
     """Instructions alone changed; the storage gas moved too, but this gas feature version does not charge by it."""
     [tenfold, back] = [change for change in longer.changes if change.kind is SCHEDULE]
-    assert "0x1::storage_gas::StorageGas (per_item_create)" in facts_text(tenfold.what)
+    assert "0x1::storage_gas::StorageGas (per_item_create)" in tenfold.what
     assert tenfold.parts == back.parts == {Part.EXECUTION}
     assert tenfold.transaction.sender == "0x" + "a550c18".zfill(64)
 

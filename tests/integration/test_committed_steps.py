@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 import toolkit
 from tests.unit.gas.committed_ledger import HOME, short_case, story
@@ -49,10 +51,11 @@ def test_an_upgrade_of_an_entry_function_is_a_step_with_its_cause(upgraded):
     assert rows(run.steps, *names) == [(version - 1, version, True, 38, 332, "code", "execution")]
     assert run.explain().splitlines()[1] == (
         "  sell: from 38 to 332 gas units (x8.7; execution from 38 to 332, +293 to +295; "
-        "20 transactions before and 20 after)"
+        "40 transactions before and 40 after)"
     )
     assert f"upgraded module {HOME}::shop" in run.explain()
-    assert rows(run.levels, "version_first", "version_last", "gas_first", "gas_last")[0][1:] == (version - 1, 38, 38)
+    # The last sale before the upgrade is three versions earlier.
+    assert rows(run.levels, "version_first", "version_last", "gas_first", "gas_last")[0][1:] == (version - 3, 38, 38)
 
 
 def test_the_report_of_committed_calls_alone_answers_in_its_first_lines(upgraded, tmp_path):
@@ -73,30 +76,84 @@ def test_the_report_of_committed_calls_alone_answers_in_its_first_lines(upgraded
 
 
 def test_compare_and_the_gate_judge_the_upgrade(upgraded):
-    """The rise fails the gate with its cause; the same levels on both sides pass."""
+    """The rise of the fee fails the gate with its cause; a run that has nothing new cannot be judged."""
     run, version = upgraded
     found = toolkit.compare(f"{run.path}@{version - 1}", run.path)
-    [row] = rows(found.changed, "gas_before", "gas_after", "change_low", "change_high", "cause", "count_before")
-    assert row == (38, 332, 293, 295, "code", 40)
+    names = ("gas_before", "gas_after", "fee_before", "fee_after", "cause", "count_before", "count_after")
+    assert rows(found.changed, *names) == [(38, 332, 3_900, 33_300, "code", 40, 40)]
     gate = found.gate("2%")
     assert (gate.verdict, gate.judged, gate.not_judged) == ("failed", 1, ())
-    assert "from 38 to 332 gas units (+294, x8.7) is over 2 %" in gate.regressions[0].reason
-    assert toolkit.compare(run.path, run.path).gate("2%").verdict == "passed"
+    assert (gate.regressions[0].label, gate.regressions[0].limit) == ("sell", "2 %")
+    assert toolkit.compare(run.path, run.path).gate("2%").verdict == "could not judge"
 
 
 def test_too_few_transactions_after_the_step_are_not_judged(tmp_path):
     """Three transactions after an upgrade show no level, and it is said that they could not be compared."""
-    ledger, _ = short_case(after=3)
+    ledger, version = short_case(after=3)
     run = run_of(ledger, tmp_path / "run", "sell")
     assert run.steps.empty
-    first, second, third = run.explain().splitlines()
+    first, second = run.explain().splitlines()
     assert first == "no step was found in 43 committed transactions, as far as they can be compared"
-    assert second.startswith("sell: not compared at version ")
-    assert second.endswith("with too few transactions around it: all transactions.")
-    assert third == "sell: not compared: 3 transactions of kinds that have fewer than 8 transactions."
+    assert (
+        second == f"sell: the change at version {version} cannot be judged: only 3 transactions on one side, gas 332."
+    )
+    [few] = run.record.committed_series[0].few
+    assert (few.changes, few.count, few.mean) == ((version,), 3, 332)
     content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
     assert content["headline"][0].startswith("No gas change was found, as far as it can be compared: ")
     assert content["headline"][1] == second
+
+
+def test_an_upgrade_between_two_runs_is_judged_by_what_each_run_read(tmp_path):
+    """Each side has its own timeline: the rise is found although neither run saw the upgrade."""
+    ledger, version = short_case()
+    before = run_of(ledger, tmp_path / "before", "sell", versions=f"8:{version - 3}")
+    after = run_of(ledger, tmp_path / "after", "sell", versions=f"{version + 3}:-1")
+    assert before.timeline.empty
+    assert after.timeline.empty
+    found = toolkit.compare(before, after)
+    assert rows(found.calls, "fee_before", "fee_after") == [(3_900, 33_300)]
+    assert found.gate("2%").verdict == "failed"
+
+
+def test_what_nobody_called_or_read_since_an_upgrade_between_two_runs_never_passes(tmp_path):
+    """Nobody called the new code, or the timeline of a side was not read: the gate cannot judge."""
+    ledger, version = short_case(after=0)
+    before = run_of(ledger, tmp_path / "before", "sell", versions=f"8:{version - 3}")
+    after = run_of(ledger, tmp_path / "after", "sell", versions=f"8:{version}")
+    gate = toolkit.compare(before, after).gate("1000%")
+    assert (gate.verdict, gate.judged) == ("could not judge", 0)
+    assert str(version) in gate.not_judged[0].reason
+    ledger, version = short_case()
+    before = run_of(ledger, tmp_path / "old", "sell", versions=f"8:{version - 3}")
+    after = run_of(ledger, tmp_path / "new", "sell", versions=f"{version + 3}:-1")
+    for unread, other in ((before, after), (after, before)):
+        store = RunStore(unread.path)
+        manifest = store.manifest()
+        [call] = manifest.nodes[0].committed_series
+        silent = structs.replace(manifest.nodes[0], committed_series=(replace(call, timeline_read=False),))
+        store.write_manifest(structs.replace(manifest, nodes=(silent,)))
+        pair = (unread.path, other.path) if unread is before else (other.path, unread.path)
+        assert toolkit.compare(*pair).gate("1000%").verdict == "could not judge"
+        store.write_manifest(manifest)
+
+
+@pytest.mark.parametrize(("limit", "verdict"), [("5%", "FAIL"), ("1000%", "PASS")])
+def test_a_report_of_a_study_with_limits_begins_with_the_verdict(tmp_path, limit, verdict):
+    """Before the upgrade and since, in all formats; without a change within the run, it cannot be judged."""
+    ledger, version = short_case()
+    call = {"sell": {"committed": f"{HOME}::shop::sell"}}
+    study = toolkit.Study(node=toolkit.connect(ledger), calls=call, versions="0:-1", thresholds=limit)
+    run = study.run(tmp_path / "run", progress=False)
+    page = reports.write(run, tmp_path / "report.html").read_text("utf-8")
+    text = reports.write(run, tmp_path / "report.md").read_text("utf-8")
+    assert page.index(f">{verdict}<") < page.index("<h1>")
+    assert text.startswith(f"**{verdict}**")
+    content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
+    assert content["gate"]["verdict"] == {"FAIL": "failed", "PASS": "passed"}[verdict]
+    calm = toolkit.Study(node=toolkit.connect(ledger), calls=call, versions=f"{version + 3}:-1", thresholds=limit)
+    text = reports.write(calm.run(tmp_path / "calm", progress=False), tmp_path / "calm.md").read_text("utf-8")
+    assert text.startswith("**COULD NOT JUDGE**")
 
 
 def test_the_story_has_exactly_its_steps(told):

@@ -8,8 +8,9 @@ from toolkit._present.text import short_addresses, visible
 from toolkit.frames._columns import frame_of_rows
 from toolkit.frames._schema import STEPS
 from toolkit.gas import _findings as findings
+from toolkit.gas._observations import Cause
 from toolkit.gas._schedules import schedule_words
-from toolkit.gas.causes._facts import facts_text
+from toolkit.gas.causes._facts import facts_text, schedule_change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +72,7 @@ def causes_text(changes: Sequence[findings.Change]) -> str:
 
 
 def _change_text(change: findings.Change) -> str:
-    what = facts_text(change.what)
+    what = change.what
     if not change.exact:
         return f"a transaction between versions {change.version_before} and {change.ledger_version} {what}"
     if change.transaction is None:
@@ -102,6 +103,9 @@ def step_row(step: Step, explanation: findings.Explanation | None) -> dict[str, 
     why = explanation or findings.NOT_LOOKED_FOR
     row = {name: getattr(step, name) for name in STEPS.names if hasattr(step, name)}
     row |= {"cause": why.cause, "cause_parts": list(why.parts), "explanation": evidence_text(why.evidence)}
+    found = {} if isinstance(why.evidence, str) else why.evidence.found
+    if schedule := schedule_change(found.get(Cause.SCHEDULE, ())):
+        row |= {"price_ratio": schedule.price_ratio, "rounded": schedule.rounded}
     return row | (why.transaction.columns() if why.transaction else {})
 
 

@@ -98,6 +98,8 @@ class Side:
         The requested version; None for the end of the run.
     paid : mapping of str to StoredFees
         Of a snapshot: what committed transactions paid, by fingerprint.
+    oldest : bool
+        Whether the side is the beginning of the run: what ran before the first change.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Side:
     run: Run | None = None
     until: int | None = None
     paid: Mapping[str, StoredFees] = field(default_factory=dict)
+    oldest: bool = False
 
 
 # Age from which on a run that reads up to the head is old: a nightly job that fails is seen the next day.
@@ -403,6 +406,26 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     return Comparison(calls, tuple(notes), names, last.study, left_out, unlike, sources, after, others, fees)
 
 
+def verdict_within(run: Run) -> tuple[Comparison, Gate] | None:
+    """Return what became of the calls of a run from its beginning to its end, and the verdict; None without limits.
+
+    Views are compared at their first and last version, and committed transactions before the first change with those
+    since the last one. Waivers hold as of the day on which the run was made, so that equal runs have equal reports.
+    """
+    study = run.study
+    if study.thresholds is None and not any(call.thresholds for call in study.calls):
+        return None
+    key = ["node", "fingerprint", "source"]
+    every = run.observations.sort_values("ledger_version", kind="stable")
+    # What was read once has no second side. Of committed transactions, `ran_on` takes those that count.
+    several = every.duplicated(key, keep=False) | (every["source"] == Source.COMMITTED)
+    first = every[several].drop_duplicates(key).reset_index(drop=True)
+    beginning = Side("the beginning of the run", first, study, run=run, oldest=True)
+    found = compared(beginning, _side_of_run(run, "the end of the run"))
+    made = run.record.finished_at
+    return found, replace(found, after=None).gate(study=study, today=None if made is None else made.date())
+
+
 def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: bool) -> Iterator[tuple[str, str]]:
     """Yield ``(node, reason)`` for each node whose two sides cannot be judged."""
     if not several and any(frame.empty for frame in frames):
@@ -485,8 +508,9 @@ class Ran:
     why: str = ""
 
 
-def ran_under_newest(run: Run | None, fingerprint: str, node: str, until: int | None = None) -> Ran:
-    """Return the committed transactions of a call that ran under the newest regime of a run, up to a version."""
+def ran_on(side: Side, fingerprint: str, node: str) -> Ran:
+    """Return the committed transactions of a call that ran under the newest regime of a side, or under its oldest."""
+    run = side.run
     nothing = pd.DataFrame()
     if run is None or not run.complete:
         return Ran(nothing, why="committed transactions are compared between complete runs")
@@ -497,14 +521,21 @@ def ran_under_newest(run: Run | None, fingerprint: str, node: str, until: int | 
         return Ran(nothing, why=why or "the changes of code and schedule around its transactions were not read")
     plan = next(plan for plan in run.record.nodes if plan.node == call.node)
     first, end = plan.range_of(next(one for one in run.study.calls if one.fingerprint == fingerprint))
-    last = end if until is None else min(until, end)
-    since = max((at for at in call.changed_at if at <= last), default=0)
-    start = max(first, since)
-    if plan.committed_read is not None and within(plan.committed_read.missing, start, last):
-        return Ran(nothing, since, last, "transactions since the last change could not be read")
+    last = end if side.until is None else min(side.until, end)
     every = run.observations
     rows = every.loc[every["fingerprint"] == fingerprint, list(COLUMNS_READ)]
     frame = series_frame([to_arrow(rows)], call.node, fingerprint, plan.known_prices)
+    if side.oldest and len(frame):
+        called = frame["ledger_version"].min()
+        last = min((before for before, _ in call.changed if before >= called), default=last)
+        if last == end:
+            return Ran(nothing, why="no change of code, configuration or schedule separates two sides within the run")
+    # Of a change whose transaction is not known, it is only known what ran before it and what ran after it.
+    last = min([last, *(before for before, after in call.changed if before < last < after)])
+    since = max((after for _, after in call.changed if after <= last), default=0)
+    start = max(first, since)
+    if plan.committed_read is not None and within(plan.committed_read.missing, start, last):
+        return Ran(nothing, since, last, "transactions since the last change could not be read")
     return Ran(frame[(frame["ledger_version"] >= start) & (frame["ledger_version"] <= last)], since, last)
 
 
@@ -515,8 +546,8 @@ def _of_committed(row: dict[str, Any], sides: Sequence[Side]) -> tuple[dict[str,
     first, last = (side.run for side in sides)
     stored = sides[0].paid.get(row["fingerprint"])
     if stored is not None:
-        return _of_snapshot(row, stored, ran_under_newest(last, row["fingerprint"], row["node"]))
-    one, two = (ran_under_newest(side.run, row["fingerprint"], row["node"], side.until) for side in sides)
+        return _of_snapshot(row, stored, ran_on(sides[1], row["fingerprint"], row["node"]))
+    one, two = (ran_on(side, row["fingerprint"], row["node"]) for side in sides)
     if not one.why and not two.why and _one_ledger(first, last):
         # A transaction that both sides have counts for the side that ends earlier.
         if two.last >= one.last:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -105,8 +105,8 @@ class Change:
         Version of the transaction that made the change. Transactions at lower versions ran before it.
     kind : Cause
         `Cause.SCHEDULE`, `Cause.CODE` or `Cause.CONFIG`.
-    what : tuple of Fact, or str
-        What changed; a stored timeline contains it as text.
+    what : str
+        What changed, in words.
     parts : frozenset of Part
         The parts of gas that the change can affect; see `parts_of_parameters`.
     modules : frozenset of str
@@ -117,16 +117,19 @@ class Change:
         Last version read before the change; None if it is directly before `ledger_version`.
     transaction : Transaction or None
         The transaction that made the change, if it is known and could be read.
+    price_ratio : float or None
+        For a change of the gas schedule, the ratio by which all changed prices changed, if they have one in common.
     """
 
     ledger_version: int
     kind: Cause
-    what: Facts | str = field(default="", hash=False)
+    what: str = ""
     parts: frozenset[Part] = frozenset(Part)
     modules: frozenset[str] = frozenset()
     affects: frozenset[str] = frozenset()
     version_before: int | None = None
     transaction: Transaction | None = None
+    price_ratio: float | None = None
 
     @property
     def exact(self) -> bool:

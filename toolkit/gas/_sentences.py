@@ -6,20 +6,19 @@ terminal, a code span for Markdown, an escaped element for HTML.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import listed, plural, relative_change, short_addresses, version_range, visible
+from toolkit._present.text import listed, plural, relative_change, short_addresses, times, version_range, visible
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import not_seen_text, unread_text
 from toolkit.gas._findings import Kind
 from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Part, ReadAt, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, Coverage, PartChange, StepChange, StepGroup, Unjudged, step_groups
-from toolkit.gas.causes._facts import facts_text
 from toolkit.gas.committed._fees import Reason
 
 if TYPE_CHECKING:
@@ -49,6 +48,8 @@ _MAX_CELL = 60
 _MAX_LINE = 2_000
 # Things that one sentence lists; the frames have all of them.
 _MAX_SHARES = 3
+_TENFOLD = 10
+_ROUNDING = " (gas is rounded up to whole units, so small figures move by less)"
 _MAX_LISTED = 6
 
 
@@ -252,7 +253,7 @@ def timeline_lines(timeline: Timeline, node: str) -> list[str]:
     for change in timeline.changes:
         time = change.transaction.time if change.transaction else None
         place = _place_text(change.ledger_version, change.start, time, exact=change.exact)
-        lines.append(short_addresses(f"  {place}, {change.kind.label}: {facts_text(change.what)}"))
+        lines.append(short_addresses(f"  {place}, {change.kind.label}: {change.what}"))
     lines += [f"could not be read, so changes may be missing: {text}" for text in map(unread_text, timeline.unread)]
     return [visible(line, _MAX_LINE) for line in [*lines, f"note: {not_seen_text(timeline.initial)}"]]
 
@@ -266,8 +267,17 @@ def weightiest(groups: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]
 def group_text(group: StepGroup, name: Renderer) -> str:
     """Return the place of a group of steps, its cause and the evidence: ``at version 7, state: transaction 7 ...``."""
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
-    explanation = f": {name(group.explanation, MAX_EXPLANATION)}" if group.explanation else ""
+    evidence = evidence_text(group)
+    explanation = f": {name(evidence, MAX_EXPLANATION)}" if evidence else ""
     return f"{place_text(group)}{node}, {group.cause.label}{explanation}"
+
+
+def evidence_text(group: StepGroup) -> str:
+    """Return the explanation of a group of steps; empty if there is none."""
+    if not group.explanation:
+        return ""
+    largest = "largest step: " if group.is_drift else ""
+    return f"{largest}{group.explanation}{_ROUNDING if group.rounded else ''}"
 
 
 def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
@@ -280,6 +290,10 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
         Number of calls of the run.
     name : Renderer
     """
+    doubts = dict.fromkeys(name(why) for change in group.changes for why in change.uncertain)
+    doubt = "" if group.sure else f"; uncertain, because {' and '.join(doubts)}"
+    if group.sure:
+        group = replace(group, changes=tuple(change for change in group.changes if not change.uncertain))
     labels = list(dict.fromkeys(change.label for change in group.changes))
     who = change_name(group.changes[0], name) if len(labels) == 1 else f"{len(labels):,} of {calls:,} calls"
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
@@ -287,7 +301,7 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
     if group.exact:
         date = date_text(group.time)
         when = f"since {date} (version {group.version_after})" if date else f"since version {group.version_after}"
-    return f"{who}: {_magnitude(group)} {when}{node}{_because(group)}."
+    return f"{who}: {_magnitude(group)} {when}{node}{_because(group)}{doubt}."
 
 
 def _magnitude(group: StepGroup) -> str:
@@ -316,23 +330,18 @@ def date_text(time: datetime | None) -> str:
     return f"{time:%Y-%m-%d}" if time is not None and time.year >= _FIRST_YEAR else ""
 
 
-# As `schedule_words` writes it: the same factor for all parameters that changed.
-_EVERY = re.compile(r"parameters changed, every one x([\d.,]*\d)")
-
-
 def _because(group: StepGroup) -> str:
     """Return the cause as a clause, with the factor of a schedule whose parameters all changed alike."""
-    every = _EVERY.search(group.explanation)
-    if group.cause is Cause.SCHEDULE and every:
-        rose = float(every[1].replace(",", "")) > 1
-        how = "rose tenfold" if every[1] == "10" else f"{'rose' if rose else 'fell'} (x{every[1]})"
+    ratio = group.price_ratio
+    if group.cause is Cause.SCHEDULE and ratio is not None:
+        how = "rose tenfold" if ratio == _TENFOLD else f"{'rose' if ratio > 1 else 'fell'} ({times(ratio)})"
         return f", when the gas schedule {how}"
     return group.cause.because
 
 
 def between_text(found: Sequence[StepGroup]) -> str:
     """Describe the steps of a call between two versions."""
-    return listed((f"{place_text(one)}, {one.cause.label}: {one.explanation}" for one in found), _MAX_LISTED)
+    return listed((f"{place_text(one)}, {one.cause.label}: {evidence_text(one)}" for one in found), _MAX_LISTED)
 
 
 def change_name(change: StepChange, name: Renderer) -> str:

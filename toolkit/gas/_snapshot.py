@@ -19,7 +19,7 @@ from toolkit.errors import StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import KINDS, Call, other_names
-from toolkit.gas._compare import Comparison, Side, StoredFees, compared, is_local, ran_under_newest
+from toolkit.gas._compare import Comparison, Side, StoredFees, compared, is_local, ran_on
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._gate import Gate, rules_of
 from toolkit.gas._observations import READ_AT_VERSIONS, Source, is_no_answer, last_observations
@@ -41,7 +41,7 @@ _HEAD = (
     "# Gas of the calls of a study, in gas units. `ledger-toolkit snapshot STUDY` writes this file, and\n"
     "# `ledger-toolkit snapshot STUDY --check` compares a new run with it. Review its changes like those of code.\n"
 )
-_MAX_INTEGER = 2**63 - 1  # of TOML, and of the column `change` of a comparison
+_MAX_INTEGER = 2**63 - 1  # of TOML, and of the columns of gas
 _MAX_FAILURE = 200  # characters: one line of a review
 _MAX_FEES = 200  # pairs of a fee and its number: a line that is still reviewed
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -188,13 +188,11 @@ def _line(row: Mapping[str, Any]) -> Line:
     if fails is None and row["gas_used"] is None:
         raise StudyError(f"call {visible(label)!r}: the node reported no gas, which a snapshot requires")
     gas = None if error else row["gas_used"]
-    if gas is not None and gas > _MAX_INTEGER:
-        raise StudyError(f"call {visible(label)!r}: gas must be at most 2^63 - 1 in a snapshot, got {gas}")
     return Line(row["node"], Source(row["source"]), label, gas, None if fails is None else visible(fails, _MAX_FAILURE))
 
 
 def _committed_line(run: Run, call: Call, plan: NodeRun) -> Line:
-    ran = ran_under_newest(run, call.fingerprint, plan.node)
+    ran = ran_on(Side("", run.observations, run=run), call.fingerprint, plan.node)
     if ran.why:
         raise StudyError(f"call {visible(call.name)!r}: {ran.why}; run the study again, then retake the snapshot")
     if ran.frame.empty:

@@ -32,8 +32,6 @@ OUTCOME_COLUMNS = ("gas_used", "success", "error_code")
 STEP_COLUMNS = ("label", "version_before", "version_after", "exact", "gas_before", "gas_after", "cause")
 # Columns of the observation frame that `coverage_of` needs.
 COVERAGE_COLUMNS = ("node", "label", "source", "gas_used", "error_code")
-# End of an explanation if gas did not change by the ratio of the gas schedule's prices.
-ROUNDING_NOTE = " (gas is rounded up to whole units, so small figures move by less)"
 
 # Name of the stratum of a call whose committed transactions are all of one kind.
 ALL_TRANSACTIONS = "all transactions"
@@ -234,6 +232,10 @@ class StepGroup:
         Hash of the transaction at `version_after`, if it was read.
     time : datetime or None
         Time of the transaction at `version_after`, if it was read.
+    rounded : bool
+        Whether gas did not change by the ratio of the prices, because it is rounded up to whole units.
+    price_ratio : float or None
+        Ratio by which all changed prices of the gas schedule changed, if they have one in common.
     changes : tuple of StepChange
         Largest first.
     node : str
@@ -249,6 +251,13 @@ class StepGroup:
     changes: tuple[StepChange, ...]
     node: str = ""
     time: datetime | None = None
+    rounded: bool = False
+    price_ratio: float | None = None
+
+    @property
+    def is_drift(self) -> bool:
+        """Whether the group is a stretch of a drift, whose explanation is that of its largest step."""
+        return any(change.count > 1 for change in self.changes)
 
     @property
     def weight(self) -> float:
@@ -284,7 +293,7 @@ def step_groups(steps: pd.DataFrame) -> tuple[StepGroup, ...]:
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         node = str(row.get("node") or "") if several else ""
-        text = str(row.get("explanation") or "").removesuffix(ROUNDING_NOTE)
+        text = row.get("explanation") or ""
         # Stretches of two drifts may have the same ends and nothing else in common.
         drift = row["label"] if row["count"] > 1 else ""
         place = row["version_before"], row["version_after"], node
@@ -294,8 +303,6 @@ def step_groups(steps: pd.DataFrame) -> tuple[StepGroup, ...]:
 
 def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]) -> StepGroup:
     first = rows[0]
-    rounded = any(str(row.get("explanation") or "").endswith(ROUNDING_NOTE) for row in rows)
-    explanation = text + (ROUNDING_NOTE if rounded else "")
     kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for number, row in enumerate(rows):
         kinds.setdefault((row["label"], row["stratum"]) if row.get("part") else (number,), []).append(row)
@@ -304,7 +311,9 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
         version_after=first["version_after"],
         exact=bool(first["exact"]),
         cause=cause,
-        explanation=("largest step: " if first["count"] > 1 and explanation else "") + explanation,
+        explanation=text,
+        rounded=any(row.get("rounded") for row in rows),
+        price_ratio=first.get("price_ratio"),
         transaction_hash=first.get("transaction_hash"),
         changes=tuple(sorted(map(_change, kinds.values()), key=lambda change: -change.size)),
         node=node,
@@ -406,7 +415,8 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
         before, after = (rows[name].to_numpy(dtype=np.float64, na_value=0) for name in ("gas_before", "gas_after"))
         moved = np.abs(after - before)
         largest = [a + int(moved[a : b + 1].argmax()) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-        result["explanation"] = rows["explanation"].iloc[largest].array
+        for name in {"explanation", "rounded", "price_ratio"}.intersection(rows.columns):
+            result[name] = rows[name].iloc[largest].array
     return result
 
 

@@ -18,7 +18,6 @@ from toolkit.gas._findings import Change, Timeline, Transaction
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.causes._changes import DEFAULT_INITIAL, find_timeline
 from toolkit.gas.causes._evidence import Evidence
-from toolkit.gas.causes._facts import facts_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,7 +144,7 @@ def timeline_frame(timeline: Timeline) -> pd.DataFrame:
 
 def _row(change: Change) -> dict[str, Any]:
     where = {"ledger_version": change.ledger_version, "version_before": change.start, "exact": change.exact}
-    what = {"kind": change.kind.value, "what": facts_text(change.what)}
+    what = {"kind": change.kind.value, "what": change.what, "price_ratio": change.price_ratio}
     names = {"modules": sorted(change.modules), "affects": sorted(change.affects)}
     parts = {"parts": [part.value for part in Part if part in change.parts]}
     return {**where, **what, **names, **parts, **(change.transaction.columns() if change.transaction else {})}
@@ -179,5 +178,6 @@ def _change(row: Mapping[str, Any]) -> Change:
         modules=frozenset(row["modules"]),
         affects=frozenset(row["affects"]),
         version_before=None if row["exact"] else row["version_before"],
+        price_ratio=row["price_ratio"],
         transaction=Transaction(row["ledger_version"], **facts, time=row["time"]) if facts["type"] else None,
     )

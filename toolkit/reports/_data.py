@@ -15,6 +15,7 @@ from toolkit._present.text import plural
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import LEVELS
 from toolkit.gas import _sentences as sentences
+from toolkit.gas._compare import verdict_within
 from toolkit.gas._observations import Source
 from toolkit.gas._series import is_model
 from toolkit.gas._steps import StepGroup, Unjudged, step_groups
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from toolkit.gas._compare import Comparison
+    from toolkit.gas._gate import Gate
     from toolkit.gas._sentences import Renderer
     from toolkit.gas._study import Run
     from toolkit.gas.committed._steps import CommittedCall
@@ -239,7 +242,8 @@ class ReportData:
 
     `observations` and `steps` are the frames for figures and CSV. `paid` contains the observations whose gas is split
     into parts and, if storage prices are known, the number of state slots created. `timeline` is the timeline of
-    committed calls, or None unless exactly one node has one. `events` is sorted by version, `largest` by weight.
+    committed calls, or None unless exactly one node has one. `verdict` compares the beginning of the run with its end,
+    or is None if the study has no limits. `events` is sorted by version, `largest` by weight.
 
     Examples
     --------
@@ -268,6 +272,7 @@ class ReportData:
     paid: pd.DataFrame = field(compare=False, repr=False)
     timeline: pd.DataFrame | None = field(compare=False, repr=False)
     dates: Dates = field(compare=False, repr=False)
+    verdict: tuple[Comparison, Gate] | None = field(default=None, compare=False, repr=False)
 
     @property
     def swept(self) -> tuple[str, ...]:
@@ -356,6 +361,7 @@ def build(run: Run) -> ReportData:
         paid=_paid(observations, run.record.nodes),
         timeline=run.timeline if len(run.timeline["node"].unique()) == 1 else None,
         dates=_dates(observations, steps, run),
+        verdict=verdict_within(run),
     )
 
 

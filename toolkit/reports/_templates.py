@@ -38,6 +38,7 @@ def environment() -> Environment:
         "chain": chain,
         "change_name": sentences.change_name,
         "code": code,
+        "evidence_text": sentences.evidence_text,
         "max_explanation": sentences.MAX_EXPLANATION,
         "max_groups": sentences.MAX_GROUPS,
         "model_notice": MODEL_NOTICE,

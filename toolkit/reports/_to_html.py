@@ -32,7 +32,7 @@ from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import ReportData, build
 from toolkit.reports._templates import chain, content, environment
 from toolkit.reports._to_markdown import comparison_markdown, render_markdown
-from toolkit.reports._verdict import verdict_html
+from toolkit.reports._verdict import shown, verdict_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,6 +74,7 @@ def render(data: ReportData) -> str:
             cause_colours={cause: PAGE_COLOURS[mark.colour or INK].variable for cause, mark in CAUSE_MARKS.items()},
             page_colours=page_colours,
             short_hash=_short_hash,
+            verdict={**shown(*data.verdict), "gate": data.verdict[1]} if data.verdict else None,
         )
     )
 

@@ -30,7 +30,9 @@ def render_markdown(data: ReportData) -> str:
     str
     """
     limits = {"max_rows": _MAX_ROWS, "max_notes": _MAX_NOTES, "max_cell": _MAX_CELL}
-    return environment().get_template("report.md.j2").render(content(data, code), **limits).rstrip("\n") + "\n"
+    blocks = verdict_lines(*data.verdict, code) if data.verdict else []
+    made = environment().get_template("report.md.j2").render(content(data, code), verdict_blocks=blocks, **limits)
+    return made.rstrip("\n") + "\n"
 
 
 def comparison_markdown(comparison: Comparison, gate: Gate | None = None) -> str:

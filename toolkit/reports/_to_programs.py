@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # increases when a name or a meaning changes, not when a name is added
 # Frames, and events, which are added with their sentences.
-_LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "timeline", "dates"})
+_LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "timeline", "dates", "verdict"})
 _MAX_LINE = 1_000
 
 
 def render(data: ReportData) -> str:
-    """Return a report as JSON, with the fields of `ReportData` and ``format``, ``headline`` and ``not_steps``.
+    """Return a report as JSON: the fields of `ReportData`, ``format``, ``headline``, ``gate`` and ``not_steps``.
 
     Parameters
     ----------
@@ -52,6 +52,7 @@ def render(data: ReportData) -> str:
     names = [entry.name for entry in fields(data) if entry.name not in _LEFT_OUT]
     content |= {name: msgspec.to_builtins(getattr(data, name)) for name in names}
     content["events"] = [_group(group) for group in data.events]
+    content["gate"] = None if data.verdict is None else _gate(data.verdict[1])
     content["not_steps"] = sentences.not_steps_sentences(data.committed, visible)
     return json.dumps(json_value(content), indent=2, ensure_ascii=True) + "\n"
 

@@ -78,6 +78,20 @@ def _offender(one: NotJudged, row: Mapping[str, Any]) -> Offender:
     )
 
 
+def shown(comparison: Comparison, gate: Gate) -> dict[str, Any]:
+    """Return what templates show of a verdict: its headline, the name of its colour, and the calls that it names."""
+    groups = [
+        ("Over the limit", offenders(comparison, gate.regressions)),
+        ("Could not be judged", offenders(comparison, gate.not_judged)),
+        ("Waived", offenders(comparison, gate.waived)),
+    ]
+    return {
+        "headline": HEADLINES[gate.verdict],
+        "state": gate.verdict.replace(" ", "-"),
+        "groups": [(name, those) for name, those in groups if those],
+    }
+
+
 def verdict_html(comparison: Comparison, gate: Gate | None = None) -> str:
     """Return the verdict of a gate as an HTML page; without a gate, the page shows the comparison only.
 
@@ -91,15 +105,6 @@ def verdict_html(comparison: Comparison, gate: Gate | None = None) -> str:
     str
         One file without scripts and external content, readable from 390 px on, in light and dark mode.
     """
-    groups = (
-        []
-        if gate is None
-        else [
-            ("Over the limit", offenders(comparison, gate.regressions)),
-            ("Could not be judged", offenders(comparison, gate.not_judged)),
-            ("Waived", offenders(comparison, gate.waived)),
-        ]
-    )
     cells = sentences.comparison_rows(comparison.calls, str)
     return (
         environment()
@@ -107,9 +112,7 @@ def verdict_html(comparison: Comparison, gate: Gate | None = None) -> str:
         .render(
             comparison=comparison,
             gate=gate,
-            headline="COMPARISON" if gate is None else HEADLINES[gate.verdict],
-            state="none" if gate is None else gate.verdict.replace(" ", "-"),
-            groups=[(name, those) for name, those in groups if those],
+            **({"headline": "COMPARISON", "state": "none", "groups": []} if gate is None else shown(comparison, gate)),
             counts=sentences.counts_text(comparison.calls),
             head=sentences.COMPARISON_HEAD,
             rows=cells,

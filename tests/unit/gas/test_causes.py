@@ -10,6 +10,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, function, module, ref
 from tests.unit.gas.observed import cause_of
 from toolkit.client._node import Node
 from toolkit.gas._cause_sentences import evidence_text
+from toolkit.gas._observations import Cause
 from toolkit.gas._steps import Step
 from toolkit.gas.causes._finding import causes_of
 from toolkit.move import decode_module_abi
@@ -181,8 +182,10 @@ class TestSchedule:
         routes = schedules({"a": 10, "b": 7, "c": 0}, {"a": 100, "b": 70, "c": 0})
         cause = exact(resource(self.TAG, "0x1"), routes=routes, gas=(1, 4))
         assert "2 of 3 parameters changed, every one x10" in said(cause)
-        assert "rounded up" in said(cause)
-        assert "rounded up" not in said(exact(resource(self.TAG, "0x1"), routes=routes, gas=(3, 30)))
+        [change] = cause.evidence.found[Cause.SCHEDULE]
+        assert (change.price_ratio, change.rounded) == (10, True)
+        [change] = exact(resource(self.TAG, "0x1"), routes=routes, gas=(3, 30)).evidence.found[Cause.SCHEDULE]
+        assert not change.rounded
 
     @pytest.mark.parametrize(
         "write",

@@ -54,14 +54,18 @@ def test_the_bars_of_steps_hold_on_100_generated_histories():
     assert inside / of > 0.93
 
 
-def test_the_bars_of_unexplained_shifts_hold_on_100_generated_histories():
-    """In histories that each have a shift nobody announced, enough of them are found and few others."""
+def test_unexplained_shifts_are_found_or_listed_on_100_generated_histories():
+    """In histories that each have a shift nobody announced, most are found, nearly all are listed, few are false."""
     missed, wrong, measured = misses(["unexplained false"], hidden=1.0)
     assert not missed, "\n".join([*missed, *wrong])
-    # A rise of one gas unit is listed as weak: rounding of growth looks the same.
-    listed, of = measured["unexplained found or listed as weak"]
+    # The strict bar, found >= 80 %, is not met: 45 of 57 (79 %) are found here. 7 of the 12 others rise by one gas unit,
+    # which rounding of gradual growth would do as well; they are listed as weak instead, so 52 of 57 (91 %) are shown.
+    # The benchmark in tests/benchmarks/series keeps the strict bar.
+    found, of = measured["unexplained found"]
+    listed, _ = measured["unexplained found or listed as weak"]
+    assert of > 40
+    assert found / of > 0.75, "\n".join(wrong)
     assert listed / of > 0.8, "\n".join(wrong)
-    assert measured["unexplained found"][1] > 40
 
 
 def test_the_same_history_gives_the_same_analysis():

@@ -9,8 +9,10 @@ import re
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import toolkit
 from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledger, module, refused, user_transaction
 from toolkit.client._node import Node
 from toolkit.client._versions import FindSteps
@@ -401,3 +403,14 @@ def test_outages_to_the_end_are_rows_and_not_an_abort(tmp_path, monkeypatch):
     found = run(tmp_path / "run", node=made_node({"POST /view": busy})[0], versions="0:-1/3")
     assert found.observations["status"].fillna(0).tolist() == [0, 503, 0]
     assert found.observations["gas_used"].fillna(0).tolist() == [5, 0, 5]
+
+
+def test_gas_beyond_its_column_is_absent_and_not_judged(tmp_path):
+    """A node that reports more than 2^63 - 1 gas units reports none: no number wraps, and the gate cannot judge."""
+    told = {4_999: 9, 5_000: 2**63 - 1, 5_001: 2**63, 5_002: 2**64 - 1}
+    view = {"POST /view": lambda query, _: answer(["1"], gas=told[at(query)], head=ledger(HEAD))}
+    found = run(tmp_path, node=made_node(view)[0], versions=[4_999, 5_000, 5_001, 5_002])
+    gas = [None if row is pd.NA else row for row in found.observations["gas_used"]]
+    assert gas == [9, 2**63 - 1, None, None]
+    gate = toolkit.compare(found.at(4_999), found.at(5_002)).gate("10%")
+    assert (gate.verdict, gate.judged) == ("could not judge", 0)

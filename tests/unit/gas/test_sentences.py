@@ -12,10 +12,12 @@ from toolkit.gas._findings import AtTransaction, Explanation, Transaction
 from toolkit.gas._observations import Cause, ReadAt, Source
 from toolkit.gas._sentences import _UNJUDGED, run_lines, step_lines
 from toolkit.gas._steps import (
-    ROUNDING_NOTE,
     coverage_of,
+    step_groups,
     steps_of,
 )
+from toolkit.gas.causes._facts import ScheduleChange
+from toolkit.wire import GasSchedule
 
 
 def words(*rows, why=None):
@@ -38,13 +40,18 @@ def test_calls_that_step_together_are_one_group():
 def test_rounding_is_noted_once():
     """Only some of the calls are small enough for it."""
     steps = steps_of(frame(row(1, 10), row(2, 100), row(1, 1, label="b"), row(2, 2, label="b")))
-    causes = {
-        steps[0]: Explanation(Cause.SCHEDULE, "x10"),
-        steps[1]: Explanation(Cause.SCHEDULE, "x10" + ROUNDING_NOTE),
-    }
-    lines = step_lines(steps_frame([step_row(step, causes[step]) for step in steps]))
-    assert lines[0] == f"at version 2, gas schedule: x10{ROUNDING_NOTE}"
-    assert len(lines) == 3
+    by = Transaction(2, None, "user_transaction", None, None)
+    schedules = GasSchedule(1, {"a": 1, "b": 2}), GasSchedule(1, {"a": 10, "b": 20})
+    found = [
+        step_row(step, Explanation(Cause.SCHEDULE, AtTransaction(by, {Cause.SCHEDULE: (change,)})))
+        for step, change in zip(
+            steps, (ScheduleChange(*schedules), ScheduleChange(*schedules, rounded=True)), strict=True
+        )
+    ]
+    assert [(row["price_ratio"], row["rounded"]) for row in found] == [(10, False), (10, True)]
+    [group] = step_groups(steps_frame(found))
+    assert (group.price_ratio, group.rounded, len(group.changes)) == (10, True, 2)
+    assert step_lines(steps_frame(found))[0].count("rounded up") == 1
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,7 @@ class Call:
 
     name: str
     function: str = "0xcafe::vault::total"
+    thresholds: None = None
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,7 @@ class Study:
 
     title: str = "Demo"
     calls: tuple[Call, ...] = ()
+    thresholds: None = None
 
 
 def record(**more: Any) -> Manifest:

@@ -12,7 +12,7 @@ from tests.unit.plots import synthetic_run
 from toolkit._present.text import visible
 from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import lead_sentence, short_change, weightiest
-from toolkit.gas._steps import StepChange, StepGroup
+from toolkit.gas._steps import PartChange, StepChange, StepGroup
 from toolkit.gas.committed._steps import StoragePrices
 from toolkit.reports import build
 from toolkit.reports._data import headline, notes
@@ -60,25 +60,37 @@ def test_headline_says_which_when_how_much_and_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "cause", "why", "sentence"),
+    ("changes", "cause", "ratio", "sentence"),
     [
-        ([(4, 36)], "schedule", "459 of 512 parameters changed, every one x10", "a: x9 since 2026-05-06 (version 7), when the gas schedule rose tenfold."),
-        ([(4, 36), (10, 100)], "schedule", "3 of 9 parameters changed, every one x2.5", "2 of 5 calls: x9 to x10 since 2026-05-06 (version 7), when the gas schedule rose (x2.5)."),
-        ([(10, 5), (10, 20)], "mixed", "", "2 of 5 calls: -50 % to x2 since 2026-05-06 (version 7), for several causes."),
-        ([(None, 3)], "code", "", "a: available since 2026-05-06 (version 7), when code was published."),
-        ([(3, None)], "unexplained", "", "a: fails since 2026-05-06 (version 7); no cause was found."),
-        ([(3, 3)], "unknown", "", "a: same gas, different outcome since 2026-05-06 (version 7)."),
+        ([(4, 36)], "schedule", 10, "a: x9 since 2026-05-06 (version 7), when the gas schedule rose tenfold."),
+        ([(4, 36), (10, 100)], "schedule", 2.5, "2 of 5 calls: x9 to x10 since 2026-05-06 (version 7), when the gas schedule rose (x2.5)."),
+        ([(10, 5), (10, 20)], "mixed", None, "2 of 5 calls: -50 % to x2 since 2026-05-06 (version 7), for several causes."),
+        ([(None, 3)], "code", None, "a: available since 2026-05-06 (version 7), when code was published."),
+        ([(3, None)], "unexplained", None, "a: fails since 2026-05-06 (version 7); no cause was found."),
+        ([(3, 3)], "unknown", None, "a: same gas, different outcome since 2026-05-06 (version 7)."),
     ],
 )  # fmt: skip
-def test_the_lead_is_the_largest_change(changes, cause, why, sentence) -> None:
+def test_the_lead_is_the_largest_change(changes, cause, ratio, sentence) -> None:
     """Magnitude, date and cause; of several calls the least and the most."""
     found = tuple(StepChange(label, "view@version", 1, *sides) for label, sides in zip("abc", changes, strict=False))
     time = pd.Timestamp("2026-05-06T10:00:00Z")
-    group = StepGroup(6, 7, True, Cause.of(cause), why, None, found, time=time)
+    group = StepGroup(6, 7, True, Cause.of(cause), "", None, found, time=time, price_ratio=ratio)
     assert lead_sentence(group, 5, visible) == sentence
     assert "between versions 1 and 7" in lead_sentence(
         dataclasses.replace(group, exact=False, version_before=1), 5, visible
     )
+
+
+def test_a_headline_without_a_sure_step_says_its_doubt() -> None:
+    """If every step is doubtful, the doubt is part of the sentence; else the sure steps alone make it."""
+    part = PartChange("execution", 10, 20, 9, 11)
+    doubtful = StepChange("a", "committed", 1, 10, 20, parts=(part,), uncertain=("it is night",))
+    sure = StepChange("b", "committed", 1, 10, 40, parts=(part,))
+    group = StepGroup(6, 7, True, Cause.CODE, "", None, (doubtful,))
+    assert "it is night" in lead_sentence(group, 5, visible)
+    both = lead_sentence(dataclasses.replace(group, changes=(doubtful, sure)), 5, visible)
+    assert both.startswith("b: x4 ")
+    assert "it is night" not in both
 
 
 def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:
@@ -162,9 +174,9 @@ def test_calls_that_fail_with_different_messages_have_rows_of_their_own() -> Non
 
 
 def test_the_largest_integers_are_exact() -> None:
-    """No float is on the way of a u64."""
+    """No float is on the way of gas, up to the largest value of its column; products exceed int64 and are exact."""
     frame = synthetic_run.observations()
-    top = 2**64 - 1
+    top = 2**63 - 1
     big = frame.assign(gas_used=frame["gas_used"].where(frame["gas_used"].isna(), top))
     data = build(dataclasses.replace(run(), observations=big))
     assert {call.max_gas for call in data.calls} == {top}

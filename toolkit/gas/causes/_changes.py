@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -309,10 +309,13 @@ class _Search:
     def _made(self, ends: _Ends, kind: Cause, what: facts.Facts, **more: Any) -> findings.Change:
         """Return a change with the facts of its transaction."""
         before, after = ends
+        schedule = facts.schedule_change(what)
+        made = findings.Change(after, kind, facts.facts_text(what), **more)
+        made = replace(made, price_ratio=schedule.price_ratio if schedule else None)
         if after - before > 1:
-            return findings.Change(after, kind, what, version_before=before, **more)
+            return replace(made, version_before=before)
         written = self.written(after)
-        return findings.Change(after, kind, what, transaction=written.by if written else None, **more)
+        return replace(made, transaction=written.by if written else None)
 
     def _parts_of_schedule(self, ends: _Ends, tags: Sequence[str]) -> frozenset[Part]:
         """Return the parts of gas that a change to the gas schedule and the storage gas can affect."""

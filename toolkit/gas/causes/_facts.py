@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.gas._observations import Cause
-from toolkit.gas._schedules import schedule_words
-from toolkit.gas._steps import ROUNDING_NOTE
+from toolkit.gas._schedules import changed_ratios, schedule_words
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.wire._gas import feature_name
 
@@ -66,9 +65,15 @@ class ScheduleChange(Fact):
     rounded: bool = False
     ends: bool = False
 
+    @property
+    def price_ratio(self) -> float | None:
+        """The ratio by which all changed prices changed; None for a single price, or if they have none in common."""
+        ratios = list(changed_ratios(self.before, self.after).values())
+        ratio = ratios[0] if len(ratios) > 1 and len(set(ratios)) == 1 else None
+        return None if ratio is None else float(ratio)
+
     def clause(self) -> str:
-        note = ROUNDING_NOTE if self.rounded else ""
-        return f"changed {'its' if self.ends else 'the'} gas schedule: {schedule_words(self.before, self.after)}{note}"
+        return f"changed {'its' if self.ends else 'the'} gas schedule: {schedule_words(self.before, self.after)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +234,14 @@ class StateChange(Fact):
         return " and ".join(texts) + always
 
 
-def facts_text(facts: Iterable[Fact] | str) -> str:
-    """Describe what happened; in a stored timeline, the description is text already."""
-    return facts if isinstance(facts, str) else " and ".join(fact.clause() for fact in facts)
+def facts_text(facts: Iterable[Fact]) -> str:
+    """Describe what happened."""
+    return " and ".join(fact.clause() for fact in facts)
+
+
+def schedule_change(facts: Iterable[Fact]) -> ScheduleChange | None:
+    """Return the change of the gas schedule among facts, if there is one."""
+    return next((fact for fact in facts if isinstance(fact, ScheduleChange)), None)
 
 
 def _resource_text(tag: str) -> str:

@@ -157,8 +157,9 @@ class CommittedCall:
         Number of ledger versions of the call's range, and how many of them were read.
     missing : int
         Number of ranges of versions that could not be read.
-    changed_at : tuple of int
-        Ledger versions of the changes that can affect the call, ascending.
+    changed : tuple of (int, int)
+        For each change that can affect the call, ascending: the last version that is known to precede it, and the first
+        that is known to follow it.
     timeline_read : bool
         Whether all changes in the range of the call are known.
     small : int
@@ -181,7 +182,7 @@ class CommittedCall:
     versions: int = 0
     versions_read: int = 0
     missing: int = 0
-    changed_at: tuple[int, ...] = ()
+    changed: tuple[tuple[int, int], ...] = ()
     timeline_read: bool = False
     small: int = 0
     few: tuple[FewCalls, ...] = ()
@@ -357,7 +358,8 @@ def judge_call(
         why = f"the timeline is not complete: {'; '.join(map(str, timeline.unread))}"
         return replace(call, not_judged=why, read_failed=True), []
     changes = timeline.for_function(function)
-    call = replace(call, changed_at=tuple(sorted(change.ledger_version for change in changes)), timeline_read=True)
+    changed = tuple(sorted((change.start, change.ledger_version) for change in changes))
+    call = replace(call, changed=changed, timeline_read=True)
     if frame.empty:
         return replace(call, not_judged="no transaction of the function was read"), []
     analysis = analyse(frame, changes)
@@ -436,6 +438,7 @@ class _Found:
             "uncertain": [doubt.value for doubt in step.doubts],
             "cause": Cause.UNEXPLAINED if not kinds else kinds[0] if len(step.causes) == 1 else Cause.MIXED,
             "cause_parts": kinds,
+            "price_ratio": step.causes[0].price_ratio if len(step.causes) == 1 else None,
         } | _place(step)
 
     def _total(self, step: SeriesStep, *, before: bool) -> float | None:

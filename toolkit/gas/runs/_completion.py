@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from toolkit.errors import StudyError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import Explanation
-from toolkit.gas._observations import Cause, is_no_answer
+from toolkit.gas._observations import PRUNED, Cause, is_no_answer
 from toolkit.gas._steps import OUTCOME_COLUMNS, Step, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
@@ -29,7 +30,7 @@ from toolkit.move import FunctionId
 from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 
 # Versions that an error names; a part that was lost has thousands.
 _MAX_NAMED = 3
-_STEP_KEY = ("node", "fingerprint", "version_before", "version_after")
+_OUTCOMES = [f"{name}_{side}" for name in ("gas", "success", "error") for side in ("before", "after")]
+_STEP_KEY = ("node", "fingerprint", "version_before", "version_after", *_OUTCOMES)
 
 
 def complete(job: Job, manifest: Manifest) -> Manifest:
@@ -57,13 +59,15 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     """
     prove_whole(job, manifest)
     manifest, steps = _located_steps(job, manifest)
+    known = _stored_steps(job.store)
     causes: dict[Step, Explanation] = {}
     functions = job.spec.functions
     plans: list[NodeRun] = []
     with progress_bar(len(steps), "finding causes", show=job.progress) as bar:
         for node, plan in job.plans_of(manifest):
             mine = [step for step in steps if step.node == plan.node]
-            own = not_repeated(job, node, plan, mine)
+            # A stored step was read twice when it was found.
+            own = not_repeated(job, node, plan, [step for step in mine if _identity(asdict(step)) not in known])
             found = causes_of([step for step in mine if step not in own], node, functions, advance=bar.advance)
             found |= own
             if any(one.cause == Cause.UNKNOWN for one in found.values()):
@@ -72,14 +76,12 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
             origin = provenance(node, first=plan.first, last=plan.last, functions=functions.values())
             plans.append(structs.replace(plan, provenance=origin))
             check_ledger(ledger_guard(node, plan))
-    # What explains an early step of a run that is extended may be pruned by now.
-    stored = job.store.steps() if manifest.extended else None
-    known = {} if stored is None else {tuple(row[name] for name in _STEP_KEY): row for row in plain_rows(stored)}
     rows = []
     for step in steps:
         explanation = causes.get(step)
         lost = explanation is None or explanation.cause == Cause.UNKNOWN
-        before = known.get(tuple(getattr(step, name) for name in _STEP_KEY)) if lost else None
+        # What explains an early step of a run that is extended may be pruned by now.
+        before = known.get(_identity(asdict(step))) if lost and manifest.extended else None
         rows.append(before or step_row(step, explanation))
     # Before transactions are judged: what judging occupies would add to the peak of memory.
     store = job.store
@@ -91,6 +93,19 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     return store.write_manifest(manifest)
 
 
+def _stored_steps(store: RunStore) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return the steps that are stored; none if the file is damaged, since it is written again."""
+    try:
+        stored = store.steps()
+    except StudyError:
+        return {}
+    return {} if stored is None else {_identity(row): row for row in plain_rows(stored)}
+
+
+def _identity(step: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(step[name] for name in _STEP_KEY)
+
+
 def not_repeated(job: Job, node: Node, plan: NodeRun, steps: Sequence[Step]) -> dict[Step, Explanation]:
     """Read both ends of each exact step again, and return the steps that do not come back: the node made them."""
     exact = [step for step in steps if step.exact][:MAX_STEPS]
@@ -99,7 +114,8 @@ def not_repeated(job: Job, node: Node, plan: NodeRun, steps: Sequence[Step]) -> 
     again: dict[tuple[str, int], tuple[Any, ...]] = {}
     with node.fresh():  # a cache would repeat the answer
         for row in observe_views(node, plan.origin, [(calls[mark], version) for mark, version in sorted(ends)]):
-            if not is_no_answer(row["error_code"]):
+            # State that the node has pruned meanwhile says nothing against the first reading.
+            if not is_no_answer(row["error_code"]) and row["error_code"] not in PRUNED:
                 again[row["fingerprint"], row["ledger_version"]] = tuple(row[name] for name in OUTCOME_COLUMNS)
     found = {}
     for step in exact:
