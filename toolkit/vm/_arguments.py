@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.move._bcs import uleb128
-from toolkit.vm import _schedule as flags
+from toolkit.vm import _features as flags
 from toolkit.vm import _types as t
 from toolkit.vm._bcs import Input
 from toolkit.vm._errors import Abort, MoveError

@@ -10,7 +10,7 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Unsupported
-from toolkit.vm import _schedule as flags
+from toolkit.vm import _features as flags
 from toolkit.vm._access import AccessStack
 from toolkit.vm._code import MODULE_LOCK, FunctionDefinition
 from toolkit.vm._compile import MAX_STACK, Code, Piece, Site, is_scalar
@@ -34,9 +34,11 @@ if TYPE_CHECKING:
 MAX_FRAMES = 1024  # that wait for another to return
 _PAGE = 4096  # reads are charged by whole pages
 _CURVES = ("ristretto255", "ristretto255_bulletproofs", "crypto_algebra", "bls12381", "secp256k1")
+# Where a native that is missing here exists on a node; in other modules it does not.
 _MODULES_WITH_NATIVES = {ModuleId(FRAMEWORK, name.split("::")[1]) for name in NATIVES}
 _MODULES_WITH_NATIVES |= {ModuleId(FRAMEWORK, name) for name in _CURVES}
 _OPTION = ModuleId(FRAMEWORK, "option")
+# Their natives store their arguments: memory is not released.
 _KEEPS_ARGUMENTS = {ModuleId(FRAMEWORK, "table"), ModuleId(FRAMEWORK, "event")}
 
 
@@ -50,7 +52,7 @@ class Frame:
         self.locals = locals_
         self.parent = parent
         self.piece = code.entry
-        self.careful = False
+        self.careful = False  # whether the stack could overflow in it, so that each instruction must look
         self.entered = False  # whether the module counts one entry more
         self.locks = False  # whether the module lock is on while the frame is there
         self.restricted = False  # whether the function has access specifiers
@@ -67,7 +69,23 @@ class Frame:
 
 
 class Link:
-    """What a call site leads to in this execution."""
+    """What a call site leads to in this execution.
+
+    Attributes
+    ----------
+    definition : FunctionDefinition
+    types : tuple of Type
+        Type arguments.
+    count : int
+        Number of parameters.
+    native : callable or None
+    code : Code or None
+        None if the function is native.
+    cost, log_name, facts : int, str, str
+        The charge of the call.
+    crosses : bool
+        Whether the caller is in another module.
+    """
 
     __slots__ = ("code", "cost", "count", "crosses", "definition", "facts", "log_name", "native", "types")
 
@@ -118,7 +136,7 @@ class Machine:
         self.layouts = loader.layouts
         self.links: dict[Any, Link] = {}
         self.keeps_arguments = False
-        self.calls_once = flags.CALL_CACHE in self.features
+        self.pays_types_once = flags.CALL_CACHE in self.features
         self.restricts = flags.ACCESS_CONTROL in self.features
         self._start()
 
@@ -226,13 +244,15 @@ class Machine:
             if trace is not None:
                 assert self.frame is not None and meter.log is not None  # noqa: S101, PT018 - traces have a log
                 trace.append((self.frame.code, self.offset, self.depth, len(meter.log)))
+            branches = at == count and piece.target is not None
+            # The log names the target of a branch that is taken.
+            taken = branches and (piece.when is None or stack[-1] == piece.when)
             for entry in entries:
                 if entry.execution is None:
                     meter.use_memory(entry.memory, entry.name)
-                elif at == count and piece.target is not None and piece.when in {None, stack[-1:] == [True]}:
-                    meter.charge(entry.execution, entry.name, f"@{piece.target}", entry.memory)
                 else:
-                    meter.charge(entry.execution, entry.name, entry.facts, entry.memory)
+                    facts = f"@{piece.target}" if taken else entry.facts
+                    meter.charge(entry.execution, entry.name, facts, entry.memory)
             if at == count:
                 assert piece.exit is not None  # noqa: S101 - it has the last entries
                 return piece.exit(stack, locals_, self)  # type: ignore[no-any-return]
@@ -245,11 +265,10 @@ class Machine:
         frame = self.frame
         if error.located or frame is None:
             return error
-        if 1000 <= error.number < 2000 and not error.of_types:
-            kept = error.status == "DEPENDENCY_LIMIT_REACHED" and self.schedule.version >= 42
-            if not kept:
-                message, error = error.message, MoveError("VERIFICATION_ERROR", error.message)
-                error.message = message
+        # From 1000 on are errors of validation: code that runs has passed it, so nodes blame the verifier.
+        verifies = 1000 <= error.number < 2000 and not error.of_types
+        if verifies and (error.status != "DEPENDENCY_LIMIT_REACHED" or self.schedule.version < 42):
+            error = MoveError("VERIFICATION_ERROR", error.message)
         return error.at(frame.location, frame.code.definition.index, self.offset)
 
     # Frames.
@@ -328,7 +347,7 @@ class Machine:
         meter = self.meter
         generic = site.use.arguments is not None
         if generic and site not in self.seen:
-            if self.calls_once:
+            if self.pays_types_once:
                 self.seen.add(site)
             for kind in site.types:
                 meter.charge(self.schedule.per_node * kind.nodes, "CREATE_TY", f"nodes={kind.nodes}")
@@ -339,7 +358,7 @@ class Machine:
         else:
             meter.charge(link.cost, link.log_name, link.facts)
             meter.write(">", f"{link.definition}{type_list(link.types)}")
-        if generic:
+        if generic:  # a node looks at the module of generic calls only, and remembers the last one
             self.keeps_arguments = link.definition.module in _KEEPS_ARGUMENTS
         stack, count = self.stack, link.count
         arguments = stack[len(stack) - count :]
@@ -437,7 +456,6 @@ class Machine:
     def _missing(self, definition: FunctionDefinition) -> Exception:
         if definition.module in _MODULES_WITH_NATIVES:
             return Unsupported(f"native function {definition}")
-        # The node has no natives in other modules either.
         error = MoveError("MISSING_DEPENDENCY", f"Missing Native Function `{definition.name}`")
         return error.at(definition.module, definition.index, 0)
 
@@ -587,10 +605,8 @@ class Machine:
     def load(self, address: bytes, kind: Struct) -> Global:
         """Return a resource, loading and paying for it at its first use in the session."""
         slot = self.session.resources.get((address, kind))
-        return slot.cell if slot is not None else self.load_first(address, kind)
-
-    def load_first(self, address: bytes, kind: Struct) -> Global:
-        """Load a resource."""
+        if slot is not None:
+            return slot.cell
         slot, size = self.fetch(address, kind)
         value = slot.cell[0]
         heap = 0 if value is None else slot.layout.measure(value) - slot.layout.stack
@@ -625,10 +641,6 @@ class Machine:
         if layout.depth > MAX_VALUE_DEPTH:
             raise MoveError("VM_MAX_VALUE_DEPTH_REACHED")
         return layout
-
-    def check_tag(self, kind: Type) -> None:
-        """Check that a type is small enough to be a type tag."""
-        self.loader.check_tag(kind)
 
     def _check_access(self, kind: Struct, address: bytes, *, writes: bool) -> None:
         """Check the locks and access specifiers after an operation on a resource."""

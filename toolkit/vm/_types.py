@@ -15,7 +15,7 @@ from toolkit.move._ids import address_to_bytes
 from toolkit.vm._errors import MoveError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 COPY, DROP, STORE, KEY = 1, 2, 4, 8  # bits of the abilities
 ALL_ABILITIES = COPY | DROP | STORE | KEY
@@ -244,6 +244,18 @@ def substitute(kind: Type, arguments: Sequence[Type]) -> Type:
 def substituted(kinds: Sequence[Type], arguments: Sequence[Type]) -> tuple[Type, ...]:
     """Replace the type parameters in several types."""
     return tuple(substitute(kind, arguments) for kind in kinds)
+
+
+def struct_modules(kinds: Sequence[Type]) -> list[ModuleId]:
+    """Return the modules of all structs in types, sorted and without repetition."""
+    return sorted({one.module for kind in kinds for one in _structs(kind)})
+
+
+def _structs(kind: Type) -> Iterator[Struct]:
+    if isinstance(kind, Struct):
+        yield kind
+    for part in kind.parts:
+        yield from _structs(part)
 
 
 def from_tag(tag: tags.TypeTag) -> Type:

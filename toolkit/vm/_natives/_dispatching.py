@@ -40,7 +40,7 @@ def load_function(call: NativeCall, info: Ref) -> None:
     if machine.loader.lazy:
         machine.loader.visit(module, machine.meter)
     else:
-        machine.loader.visit_closure([module], machine.meter)
+        machine.loader.visit_all([module], machine.meter)
 
 
 @native("0x1::function_info::check_dispatch_type_compatibility_impl")
