@@ -75,6 +75,7 @@ class ChangeCharges:
         self.schedule = meter.schedule
         self.features = features
         self.created = now if flags.SLOT_METADATA in features else 0
+        # Nobody pays the write of an aggregator that was never read.
         priced = [key for key, change in overlay.changes.items() if change.kind != "delta"]
         self.keys = sorted(priced, key=lambda key: (_ORDER[overlay.changes[key].kind], write_order(key)))
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MAINNET, TESTNET, TEST_CHAIN = 1, 2, 4
 _HOUR = 3_600_000_000
 
+# The machine runs at the state's time, not at today's, so it must know when the node's rules changed.
 # Days on which timed features start on the public networks. On other chains they are on, but for two that start one
 # hour after 1970 on the test chain: memory tracking, and the refusal to capture options (of which no day is known).
 FIX_MEMORY_TRACKING = {MAINNET: datetime(2025, 3, 11, tzinfo=UTC), TESTNET: datetime(2025, 3, 7, tzinfo=UTC)}

@@ -13,7 +13,7 @@ from toolkit.errors import Unsupported
 from toolkit.vm import _features as flags
 from toolkit.vm._access import AccessStack
 from toolkit.vm._code import MODULE_LOCK, FunctionDefinition
-from toolkit.vm._compile import MAX_STACK, Code, Piece, Site, is_scalar
+from toolkit.vm._compile import MAX_STACK, CompiledFunction, Piece, Site, is_scalar
 from toolkit.vm._environment import MAINNET, NO_CAPTURED_OPTIONS, TESTNET
 from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._natives import NATIVES
@@ -47,7 +47,7 @@ class Frame:
 
     __slots__ = ("careful", "code", "entered", "locals", "locks", "parent", "piece", "restricted")
 
-    def __init__(self, code: Code, locals_: list[Value], parent: Frame | None) -> None:
+    def __init__(self, code: CompiledFunction, locals_: list[Value], parent: Frame | None) -> None:
         self.code = code
         self.locals = locals_
         self.parent = parent
@@ -79,7 +79,7 @@ class Link:
     count : int
         Number of parameters.
     native : callable or None
-    code : Code or None
+    code : CompiledFunction or None
         None if the function is native.
     cost, log_name, facts : int, str, str
         The charge of the call.
@@ -94,7 +94,7 @@ class Link:
         self.types = types
         self.count = len(definition.parameters)
         self.native: Callable[..., Any] | None = None
-        self.code: Code | None = None
+        self.code: CompiledFunction | None = None
         self.cost = 0
         self.log_name = self.facts = ""
         self.crosses = True
@@ -123,7 +123,7 @@ class Machine:
         *,
         environment: Environment,
         context: Any = None,
-        trace: list[tuple[Code, int, int, int]] | None = None,
+        trace: list[tuple[CompiledFunction, int, int, int]] | None = None,
     ) -> None:
         self.loader = loader
         self.session = session
@@ -134,7 +134,7 @@ class Machine:
         self.schedule = loader.schedule
         self.features = loader.features
         self.layouts = loader.layouts
-        self.links: dict[Any, Link] = {}
+        self.links: dict[Any, Link] = {}  # by call site; those of closures by module, name and type arguments
         self.keeps_arguments = False
         self.pays_types_once = flags.CALL_CACHE in self.features
         self.restricts = flags.ACCESS_CONTROL in self.features
@@ -144,20 +144,20 @@ class Machine:
         self.stack: list[Value] = []
         self.frame: Frame | None = None
         self.depth = 0
-        self.offset = 0
-        self.seen: set[Site] = set()
-        self.active: dict[ModuleId | None, int] = {}
-        self.locks = 0
+        self.offset = 0  # of the instruction that runs, or of the last exit while a piece runs at once
+        self.seen: set[Site] = set()  # whose types have been paid for
+        self.active: dict[ModuleId | None, int] = {}  # entries of each module, script included, that have not returned
+        self.locks = 0  # functions on the call stack because of which no module may be entered again
         self.access = AccessStack()
 
     # The loop.
 
-    def run(self, code: Code, arguments: Sequence[Value]) -> list[Value]:
+    def run(self, code: CompiledFunction, arguments: Sequence[Value]) -> list[Value]:
         """Run a function to its end.
 
         Parameters
         ----------
-        code : Code
+        code : CompiledFunction
         arguments : sequence of Value
             All of them; the function owns them.
 
@@ -274,9 +274,28 @@ class Machine:
     # Frames.
 
     def _enter(
-        self, code: Code, arguments: list[Value], *, crosses: bool, closure: bool = False, locks: bool = False
+        self,
+        code: CompiledFunction,
+        arguments: list[Value],
+        *,
+        crosses: bool,
+        closure: bool = False,
+        locks: bool = False,
     ) -> None:
-        """Make a frame for a function and let it run next."""
+        """Make a frame for a function and let it run next.
+
+        Parameters
+        ----------
+        code : CompiledFunction
+        arguments : list of Value
+            They become the locals.
+        crosses : bool
+            Whether the caller is in another module.
+        closure : bool
+            Whether a function value is called: that counts as entering its module, even from the module itself.
+        locks : bool
+            Whether no module may be entered again while the function runs, as when a native dispatches to it.
+        """
         frame = Frame(code, arguments, self.frame)
         arguments += [None] * (len(code.locals) - len(arguments))
         definition = code.definition
@@ -363,6 +382,12 @@ class Machine:
         stack, count = self.stack, link.count
         arguments = stack[len(stack) - count :]
         del stack[len(stack) - count :]
+        return self._go_to(link, arguments, following, crosses=link.crosses)
+
+    def _go_to(
+        self, link: Link, arguments: list[Value], following: Piece, *, crosses: bool, closure: bool = False
+    ) -> Piece | None:
+        """Run a native, or make a frame; return the piece to run next, or None if the frame has changed."""
         assert self.frame is not None  # noqa: S101 - it calls
         self.frame.piece = following
         if link.code is None:
@@ -370,7 +395,7 @@ class Machine:
         if self.depth > MAX_FRAMES:
             raise MoveError("CALL_STACK_OVERFLOW")
         try:
-            self._enter(link.code, arguments, crosses=link.crosses)
+            self._enter(link.code, arguments, crosses=crosses, closure=closure)
         except MoveError as error:
             raise self._below(error) from None
         return None
@@ -398,12 +423,12 @@ class Machine:
             raise self._below(error)
         link = Link(definition, site.types)
         link.crosses = site.caller.module != definition.module
-        self._finish_link(link, generic=site.use.arguments is not None, plain=False)
+        self._finish_link(link, generic=site.use.arguments is not None)
         self.links[site] = link
         return link
 
-    def _finish_link(self, link: Link, *, generic: bool, plain: bool) -> None:
-        """Find the code of a link and its price; closure calls have the `plain` price."""
+    def _finish_link(self, link: Link, *, generic: bool) -> None:
+        """Find the code of a link and its price."""
         definition, types = link.definition, link.types
         locals_ = 0
         if definition.is_native:
@@ -411,7 +436,7 @@ class Machine:
         else:
             link.code = self.loader.code(definition, types)
             locals_ = len(definition.locals)
-        kind = "call_generic" if generic and not plain else "call"
+        kind = "call_generic" if generic else "call"
         prices = self.schedule
         link.cost = (
             prices[f"instr.{kind}.base"]
@@ -520,17 +545,8 @@ class Machine:
         del stack[len(stack) - count :]
         arguments = [next(captured if closure.mask >> at & 1 else given) for at in range(link.count)]
         assert self.frame is not None  # noqa: S101 - it calls
-        self.frame.piece = following
-        if link.code is None:
-            return self._native(link, arguments, following)
-        if self.depth > MAX_FRAMES:
-            raise MoveError("CALL_STACK_OVERFLOW")
         crosses = self.frame.module != link.definition.module
-        try:
-            self._enter(link.code, arguments, crosses=crosses, closure=True)
-        except MoveError as error:
-            raise self._below(error) from None
-        return None
+        return self._go_to(link, arguments, following, crosses=crosses, closure=True)
 
     def _closure_link(self, closure: Closure, kind: Function) -> Link:
         key = closure.module, closure.name, closure.types
@@ -539,7 +555,7 @@ class Machine:
             assert closure.module is not None  # noqa: S101 - scripts cannot name themselves
             definition = self._find(closure.module, closure.name)
             link = Link(definition, closure.types)
-            self._finish_link(link, generic=False, plain=True)
+            self._finish_link(link, generic=False)  # closures over generic functions cost no more either
             self.links[key] = link
         parameters = substituted(link.definition.parameters, link.types)
         rest = tuple(one for at, one in enumerate(parameters) if not closure.mask >> at & 1)

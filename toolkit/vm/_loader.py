@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.vm import _features as flags
 from toolkit.vm import _types as t
-from toolkit.vm._compile import Code, compile_function
+from toolkit.vm._compile import CompiledFunction, compile_function
 from toolkit.vm._errors import MoveError
 from toolkit.vm._layouts import Layouts
 from toolkit.vm._metadata import GROUP_MEMBER
@@ -157,7 +157,7 @@ class Loader:
             return None
         return None if found is None else found.attributes
 
-    def code(self, function: FunctionDefinition, types: tuple[t.Type, ...]) -> Code:
+    def code(self, function: FunctionDefinition, types: tuple[t.Type, ...]) -> CompiledFunction:
         """Return a function as it runs."""
         return compile_function(function, types, self.schedule)
 

@@ -55,6 +55,8 @@ class Schedule:
     sizes : dict of str to int
         Abstract sizes of values: ``sizes["struct"]``, ``sizes["per_u8_packed"]``.
     layouts : LayoutMaker
+    per_node : int
+        Internal gas for each node of a type that is made.
     """
 
     def __init__(self, version: int, prices: dict[str, int]) -> None:

@@ -130,8 +130,8 @@ class Overlay:
 class Change(NamedTuple):
     """A new value of a state key, or None, and its metadata.
 
-    `kind` is "value", "code", "delayed" if only aggregators in it have changed, "aggregator" for an old aggregator, or
-    "delta" for one that was never read, whose write nobody pays.
+    `kind` is "value"; "code" for a module; "delayed" if only aggregators in the value have changed; "aggregator" for an
+    old aggregator; "delta" for one that was never read, whose write nobody pays. Charges are ordered by it.
     """
 
     value: bytes | None

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.vm._code import FunctionDefinition
-    from toolkit.vm._compile import Code
+    from toolkit.vm._compile import CompiledFunction
     from toolkit.vm._state import Event, Read
     from toolkit.vm._values import Value
 
@@ -196,7 +196,7 @@ class _Run:
             environment.replace("randomness::PerBlockRandomness", _SIMULATED_RANDOMNESS)
         self.loader = Loader(environment.base, self.schedule, self.features)
         self.meter = Meter(self.schedule, raw.max_gas_amount, log=log)
-        self.trace: list[tuple[Code, int, int, int]] | None = [] if log else None
+        self.trace: list[tuple[CompiledFunction, int, int, int]] | None = [] if log else None
         self.state = Overlay(environment.base)
         self.events: list[Event] = []
         self.refund = 0
@@ -399,7 +399,7 @@ class _Run:
             raise _discarded("FEATURE_UNDER_GATING")
 
     def _check_gas(self) -> None:
-        """Check size, gas limit and price, before anything runs."""
+        """Check size, gas limit and price, before anything runs; find out whether the account is new."""
         schedule, raw = self.schedule, self.raw
         if self.size > schedule["txn.max_transaction_size_in_bytes"]:
             raise _discarded("EXCEEDED_MAX_TRANSACTION_SIZE")
@@ -703,6 +703,7 @@ class _Run:
         for key in sorted(self.state.changes, key=write_order):
             change, op = self.state.changes[key], self.state.operation(key)
             metadata = change.metadata
+            # No deposit for what is not charged: what the epilogue creates, and all of it at a gas price of 0.
             if op == "create" and metadata is None and change.kind != "delta":
                 metadata = (0, 0, self._now())
             writes[key] = Write(op, change.value, metadata)

@@ -16,7 +16,8 @@ _PRICE = "aptos_framework.signature."
 _KEY, _SIGNATURE = 32, 64  # bytes
 _BITMAP = 4  # bytes
 _MAX_KEYS = 32
-_ORDER = 2**252 + 27742317777372353535851937790883648493  # of the group
+_ORDER = 2**252 + 27742317777372353535851937790883648493  # of the group of Ed25519
+_SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _WRONG_LENGTH, _NOT_DECODABLE = 1, 0x10001  # abort codes
 
 
@@ -138,9 +139,6 @@ def secp256k1_recover(
     except Exception:  # noqa: BLE001 - the library raises bare exceptions
         return bytearray(), False
     return bytearray(key.format(compressed=False)[1:]), True
-
-
-_SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
 def _below_order(signature: bytearray) -> bool:
