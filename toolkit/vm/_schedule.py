@@ -1,7 +1,7 @@
 """The gas schedule of the state: prices by name, as one execution sees them.
 
-A schedule has a version, which also says how a node charges. What it changes is decided where it matters, by comparing
-`Schedule.version`: there is no list of the changes.
+A schedule has a version, which also says how a node charges. What a version changes is decided where it matters, by
+comparing `Schedule.version`; the prices that came with it are listed here.
 """
 
 from __future__ import annotations
