@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.text import plural
-from toolkit.embedded._state import StateKey, VersionedState, resource_key, struct_tag_bytes
+from toolkit.embedded._state import StateKey, VersionedState, resource_key
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.types import ABILITIES, argument_type_of, is_framework, option_of, vector_of
 from toolkit.errors import InputError
@@ -18,6 +18,7 @@ from toolkit.move import Primitive, StructTag, Vector, decode_bcs, parse_type_ta
 from toolkit.move._bcs import Reader, Writer, read_type_tag
 from toolkit.move._ids import address_to_bytes
 from toolkit.move._type_tags import substitute, wire_type
+from toolkit.wire._state_keys import struct_tag_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

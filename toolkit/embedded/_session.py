@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from toolkit.embedded._code import CodeSet, StructType, decode_group, encode_group, read_resource
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, Meter, Schedule, whole_pages
-from toolkit.embedded._state import StateKey, StateValue, VersionedState, resource_key, struct_tag_bytes
+from toolkit.embedded._state import StateKey, StateValue, VersionedState, resource_key
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
 from toolkit.embedded.types import READ_ONLY, Access, MoveType, Struct, is_framework
 from toolkit.errors import ContractError, SchemaError
 from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_address
 from toolkit.move._ids import address_from_bytes, address_to_bytes
+from toolkit.wire._state_keys import struct_tag_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

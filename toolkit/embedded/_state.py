@@ -5,22 +5,17 @@ Values are bytes, so no reference to a value can change a past version.
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections import deque
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from toolkit.move import parse_type_tag
-from toolkit.move._bcs import Writer, uleb128, write_type_tag
-from toolkit.move._ids import ADDRESS_LENGTH, address_to_bytes
+from toolkit.move._bcs import uleb128
+from toolkit.move._ids import address_to_bytes
+from toolkit.wire._state_keys import GROUP, MODULE, RESOURCE, access_key, item_key, key_hash, key_size, struct_tag_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-
-# Prefix of the hashed bytes, as on chain: hashes of different types cannot collide.
-_HASH_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
 
 StateKind = Literal["module", "resource", "group", "table"]
 
@@ -62,38 +57,24 @@ def state_key_bytes(key: StateKey) -> bytes:
     ``StateKeyInner``: variant 0 is an access path (address, then path bytes with a module id or a struct tag), variant
     1 is a table item (handle, key bytes).
     """
-    path = key.item if key.kind == "table" else _access_path(key)
-    return bytes([key.kind == "table"]) + address_to_bytes(key.owner) + uleb128(len(path)) + path
-
-
-def _access_path(key: StateKey) -> bytes:
-    """Return the path of a module, a resource or a group under its address."""
+    owner = address_to_bytes(key.owner)
+    if key.kind == "table":
+        return item_key(owner, key.item)
     if key.kind == "module":
-        return b"\0" + address_to_bytes(key.owner) + uleb128(len(key.item)) + key.item
-    return (b"\1" if key.kind == "resource" else b"\2") + struct_tag_bytes(key.item.decode())
-
-
-@lru_cache(maxsize=4096)
-def struct_tag_bytes(text: str) -> bytes:
-    """Return a struct tag in BCS: a type tag without the leading variant byte (7, struct)."""
-    writer = Writer()
-    write_type_tag(writer, parse_type_tag(text))
-    return writer.getvalue()[1:]
+        return access_key(owner, MODULE + owner + uleb128(len(key.item)) + key.item)
+    return access_key(owner, (RESOURCE if key.kind == "resource" else GROUP) + struct_tag_bytes(key.item.decode()))
 
 
 @lru_cache(maxsize=16_384)
 def state_key_size(key: StateKey) -> int:
     """Return the size for which a state key is charged: address and path, or table handle and key."""
-    return ADDRESS_LENGTH + len(key.item if key.kind == "table" else _access_path(key))
+    return key_size(state_key_bytes(key))
 
 
 @lru_cache(maxsize=16_384)
 def state_key_hash(key: StateKey) -> str:
     """Return the hash of a state key, as in state changes: 0x and 64 hex digits."""
-    # Unlike its BCS, the hashed bytes of a table item have no length before the key.
-    table_item = b"\1" + address_to_bytes(key.owner) + key.item
-    hashed = table_item if key.kind == "table" else state_key_bytes(key)
-    return f"0x{hashlib.sha3_256(_HASH_SALT + hashed).hexdigest()}"
+    return key_hash(state_key_bytes(key))
 
 
 class StateValue(NamedTuple):

@@ -4,15 +4,22 @@
 of state keys, which reads it from wherever it is. What the machine does not implement raises `Unsupported`, with the
 name of it; it never guesses.
 
-Module map, for readers of the code:
+Module map, in the order in which to read the code:
 
-- reading: `_binary`, `_instructions`, `_module` (files to records of `_code`), `_metadata`, `_disassembler`, `_writer`
-- values: `_types`, `_values`, `_bcs`, `_layouts` (how values of a type are copied, measured, written and read)
-- running: `_compile` (functions to typed pieces of steps), `_operations` (the steps), `_interpreter` (frames, calls,
-  globals), `_natives`, `_access`, `_checks` (of code that nobody has verified)
-- gas: `_schedule` (prices and features), `_gas` (the meter and its log), `_charges` (changes of the state), `_trace`
-- state: `_state` (keys, overlay, session), `_environment` (configuration), `_loader` (modules of the state)
-- entry points: `_transaction`, `_signers`, `_arguments`, `_publish`, `_view`, `_results`
+- words: `_errors` (status codes), `_types`, `_values` (Move values in Python), `_code` (what modules consist of)
+- files: `_binary`, `_instructions`, `_module` (files to records of `_code`), `_metadata`, `_disassembler`, `_writer`
+- BCS: `_bcs` (numbers, texts, type tags), `_layouts` (how values of a type are copied, measured, written and read)
+- state: `_state` (keys, overlay, session), `_features`, `_environment` (configuration), `_loader` (modules)
+- gas: `_schedule` (prices), `_gas` (the meter and its log), `_charges` (changes of the state), `_trace`
+- running: `_operations` (the steps of instructions), `_compile` (functions to pieces of steps), `_interpreter`
+  (frames, calls, globals), `_natives`, `_context` (what natives report), `_access`, `_checks` (of code that nobody
+  has verified)
+- entry points: `_transaction`, `_signers`, `_ed25519`, `_arguments`, `_publish`, `_view`, `_results`
+- documentation: `_supported`
+
+Three words recur in the code. The *abstract size* of a value is what gas and memory are charged by, not its number
+of bytes. A *scalar* is a value that cannot be changed in place: an integer, a bool, an address or a reference. A *kind*
+is a type, as `type` is Python's.
 """
 
 from toolkit.errors import Unsupported

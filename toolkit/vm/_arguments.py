@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.move._bcs import uleb128
-from toolkit.vm import _schedule as flags
+from toolkit.vm import _features as flags
 from toolkit.vm import _types as t
 from toolkit.vm._bcs import Input
 from toolkit.vm._errors import Abort, MoveError
@@ -26,7 +26,7 @@ MAX_CONSTRUCTIONS = 10  # of one argument
 MAX_ARGUMENT_BYTES = 1_000_000
 _STRING = t.ModuleId(t.FRAMEWORK, "string")
 
-# Constructors by struct: module, function, and the type of the parameter.
+# Constructors by struct: module, function, and the type of the parameter; `t.Vector` is one of the type argument.
 _CONSTRUCTORS: dict[str, tuple[str, str, Any]] = {
     "0x1::option::Option": ("option", "from_vec", t.Vector),
     "0x1::object::Object": ("object", "address_to_object", t.ADDRESS),

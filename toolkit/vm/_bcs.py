@@ -89,6 +89,7 @@ _TAGS = {"bool": 0, "u8": 1, "u64": 2, "u128": 3, "address": 4, "signer": 5, "u1
 _TAGS |= {"i8": 12, "i16": 13, "i32": 14, "i64": 15, "i128": 16, "i256": 17}
 _TAG_NAMES = {index: name for name, index in _TAGS.items()}
 _VECTOR_TAG, _STRUCT_TAG, _FUNCTION_TAG = 6, 7, 11
+_REFERENCE, _MUTABLE_REFERENCE, _VALUE = 0, 1, 2  # forms of parameters and results of a function type
 MAX_TAG_DEPTH = 128
 
 
@@ -105,9 +106,12 @@ def tag_bytes(kind: Type) -> bytes:
         for kinds in (kind.parameters, kind.results):
             output += uleb128(len(kinds))
             for one in kinds:
-                reference = isinstance(one, Reference)
-                output.append(2 if not reference else int(one.mutable))  # type: ignore[attr-defined]
-                output += tag_bytes(one.target if reference else one)  # type: ignore[attr-defined]
+                if isinstance(one, Reference):
+                    output.append(_MUTABLE_REFERENCE if one.mutable else _REFERENCE)
+                    output += tag_bytes(one.target)
+                else:
+                    output.append(_VALUE)
+                    output += tag_bytes(one)
         output.append(kind.abilities)
         return bytes(output)
     raise MoveError("UNKNOWN_INVARIANT_VIOLATION_ERROR", f"{kind} has no type tag")
@@ -138,11 +142,11 @@ def read_tag(source: Input, depth: int = 0) -> Type:
     if index in _TAG_NAMES:
         return PRIMITIVES[_TAG_NAMES[index]]
     if index == _VECTOR_TAG:
-        return Vector(read_tag(source, depth + 1))  # type: ignore[no-any-return]
+        return Vector(read_tag(source, depth + 1))
     if index == _STRUCT_TAG:
         module, name = ModuleId(source.take(32), text(source)), text(source)
         arguments = tuple(read_tag(source, depth + 1) for _ in range(source.length()))
-        return Struct(module, name, arguments)  # type: ignore[no-any-return]
+        return Struct(module, name, arguments)
     if index == _FUNCTION_TAG:
         lists = []
         for _ in range(2):
@@ -150,7 +154,7 @@ def read_tag(source: Input, depth: int = 0) -> Type:
             for _ in range(source.length()):
                 form = source.uleb()
                 kind = read_tag(source, depth + 1)
-                kinds.append(kind if form == 2 else Reference(kind, form == 1))
+                kinds.append(kind if form == _VALUE else Reference(kind, form == _MUTABLE_REFERENCE))
             lists.append(tuple(kinds))
-        return Function(*lists, source.take(1)[0])  # type: ignore[no-any-return]
+        return Function(*lists, source.take(1)[0])
     raise undecodable("not a type tag")

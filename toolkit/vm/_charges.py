@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.vm import _schedule as flags
+from toolkit.vm import _features as flags
 from toolkit.vm._bcs import tag_bytes
 from toolkit.vm._errors import MoveError
-from toolkit.vm._state import storage_form, write_order
+from toolkit.vm._state import write_order
+from toolkit.wire._state_keys import key_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.vm._features import Features
     from toolkit.vm._gas import Meter
-    from toolkit.vm._schedule import Features, Schedule
+    from toolkit.vm._schedule import Schedule
     from toolkit.vm._state import Event, Metadata, Overlay
 
 _ORDER = {"value": 0, "delayed": 0, "aggregator": 1, "code": 2}  # kinds of changes in the order of charging
@@ -43,17 +45,13 @@ def check_limits(overlay: Overlay, events: Sequence[Event], schedule: Schedule) 
     total = 0
     for key, change in overlay.changes.items():
         if change.value is not None:
-            size = _key_size(key) + len(change.value)
+            size = key_size(key) + len(change.value)
             check(size, "bytes_per_write_op")
             total += size
     check(total, "bytes_all_write_ops_per_transaction")
     for event in events:
         check(len(event.data), "bytes_per_event")
     check(sum(len(event.data) for event in events), "bytes_all_events_per_transaction")
-
-
-def _key_size(key: bytes) -> int:
-    return len(storage_form(key)) - 1
 
 
 class ChangeCharges:
@@ -77,6 +75,7 @@ class ChangeCharges:
         self.schedule = meter.schedule
         self.features = features
         self.created = now if flags.SLOT_METADATA in features else 0
+        # Nobody pays the write of an aggregator that was never read.
         priced = [key for key, change in overlay.changes.items() if change.kind != "delta"]
         self.keys = sorted(priced, key=lambda key: (_ORDER[overlay.changes[key].kind], write_order(key)))
 
@@ -117,7 +116,7 @@ class ChangeCharges:
     def _write_price(self, key: bytes, value: bytes | None) -> int:
         prices = self.schedule
         slot, byte = prices["txn.storage_io_per_state_slot_write"], prices["txn.storage_io_per_state_byte_write"]
-        size = _key_size(key) + len(value or b"")
+        size = key_size(key) + len(value or b"")
         if prices.version >= 12:
             return slot + byte * size
         if value is None:
@@ -147,7 +146,7 @@ class ChangeCharges:
                 refund += returned
                 self._book(key, 0, returned, old)
                 continue
-            target = byte * (_key_size(key) + len(change.value))
+            target = byte * (key_size(key) + len(change.value))
             if before is None:
                 fee += slot + target
                 self._book(key, slot + target, 0, (slot, target, self.created))
@@ -174,7 +173,7 @@ class ChangeCharges:
                 refund += returned
                 self._book(key, 0, returned, old)
                 continue
-            more = byte * max(0, _key_size(key) + len(change.value) - free)
+            more = byte * max(0, key_size(key) + len(change.value) - free)
             metadata = old or (0, 0, 0)
             if before is None:
                 more += slot

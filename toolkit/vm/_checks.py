@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit.errors import Unsupported
 from toolkit.vm._code import FRIEND, PUBLIC, FunctionUse
+from toolkit.vm._instructions import BRANCHES
 from toolkit.vm._types import KEY, STORE
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from toolkit.vm._values import Value
 
 _READS = {"CopyLoc", "MoveLoc", "MutBorrowLoc", "ImmBorrowLoc"}
-_BRANCHES = {"Branch", "BrTrue", "BrFalse"}
 _ACQUIRE = {"MutBorrowGlobal", "ImmBorrowGlobal", "MoveFrom"}
 _ENDS = {"Branch", "Ret", "Abort"}
 
@@ -60,8 +60,8 @@ def unset_local(code: Sequence[Instruction], parameters: int) -> tuple[int, int]
     (int, int) or None
         Offset of the instruction, and the local.
     """
-    starts = {0} | {one.operand for one in code if one.name in _BRANCHES}
-    starts |= {at + 1 for at, one in enumerate(code) if one.name in _BRANCHES}
+    starts = {0} | {one.operand for one in code if one.name in BRANCHES}
+    starts |= {at + 1 for at, one in enumerate(code) if one.name in BRANCHES}
     # Bits of the locals that are set whenever a block starts; a block is visited again when a bit is lost.
     at_start = {0: (1 << parameters) - 1}
     waiting = [0]
@@ -78,7 +78,7 @@ def unset_local(code: Sequence[Instruction], parameters: int) -> tuple[int, int]
             elif name == "StLoc":
                 held |= 1 << operand
         last = code[end - 1]
-        followers = [last.operand] if last.name in _BRANCHES else []
+        followers = [last.operand] if last.name in BRANCHES else []
         if last.name not in _ENDS and end < len(code):
             followers.append(end)
         for follower in followers:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from toolkit.vm._instructions import Instruction
 
 PRIVATE, PUBLIC, FRIEND = 0, 1, 3
-PERSISTENT, MODULE_LOCK = 1, 2  # attributes of functions
+# Attributes of functions: closures over them may be stored; their module may not be entered again while they run.
+PERSISTENT, MODULE_LOCK = 1, 2
 
 
 class TypeParameter(NamedTuple):
@@ -43,12 +44,25 @@ class FunctionHandle(NamedTuple):
 
 
 class AccessSpecifier(NamedTuple):
-    """A clause of the resources that a function may read or write."""
+    """A clause of the resources that a function may read or write.
+
+    Attributes
+    ----------
+    writes : bool
+        Whether it is about writing, which includes reading.
+    negated : bool
+        Whether it forbids.
+    resource : tuple
+        Which resources: () for all, (address,) for those of an account's modules, (ModuleId,) for those of a module,
+        (ModuleId, name) for those of a struct, (ModuleId, name, type arguments) for one.
+    address : bytes, (int, int or None) or None
+        Where they are: at an address; at that in a parameter, perhaps through an instance of a function; anywhere.
+    """
 
     writes: bool
     negated: bool
-    resource: tuple[Any, ...]  # (), (address,), (ModuleId,), or (ModuleId, struct name[, type arguments])
-    address: bytes | tuple[int, FunctionUse | None] | None  # a literal, a parameter (through a function), or any
+    resource: tuple[Any, ...]
+    address: bytes | tuple[int, int | None] | None
 
 
 class FunctionUse(NamedTuple):
@@ -66,7 +80,7 @@ class StructUse(NamedTuple):
 
 
 class FieldUse(NamedTuple):
-    """A field of a struct, or of those variants of an enum."""
+    """A field of a struct, or of some variants of an enum: it has the same offset and type in all of them."""
 
     struct: StructDefinition
     arguments: tuple[Type, ...]
@@ -129,7 +143,7 @@ class StructDefinition:
 
     def type(self, arguments: tuple[Type, ...]) -> Struct:
         """Return the type with these type arguments."""
-        return Struct(self.module, self.name, arguments)  # type: ignore[no-any-return]
+        return Struct(self.module, self.name, arguments)
 
     def __repr__(self) -> str:
         return f"<{self.module}::{self.name}: {'enum' if self.variants is not None else 'struct'}>"

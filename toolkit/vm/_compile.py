@@ -20,7 +20,7 @@ from toolkit.vm._checks import check_not_borrowed, refused, unset_local
 from toolkit.vm._code import Constant, Field, FieldUse, FunctionUse, StructUse, VariantUse
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Entry
-from toolkit.vm._instructions import LOG_NAMES
+from toolkit.vm._instructions import BRANCHES, LOG_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,12 +35,16 @@ MAX_STACK = 1024
 MAX_COMPILED = 4_096  # functions in the cache of the process
 
 _PRICES = {"Xor": "bit_xor", "Shl": "bit_shl", "Shr": "bit_shr"}  # whose price is not named like the instruction
-_BITS = {"BitOr": operator.or_, "BitAnd": operator.and_, "Xor": operator.xor}
-_UNSIGNED = {*_BITS, "Shl", "Shr"}
+_BITS = {"BitOr": ops.binary(operator.or_), "BitAnd": ops.binary(operator.and_), "Xor": ops.binary(operator.xor)}
+_UNSIGNED = {*_BITS, "Shl", "Shr"}  # not for signed integers
 _BOOLEANS = {"Or": ops.binary(operator.or_), "And": ops.binary(operator.and_), "Not": ops.invert}
-_COMPARISONS = {name: ops.binary(one) for name, one in (("Gt", operator.gt), ("Le", operator.le), ("Ge", operator.ge))}
-_COMPARISONS["Lt"] = ops.less_than
-_FIXED_STEPS = _COMPARISONS | {name: ops.binary(one) for name, one in _BITS.items()}
+_COMPARISONS = {
+    "Lt": ops.less_than,
+    "Gt": ops.binary(operator.gt),
+    "Le": ops.binary(operator.le),
+    "Ge": ops.binary(operator.ge),
+}
+_FIXED_STEPS = _COMPARISONS | _BITS  # the same for all types of integers
 _INTEGER_STEPS = {"Add": ops.add, "Sub": ops.subtract, "Mul": ops.multiply, "Div": ops.divide, "Mod": ops.remainder}
 _INTEGER_STEPS |= {"Negate": ops.negate, "Shl": ops.shift_left, "Shr": ops.shift_right}
 
@@ -118,7 +122,7 @@ class Piece:
         self.after = tuple((sum(costs[at + 1 :]), sum(memories[at + 1 :])) for at in range(len(costs)))
 
 
-class Code:
+class CompiledFunction:
     """A compiled function.
 
     Attributes
@@ -150,7 +154,7 @@ class Code:
 
 
 @lru_cache(MAX_COMPILED)
-def compile_function(definition: FunctionDefinition, types: tuple[t.Type, ...], schedule: Schedule) -> Code:
+def compile_function(definition: FunctionDefinition, types: tuple[t.Type, ...], schedule: Schedule) -> CompiledFunction:
     """Compile a function that is not native.
 
     Raises
@@ -167,11 +171,18 @@ def is_scalar(kind: t.Type) -> bool:
 
 
 class _Compiler:
+    """One pass over the code of a function.
+
+    `_instruction` calls the method of an instruction, which takes types from `stack` and puts others there, adds its
+    charges to `entries`, and sets what it does: `step`, or `exit` if it branches, calls or returns. `straight` says
+    whether the piece goes on. If `error` is set, the instruction makes a type that is too large: it fails when charged.
+    """
+
     def __init__(self, definition: FunctionDefinition, types: tuple[t.Type, ...], schedule: Schedule) -> None:
         self.definition = definition
         self.types = types
         self.schedule = schedule
-        self.code = Code(definition, types)
+        self.code = CompiledFunction(definition, types)
         self.locals = self.code.locals
         self.offset = 0
         self.stack: list[t.Type] = []
@@ -181,7 +192,7 @@ class _Compiler:
         self.straight = True
         self.error = cast("MoveError | None", None)
         self.sites: dict[FunctionUse, Site] = {}
-        self.limits = schedule.max_type_nodes, schedule.max_type_depth
+        self.max_nodes, self.max_depth = schedule.max_type_nodes, schedule.max_type_depth
         self._compile()
 
     # Control flow.
@@ -193,7 +204,7 @@ class _Compiler:
         if (unset := unset_local(code, len(self.definition.parameters))) is not None:
             self.offset = unset[0]
             raise self._refused(f"local {unset[1]} may not be set")
-        starts = {0} | {one.operand for one in code if one.name in {"Branch", "BrTrue", "BrFalse"}}
+        starts = {0} | {one.operand for one in code if one.name in BRANCHES}
         self.pieces: dict[int, Piece] = {at: Piece() for at in starts}
         at = 0
         previous: Piece | None = None
@@ -205,7 +216,7 @@ class _Compiler:
             previous = piece
         if self.code.max_stack > MAX_STACK + 1:
             raise self._refused(f"more than {MAX_STACK} values on the stack")
-        self._enter()
+        self._make_entry()
 
     def _piece(self, piece: Piece, start: int, starts: set[int]) -> int:
         """Compile instructions until one ends the piece; return the offset after it."""
@@ -235,7 +246,8 @@ class _Compiler:
         piece.fill(steps, entries, offsets)
         return at
 
-    def _enter(self) -> None:
+    def _make_entry(self) -> None:
+        """Make a piece like the first that also charges the types of the locals: loops return to the first one."""
         first = self.pieces[0]
         entry = self.code.entry
         entry.exit, entry.next, entry.target, entry.when = first.exit, first.next, first.target, first.when
@@ -248,7 +260,7 @@ class _Compiler:
     def _instruction(self, instruction: Instruction, piece: Piece) -> None:
         self._start_instruction()
         name = instruction.name
-        if name in {"Branch", "BrTrue", "BrFalse"}:
+        if name in BRANCHES:
             self._branch(name, instruction.operand, piece)
         else:
             _METHODS[name](self, name, instruction.operand)
@@ -272,11 +284,14 @@ class _Compiler:
             return
         self.pop(t.BOOL)
         piece.when = name == "BrTrue"
-        if self.offset + 1 >= len(self.definition.code):
-            raise self._refused("the code has no end")
-        other = self.pieces.setdefault(self.offset + 1, Piece())
+        other = self._following()
         if_true, if_false = (taken, other) if piece.when else (other, taken)
         self.exit = lambda stack, _locals, _machine: if_true if stack.pop() else if_false
+
+    def _following(self) -> Piece:
+        if self.offset + 1 >= len(self.definition.code):
+            raise self._refused("the code has no end")
+        return self.pieces.setdefault(self.offset + 1, Piece())
 
     # Types and costs.
 
@@ -321,9 +336,9 @@ class _Compiler:
         """Add the charge for making a type, which fails if the type is too large."""
         self.entries.append(Entry("CREATE_TY", f"nodes={kind.nodes}", self.schedule.per_node * kind.nodes))
         if self.error is None:
-            if kind.nodes > self.limits[0]:
-                self.error = MoveError("TOO_MANY_TYPE_NODES", f"Type size is larger than maximum {self.limits[0]}")
-            elif kind.depth > self.limits[1]:
+            if kind.nodes > self.max_nodes:
+                self.error = MoveError("TOO_MANY_TYPE_NODES", f"Type size is larger than maximum {self.max_nodes}")
+            elif kind.depth > self.max_depth:
                 self.error = MoveError("VM_MAX_TYPE_DEPTH_REACHED")
         return kind
 
@@ -347,12 +362,12 @@ class _Compiler:
             return self.schedule.sizes[f"per_{kind.name}_packed"]
         return self.stack_size(kind)
 
-    def finish(self, run: Callable[..., Any]) -> None:
+    def end_with_step(self, run: Callable[..., Any]) -> None:
         """End the piece with an instruction that charges itself."""
         self.step = run
         self.straight = False
 
-    def leave(self, run: Step) -> None:
+    def end_with_exit(self, run: Step) -> None:
         """End the piece with an instruction that changes the frame."""
         self.exit = run
         self.straight = False
@@ -370,7 +385,7 @@ class _Compiler:
             self.step = ops.pop
             return
         base = self.price(name)
-        self.finish(lambda stack, _locals, machine: machine.drop(stack.pop(), kind, base, "POP"))
+        self.end_with_step(lambda stack, _locals, machine: machine.drop(stack.pop(), kind, base, "POP"))
 
     def _return(self, name: str, _: None) -> None:
         for kind in reversed(self.code.results):
@@ -380,14 +395,14 @@ class _Compiler:
         self.charge(name)
         held = [(at, kind) for at, kind in enumerate(self.locals) if not is_scalar(kind)]
         if held:
-            self.leave(lambda _stack, locals_, machine: machine.leave_dropping(locals_, held))
+            self.end_with_exit(lambda _stack, locals_, machine: machine.leave_dropping(locals_, held))
         else:
-            self.leave(lambda _stack, _locals, machine: machine.leave())
+            self.end_with_exit(lambda _stack, _locals, machine: machine.leave())
 
     def _abort(self, name: str, _: None) -> None:
         self.pop(t.U64)
         self.charge(name)
-        self.leave(lambda stack, _locals, machine: machine.abort(stack.pop()))
+        self.end_with_exit(lambda stack, _locals, machine: machine.abort(stack.pop()))
         self.stack.clear()
 
     def _load_integer(self, name: str, value: int) -> None:
@@ -426,7 +441,7 @@ class _Compiler:
             self.step = ops.copy_local(index)
             return
         prices = self.price(name, ".base"), self.price(name, ".per_abs_val_unit")
-        self.finish(
+        self.end_with_step(
             lambda stack, locals_, machine: stack.append(machine.copied(locals_[index], kind, prices, "COPY_LOC"))
         )
 
@@ -471,7 +486,7 @@ class _Compiler:
             self.step = ops.read_reference
             return
         prices = self.price(name, ".base"), self.price(name, ".per_abs_val_unit")
-        self.finish(lambda stack, _locals, machine: machine.read_reference(stack, kind, prices))
+        self.end_with_step(lambda stack, _locals, machine: machine.read_reference(stack, kind, prices))
 
     def _write_reference(self, name: str, _: None) -> None:
         kind = self.pop_reference(mutable=True)
@@ -481,7 +496,7 @@ class _Compiler:
             self.step = ops.write_reference
             return
         base = self.price(name, ".base")
-        self.finish(lambda stack, _locals, machine: machine.write_reference(stack, kind, base))
+        self.end_with_step(lambda stack, _locals, machine: machine.write_reference(stack, kind, base))
 
     def _borrow_field(self, name: str, use: FieldUse) -> None:
         arguments = t.substituted(use.arguments, self.types)
@@ -525,18 +540,17 @@ class _Compiler:
                 self._charge_type(field)
             self._charge_type(kind)
 
-    def _packing(self, name: str, plain: str, generic: str, count: int, memory: int) -> None:
-        self.charge_as(name, generic if name.endswith("Generic") else plain, ".per_field", count, memory)
-
-    def charge_as(self, name: str, price: str, per: str, count: int, memory: int) -> None:
-        """Add a charge at the price of another instruction."""
-        amount = self.schedule[f"instr.{price}.base"] + self.schedule[f"instr.{price}{per}"] * count
+    def _charge_packing(self, name: str, price: str, count: int, memory: int) -> None:
+        """Add the charge of packing or unpacking: a variant costs what a struct costs."""
+        if name.endswith("Generic"):
+            price += "_generic"
+        amount = self.schedule[f"instr.{price}.base"] + self.schedule[f"instr.{price}.per_field"] * count
         self.entries.append(Entry(LOG_NAMES[name], "", amount, memory=memory))
 
     def _pack(self, name: str, use: StructUse | VariantUse) -> None:
         kind, fields, variant = self._struct(use)
         self._charge_fields(name, kind, fields)
-        self._packing(name, "pack", "pack_generic", len(fields), sum(map(self.stack_size, fields)))
+        self._charge_packing(name, "pack", len(fields), sum(map(self.stack_size, fields)))
         for field in reversed(fields):
             self.pop(field)
         self.stack.append(kind)
@@ -547,11 +561,11 @@ class _Compiler:
         self._charge_fields(name, kind, fields)
         memory = -sum(map(self.stack_size, fields))
         if variant is None:
-            self._packing(name, "unpack", "unpack_generic", len(fields), memory)
+            self._charge_packing(name, "unpack", len(fields), memory)
             self.step = ops.unpack
         else:
-            memory -= self.schedule.sizes["u16"]
-            self._packing(name, "unpack", "unpack_generic", len(fields) + 1, memory)
+            memory -= self.schedule.sizes["u16"]  # of the variant's index, which counts as a field
+            self._charge_packing(name, "unpack", len(fields) + 1, memory)
             self.step = ops.unpack_variant(use.struct, variant)
         self.pop(kind)
         self.stack.extend(fields)
@@ -613,7 +627,7 @@ class _Compiler:
             machine.measure_equal(stack, kind, prices, log_name, through)
             step(stack, locals_, machine)
 
-        self.finish(run)
+        self.end_with_step(run)
 
     # Vectors.
 
@@ -660,7 +674,7 @@ class _Compiler:
             machine.meter.charge(base, "VEC_PUSH_BACK", "", machine.layouts[element].packed(stack[-1]))
             ops.vector_push(stack, locals_, machine)
 
-        self.finish(run)
+        self.end_with_step(run)
 
     def _vector_pop(self, name: str, kind: t.Type) -> None:
         element = self.make(kind)
@@ -677,7 +691,7 @@ class _Compiler:
             machine.meter.charge(base, "VEC_POP_BACK", "", memory)
             ops.vector_pop(stack, locals_, machine)
 
-        self.finish(run)
+        self.end_with_step(run)
 
     def _vector_pack(self, name: str, operand: tuple[t.Type, int]) -> None:
         kind, count = operand
@@ -700,7 +714,7 @@ class _Compiler:
             machine.meter.charge(amount, "VEC_PACK", "", memory)
             step(stack, locals_, machine)
 
-        self.finish(run)
+        self.end_with_step(run)
 
     def _vector_unpack(self, name: str, operand: tuple[t.Type, int]) -> None:
         kind, count = operand
@@ -717,7 +731,7 @@ class _Compiler:
             machine.meter.charge(amount, "VEC_UNPACK", "", -memory)
             step(stack, locals_, machine)
 
-        self.finish(run)
+        self.end_with_step(run)
 
     # Globals.
 
@@ -732,19 +746,21 @@ class _Compiler:
             self.pop(kind)
             if self.pop_reference() is not t.SIGNER:
                 raise self._refused("expected a reference to a signer")
-            self.finish(lambda stack, _locals, machine: machine.move_to(stack, kind, price, log_name))
+            self.end_with_step(lambda stack, _locals, machine: machine.move_to(stack, kind, price, log_name))
             return
         self.pop(t.ADDRESS)
         if action == "Exists":
             self.stack.append(t.BOOL)
-            self.finish(lambda stack, _locals, machine: machine.exists(stack, kind, price, log_name))
+            self.end_with_step(lambda stack, _locals, machine: machine.exists(stack, kind, price, log_name))
         elif action == "MoveFrom":
             self.stack.append(kind)
-            self.finish(lambda stack, _locals, machine: machine.move_from(stack, kind, price, log_name))
+            self.end_with_step(lambda stack, _locals, machine: machine.move_from(stack, kind, price, log_name))
         else:
             mutable = action == "MutBorrowGlobal"
             self.stack.append(t.Reference(kind, mutable))
-            self.finish(lambda stack, _locals, machine: machine.borrow_global(stack, kind, price, log_name, mutable))
+            self.end_with_step(
+                lambda stack, _locals, machine: machine.borrow_global(stack, kind, price, log_name, mutable)
+            )
 
     # Calls.
 
@@ -755,17 +771,12 @@ class _Compiler:
             self.pop(kind)
         self.stack.extend(t.substituted(function.results, site.types))
         following = self._following()
-        self.leave(lambda _stack, _locals, machine: machine.call(site, following))
+        self.end_with_exit(lambda _stack, _locals, machine: machine.call(site, following))
 
     def _site(self, use: FunctionUse) -> Site:
         if use not in self.sites:
             self.sites[use] = Site(use, t.substituted(use.arguments or (), self.types), self.definition)
         return self.sites[use]
-
-    def _following(self) -> Piece:
-        if self.offset + 1 >= len(self.definition.code):
-            raise self._refused("the code has no end")
-        return self.pieces.setdefault(self.offset + 1, Piece())
 
     def _pack_closure(self, name: str, operand: tuple[FunctionUse, int]) -> None:
         use, mask = operand
@@ -784,10 +795,10 @@ class _Compiler:
         for kind in site.types:
             self._charge_type(kind)
         rest = tuple(kind for at, kind in enumerate(parameters) if not mask >> at & 1)
-        abilities = 0b1111 if use.function.attributes else 0b0111
+        abilities = t.ALL_ABILITIES if use.function.attributes else t.COPY | t.DROP | t.STORE
         self.stack.append(t.Function(rest, t.substituted(use.function.results, site.types), abilities))
         kinds = tuple(captured)
-        self.finish(lambda stack, _locals, machine: machine.pack_closure(stack, site, mask, kinds))
+        self.end_with_step(lambda stack, _locals, machine: machine.pack_closure(stack, site, mask, kinds))
 
     def _call_closure(self, _: str, kind: t.Type) -> None:
         function = t.substitute(kind, self.types)
@@ -798,7 +809,7 @@ class _Compiler:
             self.pop(parameter)
         self.stack.extend(function.results)
         following = self._following()
-        self.leave(lambda stack, _locals, machine: machine.call_closure(stack, function, following))
+        self.end_with_exit(lambda stack, _locals, machine: machine.call_closure(stack, function, following))
 
 
 def _assignable(kind: t.Type, expected: t.Type) -> bool:

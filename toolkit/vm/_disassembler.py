@@ -95,6 +95,21 @@ def _fields(fields: Sequence[Field]) -> str:
     return ", ".join(f"{field.name}: {field.type}" for field in fields)
 
 
+class CodeChanges(NamedTuple):
+    """Names of functions that differ between two versions of a module.
+
+    Examples
+    --------
+    >>> from toolkit import vm
+    >>> vm.CodeChanges(added=("mint",), removed=(), changed=()).added
+    ('mint',)
+    """
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
 def code_changes(old: Any, new: Any) -> CodeChanges:
     """Compare the functions of two versions of a module.
 
@@ -130,21 +145,6 @@ def code_changes(old: Any, new: Any) -> CodeChanges:
         removed=tuple(name for name in before if name not in after),
         changed=tuple(name for name in after if name in before and after[name] != before[name]),
     )
-
-
-class CodeChanges(NamedTuple):
-    """Names of functions that differ between two versions of a module.
-
-    Examples
-    --------
-    >>> from toolkit import vm
-    >>> vm.CodeChanges(added=("mint",), removed=(), changed=()).added
-    ('mint',)
-    """
-
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    changed: tuple[str, ...]
 
 
 def disassemble_module(module: Any) -> str:

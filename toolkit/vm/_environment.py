@@ -7,21 +7,23 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from toolkit.errors import Unsupported
-from toolkit.vm import _schedule as flags
+from toolkit.vm import _features as flags
 from toolkit.vm._bcs import Input
 from toolkit.vm._errors import MoveError
-from toolkit.vm._schedule import Features, Schedule
+from toolkit.vm._features import Features
+from toolkit.vm._schedule import Schedule
 from toolkit.vm._state import Base, ReadError, resource_key
 from toolkit.vm._types import FRAMEWORK, struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.vm._state import Overlay, Read
+    from toolkit.vm._state import Read
 
 MAINNET, TESTNET, TEST_CHAIN = 1, 2, 4
 _HOUR = 3_600_000_000
 
+# The machine runs at the state's time, not at today's, so it must know when the node's rules changed.
 # Days on which timed features start on the public networks. On other chains they are on, but for two that start one
 # hour after 1970 on the test chain: memory tracking, and the refusal to capture options (of which no day is known).
 FIX_MEMORY_TRACKING = {MAINNET: datetime(2025, 3, 11, tzinfo=UTC), TESTNET: datetime(2025, 3, 7, tzinfo=UTC)}
@@ -56,12 +58,13 @@ class Environment:
             raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
 
     def _read_configuration(self) -> None:
-        self.features = Features(_framework(self.base, "features::Features")[1:])
-        self.chain_id = _framework(self.base, "chain_id::ChainId")[0]
-        reconfiguration = Input(_framework(self.base, "reconfiguration::Configuration"))
-        reconfiguration.take(8)
+        # The length of the flags, as of any vector, comes before them; they fit in 127 bytes.
+        self.features = Features(_needed_resource(self.base, "features::Features")[1:])
+        self.chain_id = _needed_resource(self.base, "chain_id::ChainId")[0]
+        reconfiguration = Input(_needed_resource(self.base, "reconfiguration::Configuration"))
+        reconfiguration.take(8)  # the epoch
         self.last_reconfiguration = int.from_bytes(reconfiguration.take(8), "little")
-        self.schedule = Schedule.from_bcs(_framework(self.base, "gas_schedule::GasScheduleV2"))
+        self.schedule = Schedule.from_bcs(_needed_resource(self.base, "gas_schedule::GasScheduleV2"))
 
     def replace(self, name: str, value: bytes) -> None:
         """Let a resource of ``0x1`` that exists have another value."""
@@ -97,14 +100,14 @@ def boundary() -> Iterator[None]:
         raise failure.error from None
 
 
-def _framework(state: Base | Overlay, name: str) -> bytes:
-    found = state.get(resource_key(FRAMEWORK, struct(f"0x1::{name}")))
+def framework_resource(base: Base, name: str) -> bytes | None:
+    """Return the BCS of a resource of ``0x1`` stored at ``0x1``; None if it is absent."""
+    found = base.get(resource_key(FRAMEWORK, struct(f"0x1::{name}")))
+    return None if found is None else found[0]
+
+
+def _needed_resource(base: Base, name: str) -> bytes:
+    found = framework_resource(base, name)
     if found is None:
         raise Unsupported(f"a state without 0x1::{name}")
-    return found[0]
-
-
-def framework_resource(state: Base | Overlay, name: str) -> bytes | None:
-    """Return the BCS of a resource of ``0x1`` stored at ``0x1``; None if it is absent."""
-    found = state.get(resource_key(FRAMEWORK, struct(f"0x1::{name}")))
-    return None if found is None else found[0]
+    return found

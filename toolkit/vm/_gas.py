@@ -1,7 +1,7 @@
 """The gas meter: what is charged, the limits, and the log of every charge.
 
-Gas is counted apart from meaning. The interpreter says what it does; the meter books it. Execution without a meter
-uses `Unmetered`, which counts instructions only to end loops. `Meter` is the one place that writes the log.
+Gas is counted apart from meaning. The interpreter says what it does; the meter books it. What nobody pays runs on an
+`Unmetered`, which counts only to end loops. `Meter` is the one place that writes the log.
 
 A straight piece of code is charged at once if `fast_limit` allows it: none of its charges can fail then. With a log,
 `fast_limit` is negative, so each instruction is charged apart.
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from toolkit.vm._types import ModuleId
 
 MAX_U64 = (1 << 64) - 1
-MAX_UNMETERED = 20_000_000_000  # internal gas of a prologue or epilogue: state is hostile, so its loops must end, too
+# Internal gas and memory of a prologue or epilogue: state is hostile, so its loops must end, too.
+MAX_UNMETERED = 20_000_000_000
 _UNMETERED_MEMORY = 100_000_000
 
 
@@ -88,8 +89,6 @@ class Meter:
         Functions in which natives went on, by the length of the log.
     """
 
-    metered = True
-
     def __init__(self, schedule: Schedule, max_gas: int, *, log: bool = False) -> None:
         self.schedule = schedule
         self.budget = max_gas * schedule.unit
@@ -98,7 +97,7 @@ class Meter:
         self.max_io = schedule["txn.max_io_gas"] or MAX_U64
         self.memory = schedule["txn.memory_quota"] or MAX_U64
         self.log: list[Entry] | None = [] if log else None
-        self.modules = self.module_bytes = 0
+        self.modules = self.module_bytes = 0  # loaded so far; both are limited
         self.dispatched: dict[int, str] = {}
         self._native: int | None = None  # what a native owes, below version 36
         self._set_limit()
@@ -147,10 +146,9 @@ class Meter:
             amount = 0
         else:
             amount = min(amount, MAX_U64)
-            left = self.balance
-            if amount > left:
-                amount, failed = (left if self.schedule.version >= 12 else 0), MoveError("OUT_OF_GAS")
-                self.budget -= left - amount
+            if amount > self.balance:
+                amount = self._exhaust()
+                failed = MoveError("OUT_OF_GAS")
             self.execution += amount
             if failed is None and self.execution > self.max_execution:
                 failed = MoveError("EXECUTION_LIMIT_REACHED")
@@ -168,10 +166,9 @@ class Meter:
         if failed:
             amount = 0
         else:
-            left = self.balance
-            if amount > left:
-                amount, failed = (left if self.schedule.version >= 12 else 0), MoveError("OUT_OF_GAS")
-                self.budget -= left - amount
+            if amount > self.balance:
+                amount = self._exhaust()
+                failed = MoveError("OUT_OF_GAS")
             self.io += amount
             if failed is None and self.io > self.max_io:
                 failed = MoveError("IO_LIMIT_REACHED")
@@ -186,14 +183,11 @@ class Meter:
         """Charge the storage fee of a transaction at its gas unit price."""
         amount = min(-(-octas * self.schedule.unit // price), MAX_U64) if price else 0
         failed: MoveError | None = None
-        left = self.balance
-        if amount > left:
+        if amount > self.balance:
+            amount = self._exhaust()
             failed = MoveError("OUT_OF_GAS")
             if self.schedule.version < 12:
-                self.budget -= left
-                amount, octas = 0, 0
-            else:
-                amount = left
+                octas = 0
         self.storage += amount
         self.fee += octas
         if failed is None and self.fee > (self.schedule["txn.max_storage_fee"] or MAX_U64):
@@ -204,6 +198,14 @@ class Meter:
             self.log.append(Entry("STORAGE_FEE", facts, failed=failed.status if failed else None))
         if failed:
             raise failed
+
+    def _exhaust(self) -> int:
+        """Return what a charge takes that exceeds what is left: all of it; below version 12 it is lost instead."""
+        left = self.balance
+        if self.schedule.version >= 12:
+            return left
+        self.budget -= left
+        return 0
 
     def _take(self, amount: int) -> tuple[int, MoveError | None]:
         """Take memory, or release it; return what was taken, and the error if it was not enough."""
@@ -265,8 +267,6 @@ class Meter:
 
 class Unmetered(Meter):
     """Execution that nobody pays: prologues and epilogues. It ends loops, and that is all."""
-
-    metered = False
 
     def __init__(self, schedule: Schedule) -> None:
         super().__init__(schedule, 0)

@@ -24,7 +24,8 @@ _NAMES = _TABLE.split()
 # The first byte of each later version.
 _SINCE = {6: 0x48, 7: 0x4E, 8: 0x58, 9: 0x5B}
 
-# The operand of each instruction, in the words of `_module`. Instructions without an operand are not listed.
+# What the operand of each instruction is: `_module` reads it, and `_writer` writes it, by these words. Instructions
+# without an operand are not listed; generic forms of those with a struct, a field or a variant have an instance of it.
 _OPERANDS = {
     "offset": "BrTrue BrFalse Branch",
     "local": "CopyLoc MoveLoc StLoc MutBorrowLoc ImmBorrowLoc",
@@ -42,6 +43,9 @@ _OPERANDS = {
     "element": "VecLen VecImmBorrow VecMutBorrow VecPushBack VecPopBack VecSwap",
     "elements": "VecPack VecUnpack",
 }
+
+
+BRANCHES = frozenset({"Branch", "BrTrue", "BrFalse"})
 
 
 class Opcode(NamedTuple):
@@ -72,7 +76,7 @@ LOG_NAMES = {opcode.name: opcode.log_name for opcode in OPCODES.values()}
 
 
 class Instruction(NamedTuple):
-    """An instruction with its operand resolved: a number, a type, or a record of `_module`."""
+    """An instruction with its operand resolved: a number, a type, a record of `_code`, or a pair of these."""
 
     name: str
     operand: Any = None

@@ -10,10 +10,10 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Unsupported
-from toolkit.vm import _schedule as flags
+from toolkit.vm import _features as flags
 from toolkit.vm._access import AccessStack
 from toolkit.vm._code import MODULE_LOCK, FunctionDefinition
-from toolkit.vm._compile import MAX_STACK, Code, Piece, Site, is_scalar
+from toolkit.vm._compile import MAX_STACK, CompiledFunction, Piece, Site, is_scalar
 from toolkit.vm._environment import MAINNET, NO_CAPTURED_OPTIONS, TESTNET
 from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._natives import NATIVES
@@ -34,9 +34,11 @@ if TYPE_CHECKING:
 MAX_FRAMES = 1024  # that wait for another to return
 _PAGE = 4096  # reads are charged by whole pages
 _CURVES = ("ristretto255", "ristretto255_bulletproofs", "crypto_algebra", "bls12381", "secp256k1")
+# Where a native that is missing here exists on a node; in other modules it does not.
 _MODULES_WITH_NATIVES = {ModuleId(FRAMEWORK, name.split("::")[1]) for name in NATIVES}
 _MODULES_WITH_NATIVES |= {ModuleId(FRAMEWORK, name) for name in _CURVES}
 _OPTION = ModuleId(FRAMEWORK, "option")
+# Their natives store their arguments: memory is not released.
 _KEEPS_ARGUMENTS = {ModuleId(FRAMEWORK, "table"), ModuleId(FRAMEWORK, "event")}
 
 
@@ -45,12 +47,12 @@ class Frame:
 
     __slots__ = ("careful", "code", "entered", "locals", "locks", "parent", "piece", "restricted")
 
-    def __init__(self, code: Code, locals_: list[Value], parent: Frame | None) -> None:
+    def __init__(self, code: CompiledFunction, locals_: list[Value], parent: Frame | None) -> None:
         self.code = code
         self.locals = locals_
         self.parent = parent
         self.piece = code.entry
-        self.careful = False
+        self.careful = False  # whether the stack could overflow in it, so that each instruction must look
         self.entered = False  # whether the module counts one entry more
         self.locks = False  # whether the module lock is on while the frame is there
         self.restricted = False  # whether the function has access specifiers
@@ -67,7 +69,23 @@ class Frame:
 
 
 class Link:
-    """What a call site leads to in this execution."""
+    """What a call site leads to in this execution.
+
+    Attributes
+    ----------
+    definition : FunctionDefinition
+    types : tuple of Type
+        Type arguments.
+    count : int
+        Number of parameters.
+    native : callable or None
+    code : CompiledFunction or None
+        None if the function is native.
+    cost, log_name, facts : int, str, str
+        The charge of the call.
+    crosses : bool
+        Whether the caller is in another module.
+    """
 
     __slots__ = ("code", "cost", "count", "crosses", "definition", "facts", "log_name", "native", "types")
 
@@ -76,7 +94,7 @@ class Link:
         self.types = types
         self.count = len(definition.parameters)
         self.native: Callable[..., Any] | None = None
-        self.code: Code | None = None
+        self.code: CompiledFunction | None = None
         self.cost = 0
         self.log_name = self.facts = ""
         self.crosses = True
@@ -105,7 +123,7 @@ class Machine:
         *,
         environment: Environment,
         context: Any = None,
-        trace: list[tuple[Code, int, int, int]] | None = None,
+        trace: list[tuple[CompiledFunction, int, int, int]] | None = None,
     ) -> None:
         self.loader = loader
         self.session = session
@@ -116,9 +134,9 @@ class Machine:
         self.schedule = loader.schedule
         self.features = loader.features
         self.layouts = loader.layouts
-        self.links: dict[Any, Link] = {}
+        self.links: dict[Any, Link] = {}  # by call site; those of closures by module, name and type arguments
         self.keeps_arguments = False
-        self.calls_once = flags.CALL_CACHE in self.features
+        self.pays_types_once = flags.CALL_CACHE in self.features
         self.restricts = flags.ACCESS_CONTROL in self.features
         self._start()
 
@@ -126,20 +144,20 @@ class Machine:
         self.stack: list[Value] = []
         self.frame: Frame | None = None
         self.depth = 0
-        self.offset = 0
-        self.seen: set[Site] = set()
-        self.active: dict[ModuleId | None, int] = {}
-        self.locks = 0
+        self.offset = 0  # of the instruction that runs, or of the last exit while a piece runs at once
+        self.seen: set[Site] = set()  # whose types have been paid for
+        self.active: dict[ModuleId | None, int] = {}  # entries of each module, script included, that have not returned
+        self.locks = 0  # functions on the call stack because of which no module may be entered again
         self.access = AccessStack()
 
     # The loop.
 
-    def run(self, code: Code, arguments: Sequence[Value]) -> list[Value]:
+    def run(self, code: CompiledFunction, arguments: Sequence[Value]) -> list[Value]:
         """Run a function to its end.
 
         Parameters
         ----------
-        code : Code
+        code : CompiledFunction
         arguments : sequence of Value
             All of them; the function owns them.
 
@@ -226,13 +244,15 @@ class Machine:
             if trace is not None:
                 assert self.frame is not None and meter.log is not None  # noqa: S101, PT018 - traces have a log
                 trace.append((self.frame.code, self.offset, self.depth, len(meter.log)))
+            branches = at == count and piece.target is not None
+            # The log names the target of a branch that is taken.
+            taken = branches and (piece.when is None or stack[-1] == piece.when)
             for entry in entries:
                 if entry.execution is None:
                     meter.use_memory(entry.memory, entry.name)
-                elif at == count and piece.target is not None and piece.when in {None, stack[-1:] == [True]}:
-                    meter.charge(entry.execution, entry.name, f"@{piece.target}", entry.memory)
                 else:
-                    meter.charge(entry.execution, entry.name, entry.facts, entry.memory)
+                    facts = f"@{piece.target}" if taken else entry.facts
+                    meter.charge(entry.execution, entry.name, facts, entry.memory)
             if at == count:
                 assert piece.exit is not None  # noqa: S101 - it has the last entries
                 return piece.exit(stack, locals_, self)  # type: ignore[no-any-return]
@@ -245,19 +265,37 @@ class Machine:
         frame = self.frame
         if error.located or frame is None:
             return error
-        if 1000 <= error.number < 2000 and not error.of_types:
-            kept = error.status == "DEPENDENCY_LIMIT_REACHED" and self.schedule.version >= 42
-            if not kept:
-                message, error = error.message, MoveError("VERIFICATION_ERROR", error.message)
-                error.message = message
+        # From 1000 on are errors of validation: code that runs has passed it, so nodes blame the verifier.
+        verifies = 1000 <= error.number < 2000 and not error.of_types
+        if verifies and (error.status != "DEPENDENCY_LIMIT_REACHED" or self.schedule.version < 42):
+            error = MoveError("VERIFICATION_ERROR", error.message)
         return error.at(frame.location, frame.code.definition.index, self.offset)
 
     # Frames.
 
     def _enter(
-        self, code: Code, arguments: list[Value], *, crosses: bool, closure: bool = False, locks: bool = False
+        self,
+        code: CompiledFunction,
+        arguments: list[Value],
+        *,
+        crosses: bool,
+        closure: bool = False,
+        locks: bool = False,
     ) -> None:
-        """Make a frame for a function and let it run next."""
+        """Make a frame for a function and let it run next.
+
+        Parameters
+        ----------
+        code : CompiledFunction
+        arguments : list of Value
+            They become the locals.
+        crosses : bool
+            Whether the caller is in another module.
+        closure : bool
+            Whether a function value is called: that counts as entering its module, even from the module itself.
+        locks : bool
+            Whether no module may be entered again while the function runs, as when a native dispatches to it.
+        """
         frame = Frame(code, arguments, self.frame)
         arguments += [None] * (len(code.locals) - len(arguments))
         definition = code.definition
@@ -328,7 +366,7 @@ class Machine:
         meter = self.meter
         generic = site.use.arguments is not None
         if generic and site not in self.seen:
-            if self.calls_once:
+            if self.pays_types_once:
                 self.seen.add(site)
             for kind in site.types:
                 meter.charge(self.schedule.per_node * kind.nodes, "CREATE_TY", f"nodes={kind.nodes}")
@@ -339,11 +377,17 @@ class Machine:
         else:
             meter.charge(link.cost, link.log_name, link.facts)
             meter.write(">", f"{link.definition}{type_list(link.types)}")
-        if generic:
+        if generic:  # a node looks at the module of generic calls only, and remembers the last one
             self.keeps_arguments = link.definition.module in _KEEPS_ARGUMENTS
         stack, count = self.stack, link.count
         arguments = stack[len(stack) - count :]
         del stack[len(stack) - count :]
+        return self._go_to(link, arguments, following, crosses=link.crosses)
+
+    def _go_to(
+        self, link: Link, arguments: list[Value], following: Piece, *, crosses: bool, closure: bool = False
+    ) -> Piece | None:
+        """Run a native, or make a frame; return the piece to run next, or None if the frame has changed."""
         assert self.frame is not None  # noqa: S101 - it calls
         self.frame.piece = following
         if link.code is None:
@@ -351,7 +395,7 @@ class Machine:
         if self.depth > MAX_FRAMES:
             raise MoveError("CALL_STACK_OVERFLOW")
         try:
-            self._enter(link.code, arguments, crosses=link.crosses)
+            self._enter(link.code, arguments, crosses=crosses, closure=closure)
         except MoveError as error:
             raise self._below(error) from None
         return None
@@ -379,12 +423,12 @@ class Machine:
             raise self._below(error)
         link = Link(definition, site.types)
         link.crosses = site.caller.module != definition.module
-        self._finish_link(link, generic=site.use.arguments is not None, plain=False)
+        self._finish_link(link, generic=site.use.arguments is not None)
         self.links[site] = link
         return link
 
-    def _finish_link(self, link: Link, *, generic: bool, plain: bool) -> None:
-        """Find the code of a link and its price; closure calls have the `plain` price."""
+    def _finish_link(self, link: Link, *, generic: bool) -> None:
+        """Find the code of a link and its price."""
         definition, types = link.definition, link.types
         locals_ = 0
         if definition.is_native:
@@ -392,7 +436,7 @@ class Machine:
         else:
             link.code = self.loader.code(definition, types)
             locals_ = len(definition.locals)
-        kind = "call_generic" if generic and not plain else "call"
+        kind = "call_generic" if generic else "call"
         prices = self.schedule
         link.cost = (
             prices[f"instr.{kind}.base"]
@@ -437,7 +481,6 @@ class Machine:
     def _missing(self, definition: FunctionDefinition) -> Exception:
         if definition.module in _MODULES_WITH_NATIVES:
             return Unsupported(f"native function {definition}")
-        # The node has no natives in other modules either.
         error = MoveError("MISSING_DEPENDENCY", f"Missing Native Function `{definition.name}`")
         return error.at(definition.module, definition.index, 0)
 
@@ -502,17 +545,8 @@ class Machine:
         del stack[len(stack) - count :]
         arguments = [next(captured if closure.mask >> at & 1 else given) for at in range(link.count)]
         assert self.frame is not None  # noqa: S101 - it calls
-        self.frame.piece = following
-        if link.code is None:
-            return self._native(link, arguments, following)
-        if self.depth > MAX_FRAMES:
-            raise MoveError("CALL_STACK_OVERFLOW")
         crosses = self.frame.module != link.definition.module
-        try:
-            self._enter(link.code, arguments, crosses=crosses, closure=True)
-        except MoveError as error:
-            raise self._below(error) from None
-        return None
+        return self._go_to(link, arguments, following, crosses=crosses, closure=True)
 
     def _closure_link(self, closure: Closure, kind: Function) -> Link:
         key = closure.module, closure.name, closure.types
@@ -521,7 +555,7 @@ class Machine:
             assert closure.module is not None  # noqa: S101 - scripts cannot name themselves
             definition = self._find(closure.module, closure.name)
             link = Link(definition, closure.types)
-            self._finish_link(link, generic=False, plain=True)
+            self._finish_link(link, generic=False)  # closures over generic functions cost no more either
             self.links[key] = link
         parameters = substituted(link.definition.parameters, link.types)
         rest = tuple(one for at, one in enumerate(parameters) if not closure.mask >> at & 1)
@@ -587,10 +621,8 @@ class Machine:
     def load(self, address: bytes, kind: Struct) -> Global:
         """Return a resource, loading and paying for it at its first use in the session."""
         slot = self.session.resources.get((address, kind))
-        return slot.cell if slot is not None else self.load_first(address, kind)
-
-    def load_first(self, address: bytes, kind: Struct) -> Global:
-        """Load a resource."""
+        if slot is not None:
+            return slot.cell
         slot, size = self.fetch(address, kind)
         value = slot.cell[0]
         heap = 0 if value is None else slot.layout.measure(value) - slot.layout.stack
@@ -625,10 +657,6 @@ class Machine:
         if layout.depth > MAX_VALUE_DEPTH:
             raise MoveError("VM_MAX_VALUE_DEPTH_REACHED")
         return layout
-
-    def check_tag(self, kind: Type) -> None:
-        """Check that a type is small enough to be a type tag."""
-        self.loader.check_tag(kind)
 
     def _check_access(self, kind: Struct, address: bytes, *, writes: bool) -> None:
         """Check the locks and access specifiers after an operation on a resource."""

@@ -28,6 +28,7 @@ _INDICES = {"bool": 0, "u8": 1, "u64": 2, "u128": 3, "address": 4, "signer": 7, 
 _INDICES |= {"i8": 13, "i16": 14, "i32": 15, "i64": 16, "i128": 17, "i256": 18}
 _NAMES = {index: name for name, index in _INDICES.items()}
 _VECTOR, _STRUCT, _FUNCTION = 5, 6, 12
+_PLAIN, _WITH_VARIANTS = 0, 1  # forms of structs
 
 
 @dataclass(slots=True, eq=False, init=False)
@@ -129,10 +130,11 @@ class LayoutMaker:
         self.primitives = {name: self._primitive(kind) for name, kind in t.PRIMITIVES.items()}
         self.function = self._function()
 
-    def _measured(self, layout: Layout, name: str, packed: int | None = None) -> None:
-        layout.stack = layout.fixed = size = self.sizes[name]
-        layout.measure = layout.measure_deref = _constantly(size)
-        layout.packed = _constantly(size if packed is None else packed)
+    def _set_top(self, layout: Layout, name: str) -> None:
+        """Set the size of the top node, which is all that a vector counts of its elements."""
+        layout.stack = self.sizes[name]
+        layout.packed = _constantly(layout.stack)
+        layout.fixed = None
 
     def _primitive(self, kind: t.Primitive) -> Layout:
         layout = Layout((kind.name,))
@@ -140,7 +142,10 @@ class LayoutMaker:
         if kind is t.SIGNER:
             self._signer(layout)
             return layout
-        self._measured(layout, kind.name, self.sizes[f"per_{kind.name}_packed"])
+        self._set_top(layout, kind.name)
+        layout.fixed = layout.stack
+        layout.measure = layout.measure_deref = _constantly(layout.stack)
+        layout.packed = _constantly(self.sizes[f"per_{kind.name}_packed"])
         layout.constant = length = kind.bits // 8 or (1 if kind is t.BOOL else 32)
         if kind is t.BOOL:
             layout.write = lambda value, output: output.append(value)
@@ -159,8 +164,7 @@ class LayoutMaker:
         return layout
 
     def _signer(self, layout: Layout) -> None:
-        self._measured(layout, "struct")
-        layout.fixed = None
+        self._set_top(layout, "struct")
         address = self.sizes["address"]
         master = self.sizes["struct"] + self.sizes["u16"] + address
 
@@ -187,9 +191,8 @@ class LayoutMaker:
     def vector(self, element: Layout) -> Layout:
         """Return the layout of a vector."""
         layout = Layout(("vector", element), [element])
-        name = element.parts[0] if element.parts[0] in t.PRIMITIVES else ""
-        self._measured(layout, "vector")
-        layout.fixed = None
+        name = element.parts[0]
+        self._set_top(layout, "vector")
         base = self.sizes["vector"]
 
         def sum_of(measure: Callable[[Value], int], each: int | None) -> Callable[[Value], int]:
@@ -197,17 +200,15 @@ class LayoutMaker:
                 return lambda value: base + each * len(value)
             return lambda value: base + sum(map(measure, value))
 
-        packable = name and name != "signer"
-        packed = self.sizes[f"per_{name}_packed"] if packable else element.fixed
-        layout.measure = sum_of(element.measure, packed)
-        layout.measure_deref = sum_of(
-            element.measure_deref, element.fixed if name in _UNPACKED_WHEN_COMPARED else packed
-        )
-        if not packable and element.measure_deref is not element.measure:
-            layout.measure_deref = sum_of(element.measure_deref, None)
-        if packable and name[0] == "i":
-            each = self.sizes[f"per_{name}_packed"]
-            layout.packed = lambda value: each if value else base  # as a node does, whatever the length
+        is_packed = name in t.INTEGERS or name in {"bool", "address"}
+        packed = self.sizes[f"per_{name}_packed"] if is_packed else 0
+        each = packed if is_packed else element.fixed
+        layout.measure = sum_of(element.measure, each)
+        if name in _UNPACKED_WHEN_COMPARED:
+            each = element.fixed
+        layout.measure_deref = sum_of(element.measure_deref, each)
+        if name in t.INTEGERS and name.startswith("i"):
+            layout.packed = lambda value: packed if value else base  # as a node does, whatever the length
 
         if name == "u8":
             layout.copy = lambda value: value[:]
@@ -246,9 +247,8 @@ class LayoutMaker:
 
     def _fields(self, layout: Layout, fields: Sequence[Layout], before: int) -> None:
         """Set how a struct, or a variant after its `before` hidden fields, is copied and measured."""
-        self._measured(layout, "struct")
+        self._set_top(layout, "struct")
         base = self.sizes["struct"] + before * self.sizes["u16"]
-        layout.fixed = None
         if all(one.fixed is not None for one in fields):
             layout.fixed = base + sum(one.fixed or 0 for one in fields)
             layout.measure = layout.measure_deref = _constantly(layout.fixed)
@@ -266,8 +266,7 @@ class LayoutMaker:
     def enum(self, variants: Sequence[Sequence[Layout]]) -> Layout:
         """Return the layout of an enum."""
         layout = Layout(("enum", tuple(map(tuple, variants))), [one for fields in variants for one in fields])
-        self._measured(layout, "struct")
-        layout.fixed = None
+        self._set_top(layout, "struct")
         forms = []
         for fields in variants:
             form = Layout(())
@@ -295,8 +294,8 @@ class LayoutMaker:
 
     def _function(self) -> Layout:
         layout = Layout(("function",))
-        self._measured(layout, "closure")
-        layout.fixed, layout.has_functions = None, True
+        self._set_top(layout, "closure")
+        layout.has_functions = True
         base = self.sizes["closure"]
 
         def measure(value: Closure) -> int:
@@ -342,9 +341,9 @@ class LayoutMaker:
             def several() -> list[Layout]:
                 return [self._read_description(source, left, depth + 1) for _ in range(source.length())]
 
-            if form == 0:
+            if form == _PLAIN:
                 return self.struct(several())
-            if form == 1:
+            if form == _WITH_VARIANTS:
                 return self.enum([several() for _ in range(source.length())])
         raise undecodable("not a layout")
 
@@ -394,15 +393,19 @@ def _describe(layout: Layout, output: bytearray) -> None:
         _describe(rest[0], output)
     elif form == "function":
         output.append(_FUNCTION)
+    elif form == "struct":
+        output += bytes((_STRUCT, _PLAIN))
+        _describe_all(rest[0], output)
     else:
-        output.append(_STRUCT)
-        output.append(form == "enum")
-        if form == "enum":
-            output += uleb128(len(rest[0]))
-        for fields in rest[0] if form == "enum" else rest:
-            output += uleb128(len(fields))
-            for one in fields:
-                _describe(one, output)
+        output += bytes((_STRUCT, _WITH_VARIANTS)) + uleb128(len(rest[0]))
+        for fields in rest[0]:
+            _describe_all(fields, output)
+
+
+def _describe_all(layouts: Sequence[Layout], output: bytearray) -> None:
+    output += uleb128(len(layouts))
+    for one in layouts:
+        _describe(one, output)
 
 
 class Layouts:

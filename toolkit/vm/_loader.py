@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.vm import _schedule as flags
+from toolkit.vm import _features as flags
 from toolkit.vm import _types as t
-from toolkit.vm._compile import Code, compile_function
+from toolkit.vm._compile import CompiledFunction, compile_function
 from toolkit.vm._errors import MoveError
 from toolkit.vm._layouts import Layouts
 from toolkit.vm._metadata import GROUP_MEMBER
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from toolkit.vm._code import FunctionDefinition, StructDefinition
+    from toolkit.vm._features import Features
     from toolkit.vm._gas import Meter
     from toolkit.vm._metadata import Attributes
-    from toolkit.vm._schedule import Features, Schedule
+    from toolkit.vm._schedule import Schedule
     from toolkit.vm._state import Base
 
 
-MAX_TAG_COST = 5_000
-_TAG_NODE = 100  # cost of each node of a tag
+MAX_TAG_COST = 5_000  # of nodes and of the bytes of addresses and names
+_TAG_NODE = 100
 
 
 class Loader:
@@ -106,8 +107,11 @@ class Loader:
             for module in modules:
                 self.visit(module, meter)
 
-    def visit_closure(self, roots: Sequence[t.ModuleId], meter: Meter) -> None:
-        """Charge modules and all that they depend on, each before its dependencies, then its friends."""
+    def visit_all(self, roots: Sequence[t.ModuleId], meter: Meter) -> None:
+        """Charge modules and all that they depend on: each before its dependencies, and these before its friends.
+
+        The order counts: it is that of the log, and decides at which module gas runs out.
+        """
         stack = list(reversed(roots))
         while stack:
             module = stack.pop()
@@ -153,7 +157,7 @@ class Loader:
             return None
         return None if found is None else found.attributes
 
-    def code(self, function: FunctionDefinition, types: tuple[t.Type, ...]) -> Code:
+    def code(self, function: FunctionDefinition, types: tuple[t.Type, ...]) -> CompiledFunction:
         """Return a function as it runs."""
         return compile_function(function, types, self.schedule)
 

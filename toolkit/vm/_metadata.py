@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 VIEW_KINDS = (0, 1)
-GROUP, GROUP_MEMBER, EVENT, RANDOMNESS = 2, 3, 4, 5
+GROUP, GROUP_MEMBER, EVENT, RANDOMNESS = 2, 3, 4, 5  # other kinds of attributes
 _ABORT_CODE_BITS = 0xFFF  # of an abort code that hold the reason; the rest is the category
 
 
@@ -46,21 +46,23 @@ class Attributes:
 
 
 def read_attributes(metadata: Mapping[bytes, bytes]) -> Attributes:
-    """Return the attributes in the metadata of a module; metadata that cannot be decoded counts as absent."""
-    data, whole = metadata.get(b"aptos::metadata_v1"), True
+    """Return the attributes in the metadata of a module; none, and not `valid`, if they cannot be decoded."""
+    data = metadata.get(b"aptos::metadata_v1")
+    has_attributes = data is not None  # version 0 has abort codes only
     if data is None:
-        data, whole = metadata.get(b"aptos::metadata_v0"), False
+        data = metadata.get(b"aptos::metadata_v0")
     if data is None:
         return Attributes()
     source = Input(data)
     try:
         errors = _map(source, lambda: int.from_bytes(source.take(8), "little"), lambda: (text(source), text(source)))
-        parts = [_map(source, lambda: text(source), lambda: _attributes(source)) if whole else {} for _ in range(2)]
+        structs = _attributes_by_name(source) if has_attributes else {}
+        functions = _attributes_by_name(source) if has_attributes else {}
     except MoveError:
         return Attributes(valid=False)
     if source.position != len(data):
         return Attributes(valid=False)
-    return Attributes(errors, parts[0], parts[1])
+    return Attributes(errors, structs, functions)
 
 
 _K = TypeVar("_K")
@@ -69,6 +71,10 @@ _V = TypeVar("_V")
 
 def _map(source: Input, key: Callable[[], _K], value: Callable[[], _V]) -> dict[_K, _V]:
     return {key(): value() for _ in range(source.length())}
+
+
+def _attributes_by_name(source: Input) -> dict[str, tuple[Attribute, ...]]:
+    return _map(source, lambda: text(source), lambda: _attributes(source))
 
 
 def _attributes(source: Input) -> tuple[Attribute, ...]:

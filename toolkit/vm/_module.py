@@ -22,9 +22,10 @@ from toolkit.vm._instructions import MAX_VERSION, MIN_VERSION, OPCODES, Instruct
 from toolkit.vm._metadata import Attributes, read_attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 MAGIC = bytes.fromhex("a11ceb0b")
+_FLAVOR = 0x0A000000  # bits beside the version that some compilers set, for the name of the ledger
 MAX_TYPE_NESTING = 256
 MAX_CACHED_MODULES = 2_048
 
@@ -34,7 +35,12 @@ STRUCT_DEFINITIONS, STRUCT_INSTANCES, FUNCTION_DEFINITIONS, FIELDS, FIELD_INSTAN
     0xA, 0x11
 )
 VARIANT_FIELDS, VARIANT_FIELD_INSTANCES, VARIANTS, VARIANT_INSTANCES = range(0x11, 0x15)
+# The number 9 is not used.
+MODULE_TABLES = {*range(1, 9), *range(0xA, 0x15)}
 SCRIPT_TABLES = {*range(1, 9), METADATA}
+
+_NATIVE, _ENTRY = 2, 4  # flags of functions
+_NATIVE_STRUCT, _STRUCT, _ENUM = 1, 2, 3  # forms of structs
 
 # Bytes of types.
 TYPE_BYTES = {1: "bool", 2: "u8", 3: "u64", 4: "u128", 5: "address", 0xC: "signer", 0xD: "u16", 0xE: "u32", 0xF: "u256"}
@@ -188,7 +194,9 @@ def read_script(code: bytes) -> ScriptCode:
 
 def version_of(code: bytes) -> int:
     """Return the version of a module or script; 0 if the bytes do not start like one."""
-    return int.from_bytes(code[4:8], "little") & ~0x0A000000 if code[:4] == MAGIC and len(code) >= 8 else 0
+    if code[:4] != MAGIC or len(code) < 8:
+        return 0
+    return int.from_bytes(code[4:8], "little") & ~_FLAVOR
 
 
 _T = TypeVar("_T")
@@ -223,7 +231,8 @@ class _File:
         for kind, start, length in sorted(headers, key=lambda header: header[1]):
             if base + start != end or not length or kind in tables:
                 raise malformed(f"table {kind:#x} is empty, repeated, or not next to the one before")
-            if kind not in (allowed or range(1, 0x15)) or kind == 9 or (kind > METADATA and self.version < 7):
+            later = kind > METADATA and self.version < 7  # variants came with version 7
+            if kind not in (allowed or MODULE_TABLES) or later:
                 raise malformed(f"unknown table {kind:#x}")
             end += length
             tables[kind] = (base + start, end)
@@ -269,7 +278,7 @@ class _File:
     def _types(self, reader: BinaryReader) -> tuple[t.Type, ...]:
         return tuple(self._type(reader) for _ in range(reader.uleb(255)))
 
-    def _type(self, reader: BinaryReader, nesting: int = 1) -> t.Type:  # noqa: C901 - a case per byte
+    def _type(self, reader: BinaryReader, nesting: int = 1) -> t.Type:
         if nesting > MAX_TYPE_NESTING:
             raise malformed("a type is nested too deeply")
         byte = reader.u8()
@@ -284,21 +293,20 @@ class _File:
 
         if byte in {REFERENCE, MUTABLE_REFERENCE}:
             target = self._type(reader, nesting + 1)
-            return t.Reference(target, byte == MUTABLE_REFERENCE)  # type: ignore[no-any-return]
+            return t.Reference(target, byte == MUTABLE_REFERENCE)
         if byte == VECTOR:
-            return t.Vector(self._type(reader, nesting + 1))  # type: ignore[no-any-return]
+            return t.Vector(self._type(reader, nesting + 1))
         if byte == TYPE_PARAMETER:
-            return t.Parameter(reader.uleb())  # type: ignore[no-any-return]
+            return t.Parameter(reader.uleb())
         if byte in {STRUCT, STRUCT_INSTANCE}:
             handle = self._item(reader, self.structs)
             arguments = parts(reader.uleb(255)) if byte == STRUCT_INSTANCE else ()
-            if len(arguments) != len(handle.type_parameters):
-                raise malformed(f"{handle.name} has {len(handle.type_parameters)} type parameters")
-            return t.Struct(handle.module, handle.name, arguments)  # type: ignore[no-any-return]
+            _check_count(handle, arguments)
+            return t.Struct(handle.module, handle.name, arguments)
         if byte == FUNCTION and self.version >= 8:
             abilities = self._abilities(reader)
             counts = reader.uleb(255), reader.uleb(255)
-            return t.Function(parts(counts[0]), parts(counts[1]), abilities)  # type: ignore[no-any-return]
+            return t.Function(parts(counts[0]), parts(counts[1]), abilities)
         raise malformed(f"byte {reader.position}: unknown type {byte:#x}")
 
     def _function_handle(self, reader: BinaryReader) -> records.FunctionHandle:
@@ -341,8 +349,7 @@ class _File:
 
     def _function_instance(self, reader: BinaryReader) -> records.FunctionUse:
         handle, arguments = self._item(reader, self.handles), self._item(reader, self.signatures)
-        if len(arguments) != len(handle.type_parameters):
-            raise malformed(f"{handle.name} has {len(handle.type_parameters)} type parameters")
+        _check_count(handle, arguments)
         return records.FunctionUse(handle, arguments)
 
     # What only modules have.
@@ -351,7 +358,8 @@ class _File:
         """Read the rest of a module."""
         self.own = self._item(self.tail, self.modules)
         self.definitions = self._table(STRUCT_DEFINITIONS, self._struct_definition)
-        self.struct_instances = self._table(STRUCT_INSTANCES, self._struct_instance)
+        structs = [records.StructUse(one) for one in self.definitions]
+        self.struct_instances = self._table(STRUCT_INSTANCES, lambda reader: self._instance(reader, structs))
         self.fields = self._table(FIELDS, self._field)
         self.field_instances = self._table(FIELD_INSTANCES, lambda reader: self._instance(reader, self.fields))
         self.variant_fields = self._table(VARIANT_FIELDS, self._variant_field)
@@ -401,13 +409,13 @@ class _File:
         form = reader.u8()
         fields: tuple[records.Field, ...] = ()
         variants: tuple[records.Variant, ...] | None = None
-        if form == 2:
+        if form == _STRUCT:
             fields = self._field_list(reader)
-        elif form == 3 and self.version >= 7:
+        elif form == _ENUM and self.version >= 7:
             count = reader.uleb(127)
             pairs = [(self._item(reader, self.identifiers), self._field_list(reader)) for _ in range(count)]
             variants = tuple(records.Variant(*pair) for pair in pairs)
-        elif form != 1:
+        elif form != _NATIVE_STRUCT:
             raise malformed(f"byte {reader.position}: unknown form of a struct: {form}")
         return records.StructDefinition(
             handle.module, handle.name, handle.abilities, handle.type_parameters, fields, variants
@@ -417,12 +425,6 @@ class _File:
         return tuple(
             records.Field(self._item(reader, self.identifiers), self._type(reader)) for _ in range(reader.uleb(255))
         )
-
-    def _struct_instance(self, reader: BinaryReader) -> records.StructUse:
-        struct, arguments = self._item(reader, self.definitions), self._item(reader, self.signatures)
-        if len(arguments) != len(struct.type_parameters):
-            raise malformed(f"{struct.name} has {len(struct.type_parameters)} type parameters")
-        return records.StructUse(struct, arguments)
 
     def _field(self, reader: BinaryReader) -> records.FieldUse:
         struct, offset = self._item(reader, self.definitions), reader.uleb(255)
@@ -446,8 +448,7 @@ class _File:
 
     def _instance(self, reader: BinaryReader, table: list[Any]) -> Any:
         use, arguments = self._item(reader, table), self._item(reader, self.signatures)
-        if len(arguments) != len(use.struct.type_parameters):
-            raise malformed(f"{use.struct.name} has {len(use.struct.type_parameters)} type parameters")
+        _check_count(use.struct, arguments)
         return use._replace(arguments=arguments)
 
     def _function(self, reader: BinaryReader) -> records.FunctionDefinition:
@@ -455,10 +456,10 @@ class _File:
         if handle.module != self.own:
             raise malformed(f"{handle.name} is not a function of this module")
         visibility, flags = reader.u8(), reader.u8()
-        if visibility not in {records.PRIVATE, records.PUBLIC, records.FRIEND} or flags & ~6:
+        if visibility not in {records.PRIVATE, records.PUBLIC, records.FRIEND} or flags & ~(_NATIVE | _ENTRY):
             raise malformed(f"{handle.name} has unknown visibility or flags")
         acquires = tuple(reader.uleb() for _ in range(reader.uleb(255)))
-        is_native = bool(flags & 2)
+        is_native = bool(flags & _NATIVE)
         kinds, code = (handle.parameters, ()) if is_native else self._code(reader, handle)
         return records.FunctionDefinition(
             module=self.own,
@@ -468,7 +469,7 @@ class _File:
             results=handle.results,
             type_parameters=handle.type_parameters,
             visibility=visibility,
-            is_entry=bool(flags & 4),
+            is_entry=bool(flags & _ENTRY),
             is_native=is_native,
             locals=kinds,
             code=code,
@@ -513,13 +514,13 @@ class _File:
             case "function_instance":
                 operand = self._item(reader, self.function_instances)
             case "closure" | "closure_instance":
-                generic = opcode.operand == "closure_instance"
-                if generic:
+                if opcode.operand == "closure_instance":
                     use = self._item(reader, self.function_instances)
                 else:
                     use = records.FunctionUse(self._item(reader, self.handles))
-                operand = (use, reader.uleb(MAX_U64))
-                if operand[1] >> len(operand[0].function.parameters):
+                mask = reader.uleb(MAX_U64)
+                operand = (use, mask)
+                if mask >> len(use.function.parameters):
                     raise malformed(f"byte {reader.position}: the mask captures more than the parameters")
             case "struct":
                 operand = records.StructUse(self._item(reader, self.definitions))
@@ -550,6 +551,11 @@ class _File:
             "variant_instance": self.variant_instances,
         }
         return tables[kind]
+
+
+def _check_count(generic: Any, arguments: Sequence[t.Type]) -> None:
+    if len(arguments) != len(generic.type_parameters):
+        raise malformed(f"{generic.name} has {len(generic.type_parameters)} type parameters")
 
 
 def _choice(reader: BinaryReader, first: int, last: int) -> int:

@@ -160,8 +160,9 @@ def unpack_variant(struct: StructDefinition, variant: int) -> Step:
     def run(stack: Stack, _locals: Stack, _machine: Any) -> None:
         value = stack.pop()
         if value[0] != variant:
-            message = f"expected enum variant {names[variant]}, found `{names[value[0]]}`"
-            raise MoveError("STRUCT_VARIANT_MISMATCH", message.replace("`", ""))
+            # Without the quotes of `borrow_variant_field`, as on a node.
+            message = f"expected enum variant {names[variant]}, found {names[value[0]]}"
+            raise MoveError("STRUCT_VARIANT_MISMATCH", message)
         stack.extend(value[1:])
 
     return run
@@ -198,7 +199,7 @@ def _checked(compute: Callable[[Any, Any], Any], kind: Primitive, message: str) 
 
 
 def add(kind: Primitive) -> Step:
-    """Add."""
+    """Add: apart from `_checked`, which calls a function more, because loops do it all the time."""
     minimum, maximum = kind.minimum, kind.maximum
 
     def run(stack: Stack, _locals: Stack, _machine: Any) -> None:
@@ -294,11 +295,10 @@ def shift_right(kind: Primitive) -> Step:
 def cast(source: Primitive, target: Primitive) -> Step:
     """Convert an integer to another type."""
     minimum, maximum = target.minimum, target.maximum
-    # The node's text has the long name of the source in one case only.
-    long_source = (source.name, target.name) == ("u256", "i256")
-    wide_source = source.name.upper() if source.name in _LONG_NAMES else source.name
-    source_name = _LONG_NAMES["u256"] if long_source else wide_source
+    source_name = source.name.upper() if source.name in _LONG_NAMES else source.name
     target_name = _LONG_NAMES.get(target.name, target.name)
+    if (source.name, target.name) == ("u256", "i256"):  # the one case with the long name of the source on a node
+        source_name = _LONG_NAMES["u256"]
 
     def run(stack: Stack, _locals: Stack, _machine: Any) -> None:
         value = stack[-1]
@@ -319,7 +319,7 @@ def binary(compute: Callable[[Any, Any], Any]) -> Step:
 
 
 def less_than(stack: Stack, _locals: Stack, _machine: Any) -> None:
-    """Compare two integers: apart from `binary`, because loops do it all the time."""
+    """Compare two integers: apart from `binary`, which calls a function more, because loops do it all the time."""
     right = stack.pop()
     stack[-1] = stack[-1] < right
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.vm import _schedule as flags
+from toolkit.vm import _features as flags
 from toolkit.vm._checks import check_acquires, check_calls, check_struct
 from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC
+from toolkit.vm._environment import MAINNET
 from toolkit.vm._errors import MoveError
 from toolkit.vm._metadata import EVENT, GROUP, GROUP_MEMBER, is_unstable
 from toolkit.vm._module import Module, read_module
@@ -15,11 +16,10 @@ from toolkit.vm._types import SIGNER, ModuleId, Parameter, Reference, Struct, pa
 if TYPE_CHECKING:
     from toolkit.vm._code import FunctionDefinition, StructDefinition
     from toolkit.vm._context import PublishRequest
+    from toolkit.vm._features import Features
     from toolkit.vm._gas import Meter
     from toolkit.vm._loader import Loader
-    from toolkit.vm._schedule import Features
 
-MAINNET = 1
 INIT_MODULE = "init_module"
 
 
@@ -54,7 +54,7 @@ def charge_bundle(modules: list[Module], loader: Loader, meter: Meter) -> None:
     if loader.lazy:
         loader.visit_lazily(outside, meter)
     else:
-        loader.visit_closure(outside, meter)
+        loader.visit_all(outside, meter)
 
 
 def check_bundle(request: PublishRequest, modules: list[Module], loader: Loader, chain_id: int, meter: Meter) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import InputError
-from toolkit.vm import _schedule as flags
+from toolkit.vm import _features as flags
 from toolkit.vm._trace import Profile, Trace
 from toolkit.vm._types import ModuleId
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.vm._errors import MoveError
+    from toolkit.vm._features import Features
     from toolkit.vm._gas import Entry, Meter
     from toolkit.vm._metadata import Attributes
-    from toolkit.vm._schedule import Features
     from toolkit.vm._state import Metadata
 
 _LIMITS = {"EXECUTION_LIMIT_REACHED", "IO_LIMIT_REACHED", "STORAGE_LIMIT_REACHED"}

@@ -1,18 +1,18 @@
-"""The gas schedule of the state: prices by name, and the features, as one execution sees them."""
+"""The gas schedule of the state: prices by name, as one execution sees them.
+
+A schedule has a version, which also says how a node charges. What a version changes is decided where it matters, by
+comparing `Schedule.version`; the prices that came with it are listed here.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from toolkit.errors import Unsupported
 from toolkit.vm._bcs import Input
 from toolkit.vm._errors import MoveError
 from toolkit.vm._layouts import LayoutMaker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MIN_GAS_VERSION, MAX_GAS_VERSION = 10, 43
 
@@ -39,10 +39,8 @@ _SINCE = {
     42: "misc.abs_val.i misc.abs_val.per_i instr.ld_i instr.cast_i instr.negate",
 }
 _STARTS = {start: version for version, starts in _SINCE.items() for start in starts.split()}
-_UNTIL = {"aptos_framework.permissioned_signer.": 30}  # last version, likewise
-# Names before version 14 of prices that were renamed then.
-_RENAMED_AT = 14
-_LEGACY = "txn.legacy_"
+_UNTIL = {"aptos_framework.permissioned_signer.": 30}  # the last version that reads them, likewise
+_SIZES = "misc.abs_val."  # prefix of the abstract sizes
 
 
 class Schedule:
@@ -57,6 +55,8 @@ class Schedule:
     sizes : dict of str to int
         Abstract sizes of values: ``sizes["struct"]``, ``sizes["per_u8_packed"]``.
     layouts : LayoutMaker
+    per_node : int
+        Internal gas for each node of a type that is made.
     """
 
     def __init__(self, version: int, prices: dict[str, int]) -> None:
@@ -67,8 +67,8 @@ class Schedule:
         self.version = version
         self.prices = {name: price for name, price in prices.items() if self._reads(name)}
         self.unit = self["txn.gas_unit_scaling_factor"] or 1
-        start = "misc.abs_val."
-        self.sizes = defaultdict(int, {k.removeprefix(start): v for k, v in self.prices.items() if k.startswith(start)})
+        sizes = {name.removeprefix(_SIZES): size for name, size in self.prices.items() if name.startswith(_SIZES)}
+        self.sizes = defaultdict(int, sizes)
         self.layouts = LayoutMaker(self.sizes)
         self.per_node = self["instr.subst_ty_per_node"]
 
@@ -82,7 +82,7 @@ class Schedule:
 
     def legacy(self, name: str) -> int:
         """Return a price of ``txn.`` that was renamed to ``txn.legacy_`` at version 14."""
-        return self[_LEGACY + name if self.version >= _RENAMED_AT else "txn." + name]
+        return self[f"txn.legacy_{name}" if self.version >= 14 else f"txn.{name}"]
 
     @property
     def max_type_nodes(self) -> int:
@@ -116,48 +116,3 @@ def _schedule(data: bytes) -> Schedule:
     if source.position != len(data):
         raise MoveError("FAILED_TO_DESERIALIZE_RESOURCE", "the gas schedule has bytes left over")
     return Schedule(version, prices)
-
-
-class Features:
-    """The feature flags of ``0x1::features::Features``."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    @classmethod
-    def of(cls, flags: Iterable[int]) -> Features:
-        """Return features of which these flags are on."""
-        data = bytearray(16)
-        for flag in flags:
-            data[flag // 8] |= 1 << flag % 8
-        return cls(bytes(data))
-
-    def __contains__(self, flag: object) -> bool:
-        assert isinstance(flag, int)  # noqa: S101 - of the machine's own
-        byte = flag // 8
-        return byte < len(self.data) and bool(self.data[byte] >> flag % 8 & 1)
-
-
-# Flags that the machine asks for, by the names that the node gives them.
-ACCOUNT_ABSTRACTION, DERIVABLE_ACCOUNT_ABSTRACTION = 85, 88
-CALL_CACHE = 83
-CHARGE_INVARIANT_VIOLATION = 20
-DEFAULT_ACCOUNT_RESOURCE, FEE_PAYER_ACCOUNT = 91, 34
-EMIT_FEE_STATEMENT, MODULE_EVENTS = 27, 26
-ENUM_OPTION, FRAMEWORK_OPTION, CAPTURE_OPTION = 101, 103, 99
-FORMATS = {6: 5, 7: 40, 8: 86, 9: 102}
-FRIENDS_ARE_PRIVATE = 2
-FUNCTION_VALUES = 89
-LAZY_LOADING = 95
-MEMORY_OPERATIONS = 80
-MULTISIG_PAYLOAD_MATCH = 70
-NEW_ACCOUNTS_TO_STORE = 90
-ORDERLESS, PAYLOAD_V2 = 94, 93
-PERMISSIONED_SIGNER = 84
-ACCESS_CONTROL = 75
-REFUNDABLE_BYTES = 51
-SERIALIZED_SCRIPT_ARGUMENTS = 72
-SIMULATION_ENHANCEMENT = 78
-SLOT_METADATA = 19
-STORAGE_REFUND = 28
-STRUCT_CONSTRUCTORS = 15

@@ -7,6 +7,7 @@ decided against the base, so squashing the sessions of a transaction needs no ru
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -14,6 +15,8 @@ from toolkit.move._bcs import uleb128
 from toolkit.vm._bcs import Input, read_tag, struct_tag_bytes, write_text
 from toolkit.vm._errors import MoveError
 from toolkit.vm._values import Global
+from toolkit.wire._state_keys import GROUP, MODULE, RESOURCE, access_key, storage_form
+from toolkit.wire._state_keys import item_key as item_key  # noqa: PLC0414 - exported with the other keys
 
 if TYPE_CHECKING:
     from toolkit.vm._layouts import Layout
@@ -24,38 +27,24 @@ StateValue: TypeAlias = tuple[bytes, Metadata | None]
 Read: TypeAlias = Callable[[bytes], "tuple[bytes, Any] | None"]
 
 _T = TypeVar("_T")
-
-
-def _access_key(address: bytes, path: bytes) -> bytes:
-    return b"\0" + address + uleb128(len(path)) + path
+_SESSION_SALT = hashlib.sha3_256(b"APTOS::SessionId").digest()
 
 
 def module_key(module: ModuleId) -> bytes:
     """Return the state key of a module's code."""
-    path = bytearray(b"\0" + module.address)
+    path = bytearray(MODULE + module.address)
     write_text(module.name, path)
-    return _access_key(module.address, bytes(path))
+    return access_key(module.address, bytes(path))
 
 
 def resource_key(address: bytes, kind: Struct) -> bytes:
     """Return the state key of a resource."""
-    return _access_key(address, b"\1" + struct_tag_bytes(kind))
+    return access_key(address, RESOURCE + struct_tag_bytes(kind))
 
 
 def group_key(address: bytes, kind: Struct) -> bytes:
     """Return the state key of a resource group."""
-    return _access_key(address, b"\2" + struct_tag_bytes(kind))
-
-
-def item_key(handle: bytes, key: bytes) -> bytes:
-    """Return the state key of a table item."""
-    return b"\1" + handle + uleb128(len(key)) + key
-
-
-def storage_form(key: bytes) -> bytes:
-    """Return a state key without the length of its path or key: the form that is charged."""
-    source = Input(key, 33)
-    return key[:33] + source.take(source.length())
+    return access_key(address, GROUP + struct_tag_bytes(kind))
 
 
 def write_order(key: bytes) -> tuple[int, bytes]:
@@ -141,8 +130,8 @@ class Overlay:
 class Change(NamedTuple):
     """A new value of a state key, or None, and its metadata.
 
-    `kind` is "value", "code", "delayed" if only aggregators in it have changed, "aggregator" for an old aggregator, or
-    "delta" for one that was never read, whose write nobody pays.
+    `kind` is "value"; "code" for a module; "delayed" if only aggregators in the value have changed; "aggregator" for an
+    old aggregator; "delta" for one that was never read, whose write nobody pays. Charges are ordered by it.
     """
 
     value: bytes | None
@@ -185,6 +174,11 @@ class Group:
         return uleb128(len(parts)) + b"".join(parts)
 
 
+def session_hash(session_id: bytes) -> bytes:
+    """Return the hash of a session, from the BCS of its id."""
+    return hashlib.sha3_256(_SESSION_SALT + session_id).digest()
+
+
 class Slot(NamedTuple):
     """A resource of the session: its cell, and where it is stored."""
 
@@ -202,6 +196,10 @@ class Session:
     state : Overlay
     hash : bytes
         From which table handles and unique addresses are derived.
+    counter : int
+        Byte of the monotonic counter that tells the sessions of a transaction apart.
+    unbiasable : bool
+        Whether the code may use randomness.
     resources : dict
         By address and type.
     groups : dict
@@ -215,7 +213,7 @@ class Session:
         self.state = state
         self.hash = session_hash
         self.counter = counter
-        self.unbiasable = False  # whether the entry function may use randomness
+        self.unbiasable = False
         self.resources: dict[tuple[bytes, Struct], Slot] = {}
         self.groups: dict[bytes, Group] = {}
         self.items: dict[tuple[bytes, bytes], tuple[Global, Layout]] = {}

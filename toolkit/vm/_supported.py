@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from toolkit.vm import _schedule
+from toolkit.vm import _features
 from toolkit.vm._instructions import MAX_VERSION, MIN_VERSION, OPCODES
 from toolkit.vm._natives import NATIVES
+from toolkit.vm._schedule import MAX_GAS_VERSION, MIN_GAS_VERSION
 
 
 def supported_table() -> str:
     """Return versions, feature flags and natives as Markdown."""
-    flags: set[int] = set(_schedule.FORMATS.values())
-    for name, value in vars(_schedule).items():
-        if name.isupper() and not name.endswith("_VERSION"):
-            flags |= {one for one in (value if isinstance(value, tuple) else (value,)) if type(one) is int}
+    flags = {value for name, value in vars(_features).items() if name.isupper() and type(value) is int}
+    flags |= set(_features.FORMATS.values())
     by_module: dict[str, list[str]] = {}
     for name in sorted(NATIVES):
         module, _, function = name.rpartition("::")
         by_module.setdefault(module, []).append(function)
     rows = [
         ("bytecode", f"versions {MIN_VERSION} to {MAX_VERSION}, {len(OPCODES)} instructions"),
-        ("gas feature versions", f"{_schedule.MIN_GAS_VERSION} to {_schedule.MAX_GAS_VERSION}"),
+        ("gas feature versions", f"{MIN_GAS_VERSION} to {MAX_GAS_VERSION}"),
         ("feature flags with an effect here", ", ".join(map(str, sorted(flags)))),
         *((f"natives of `{module}`", ", ".join(f"`{one}`" for one in names)) for module, names in by_module.items()),
     ]

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from toolkit.errors import SchemaError, Unsupported
 from toolkit.move._ids import address_to_bytes
-from toolkit.vm import _schedule as flags
+from toolkit.vm import _features as flags
 from toolkit.vm._arguments import is_signer, make_arguments, may_be_sent
 from toolkit.vm._bcs import write_text
 from toolkit.vm._charges import ChangeCharges, check_limits
 from toolkit.vm._checks import check_calls
+from toolkit.vm._code import PUBLIC
 from toolkit.vm._context import CalledFunction, PublishRequest, TransactionContext
 from toolkit.vm._environment import MAINNET, Environment, boundary, framework_resource
 from toolkit.vm._errors import MoveError
@@ -28,10 +29,9 @@ from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initializer, read_bundle
 from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Fee, Status, Write, status_of
 from toolkit.vm._signers import signers_of
-from toolkit.vm._state import Change, Overlay, Session, module_key, resource_key, write_order
-from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct, substituted
-from toolkit.vm._values import signer
-from toolkit.vm._view import session_hash, struct_modules
+from toolkit.vm._state import Change, Overlay, Session, module_key, resource_key, session_hash, write_order
+from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct, struct_modules, substituted
+from toolkit.vm._values import option, signer
 from toolkit.wire import SignedTransaction
 from toolkit.wire import _bcs_forms as bcs
 from toolkit.wire import _bcs_requests as requests
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.vm._code import FunctionDefinition
-    from toolkit.vm._compile import Code
+    from toolkit.vm._compile import CompiledFunction
     from toolkit.vm._state import Event, Read
     from toolkit.vm._values import Value
 
@@ -78,7 +78,7 @@ _PAYER_CANNOT_PAY = (2 << 16) + 1005  # in the epilogue
 _SIMULATED_RANDOMNESS = bytes(16) + b"\1\x20" + bytes(32)  # epoch, round and seed
 
 
-class _Kind(NamedTuple):
+class _SessionKind(NamedTuple):
     """A kind of session: its number in session ids, for transactions with a sequence number and orderless ones."""
 
     plain: int
@@ -86,8 +86,10 @@ class _Kind(NamedTuple):
     counter: int  # byte of the monotonic counter; 5 more if orderless
 
 
-_PROLOGUE, _PAYLOAD = _Kind(3, 10, 25), _Kind(0, 9, 35)
-_ON_ABORT, _EPILOGUE = _Kind(6, 12, 45), _Kind(4, 11, 55)
+_PROLOGUE = _SessionKind(plain=3, orderless=10, counter=25)
+_PAYLOAD = _SessionKind(plain=0, orderless=9, counter=35)
+_ON_ABORT = _SessionKind(plain=6, orderless=12, counter=45)
+_EPILOGUE = _SessionKind(plain=4, orderless=11, counter=55)
 
 
 class _DiscardedError(Exception):
@@ -194,7 +196,7 @@ class _Run:
             environment.replace("randomness::PerBlockRandomness", _SIMULATED_RANDOMNESS)
         self.loader = Loader(environment.base, self.schedule, self.features)
         self.meter = Meter(self.schedule, raw.max_gas_amount, log=log)
-        self.trace: list[tuple[Code, int, int, int]] | None = [] if log else None
+        self.trace: list[tuple[CompiledFunction, int, int, int]] | None = [] if log else None
         self.state = Overlay(environment.base)
         self.events: list[Event] = []
         self.refund = 0
@@ -271,11 +273,13 @@ class _Run:
             raise _DiscardedError(MoveError("FEATURE_UNDER_GATING", message))
         session = self._session(_PROLOGUE)
         machine = self._machine(session, metered=False)
-        self._call(machine, _VALIDATION, *self._prologue_call(), aborts=_PROLOGUE_ABORTS)
+        self._run_or_discard(machine, _VALIDATION, *self._prologue_call(), aborts=_PROLOGUE_ABORTS)
         if self.multisig is not None and (not self.simulate or flags.SIMULATION_ENHANCEMENT in self.features):
             provided = bytearray(self._provided_payload())
-            arguments = [self._reference(signer(self.sender)), self.multisig, provided]
-            self._call(machine, _MULTISIG, "validate_multisig_transaction", arguments, aborts=_MULTISIG_ABORTS)
+            arguments = [_reference(signer(self.sender)), self.multisig, provided]
+            self._run_or_discard(
+                machine, _MULTISIG, "validate_multisig_transaction", arguments, aborts=_MULTISIG_ABORTS
+            )
         self.state.apply(session.changes())
         self.events += session.events
         check_limits(self.state, self.events, self.schedule)
@@ -331,10 +335,10 @@ class _Run:
         session = self._session(_EPILOGUE, state)
         machine = self._machine(session, metered=False)
         name, arguments = self._epilogue_call()
-        self._execute(machine, _VALIDATION, name, arguments)
+        self._run_framework(machine, _VALIDATION, name, arguments)
         if flags.EMIT_FEE_STATEMENT in self.features and flags.MODULE_EVENTS in self.features:
             statement = [self.gas_used, *self.fee]
-            self._execute(machine, ModuleId(FRAMEWORK, "transaction_fee"), "emit_fee_statement", [statement])
+            self._run_framework(machine, ModuleId(FRAMEWORK, "transaction_fee"), "emit_fee_statement", [statement])
         final = state.copy()
         final.apply(session.changes())
         events = events + session.events
@@ -344,7 +348,7 @@ class _Run:
     # Parts of the prologue.
 
     def _authenticate(self) -> None:
-        """Let Move code check abstract signatures, on a part of the gas."""
+        """Let Move code check abstract signatures, on a part of the gas: the rest is taken away meanwhile."""
         signed = [(self.sender, self.signers.sender), *zip(self.signers.addresses, self.signers.secondary, strict=True)]
         if self.signers.payer is not None:
             signed.append((self.payer, self.signers.payer))
@@ -395,7 +399,7 @@ class _Run:
             raise _discarded("FEATURE_UNDER_GATING")
 
     def _check_gas(self) -> None:
-        """Check size, gas limit and price, before anything runs."""
+        """Check size, gas limit and price, before anything runs; find out whether the account is new."""
         schedule, raw = self.schedule, self.raw
         if self.size > schedule["txn.max_transaction_size_in_bytes"]:
             raise _discarded("EXCEEDED_MAX_TRANSACTION_SIZE")
@@ -410,6 +414,7 @@ class _Run:
         self.account_is_new = self._must_create_account()
         if not self.account_is_new or (raw.gas_unit_price == 0 and flags.DEFAULT_ACCOUNT_RESOURCE in self.features):
             return
+        # As nodes estimate it: ten gas units to run, and what is stored, which is the account and perhaps its coins.
         slots = 1 if flags.NEW_ACCOUNTS_TO_STORE in self.features else 2
         if raw.gas_unit_price * raw.max_gas_amount < 10 * raw.gas_unit_price + slots * self._account_fee():
             raise _discarded("MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
@@ -423,7 +428,7 @@ class _Run:
         return self.schedule["txn.keyless.base"] if self.signers.any_is_keyless else 0
 
     def _account_fee(self) -> int:
-        """Return what a new account costs, at most."""
+        """Return what a slot of a new account costs: a node expects at most 300 bytes in it."""
         schedule = self.schedule
         if schedule.version >= 13 and flags.REFUNDABLE_BYTES in self.features:
             return schedule["txn.storage_fee_per_state_slot"] + 300 * schedule["txn.storage_fee_per_state_byte"]
@@ -480,8 +485,8 @@ class _Run:
         return name + "_extended" * extended, arguments
 
     def _option(self, value: bytes | None) -> Value:
-        held = [] if value is None else [bytearray(value)]
-        return [len(held), *held] if flags.ENUM_OPTION in self.features else [held]
+        held = None if value is None else bytearray(value)
+        return option(held, is_enum=flags.ENUM_OPTION in self.features)
 
     def _provided_payload(self) -> bytes:
         """Return the payload that a multisig transaction carries, in the form that is stored on the ledger."""
@@ -492,7 +497,7 @@ class _Run:
     # Parts of the payload.
 
     def _create_account(self, machine: Machine) -> None:
-        self._execute(machine, ModuleId(FRAMEWORK, "account"), "create_account_if_does_not_exist", [self.sender])
+        self._run_framework(machine, ModuleId(FRAMEWORK, "account"), "create_account_if_does_not_exist", [self.sender])
 
     def _create_account_again(self) -> None:
         """Make the sender's account after a failure; without gas if what is left does not suffice."""
@@ -519,13 +524,13 @@ class _Run:
 
     def _run_entry(self, machine: Machine, called: CalledFunction, signers: Sequence[bytes]) -> None:
         loader, meter = self.loader, self.meter
-        self._visit(called.module, called.types)
+        self._visit([called.module], called.types)
         function = loader.function(called.module, called.name)
         loader.check_constraints(called.types, function.type_parameters)
         if function.is_native:
             raise MoveError("USER_DEFINED_NATIVE_NOT_ALLOWED")
         attributes = loader.module(called.module).attributes
-        if function.visibility != 1 and attributes.of_function(called.name, RANDOMNESS) is not None:
+        if function.visibility != PUBLIC and attributes.of_function(called.name, RANDOMNESS) is not None:
             machine.session.unbiasable = True
         values = self._values(machine, function, called.types, called.arguments, signers)
         if not function.is_entry:
@@ -533,18 +538,18 @@ class _Run:
         machine.meter = meter
         machine.run(loader.code(function, called.types), values)
 
-    def _visit(self, module: ModuleId, types: Sequence[Type]) -> None:
-        """Charge the module of an entry function and those of its type arguments."""
+    def _visit(self, modules: Sequence[ModuleId], types: Sequence[Type]) -> None:
+        """Charge the module of an entry function, or those that a script uses, and those of type arguments."""
         loader, meter = self.loader, self.meter
         if loader.lazy:
-            loader.visit_lazily([module, *struct_modules(types)], meter)
+            loader.visit_lazily([*modules, *struct_modules(types)], meter)
         else:
-            loader.visit_closure([module], meter)
+            loader.visit_all(modules, meter)
             if self.schedule.version >= 31:
-                loader.visit_closure(struct_modules(types), meter)
+                loader.visit_all(struct_modules(types), meter)
 
     def _run_script(self, machine: Machine, script: requests.EncodedScript) -> None:
-        loader, meter = self.loader, self.meter
+        loader = self.loader
         serialized = any(one.kind == "serialized" for one in script.arguments)
         if serialized and flags.SERIALIZED_SCRIPT_ARGUMENTS not in self.features:
             raise MoveError("FEATURE_UNDER_GATING").at("script")
@@ -556,12 +561,7 @@ class _Run:
             message = f"[VM] deserializer for script returned error: {error.message}"
             raise MoveError("CODE_DESERIALIZATION_ERROR", message) from None
         types = tuple(map(from_tag, script.type_arguments))
-        if loader.lazy:
-            loader.visit_lazily([*code.dependencies, *struct_modules(types)], meter)
-        else:
-            loader.visit_closure(code.dependencies, meter)
-            if self.schedule.version >= 31:
-                loader.visit_closure(struct_modules(types), meter)
+        self._visit(code.dependencies, types)
         if self.environment.chain_id == MAINNET and is_unstable(code.metadata):
             raise MoveError("UNSTABLE_BYTECODE_REJECTED")
         if any(str(one.module) == "0x1::event" and one.name == "emit" for one in code.handles):
@@ -604,21 +604,15 @@ class _Run:
             raise MoveError("NUMBER_OF_ARGUMENTS_MISMATCH")
         if count and count != len(signers):
             raise MoveError("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH")
-        values: list[Value] = []
-        for kind, address in zip(kinds[:count], signers, strict=False):
-            value = signer(address)
-            values.append(self._reference(value) if isinstance(kind, Reference) else value)
+        # A function without signers does not see who signs.
+        values = [_signer_for(kind, address) for kind, address in zip(kinds[:count], signers, strict=False)]
         return values + make_arguments(machine, rest, arguments)
-
-    @staticmethod
-    def _reference(value: Value) -> Value:
-        return [value], 0, None
 
     def _run_multisig(self, machine: Machine) -> Status:
         """Run what a multisig account has approved. If that fails, the transaction succeeds nevertheless."""
         assert self.multisig is not None  # noqa: S101 - it is a multisig transaction
         arguments = [self.multisig, bytearray(self._provided_payload())]
-        stored = bytes(self._execute(machine, _MULTISIG, "get_next_transaction_payload", arguments)[0])
+        stored = bytes(self._run_framework(machine, _MULTISIG, "get_next_transaction_payload", arguments)[0])
         try:
             payload = bcs.whole(requests.MULTISIG_PAYLOAD, stored)
         except SchemaError:
@@ -636,7 +630,7 @@ class _Run:
             cleanup = "failed_transaction_execution_cleanup"
             outcome.append(_multisig_error(error))
         session = self._session(_EPILOGUE, state)
-        self._execute(self._machine(session, metered=False), _MULTISIG, cleanup, outcome)
+        self._run_framework(self._machine(session, metered=False), _MULTISIG, cleanup, outcome)
         state = state.copy()
         state.apply(session.changes())
         return self._finish(state, events + session.events)
@@ -659,11 +653,9 @@ class _Run:
         for module in new:
             function = initializer(module)
             if function is not None:
-                value = signer(request.address)
-                kind = function.parameters[0]
-                argument = self._reference(value) if isinstance(kind, Reference) else value
-                init = self._machine(machine.session, loader=staged)
-                init.run(staged.code(function, ()), [argument])
+                initializing = self._machine(machine.session, loader=staged)
+                argument = _signer_for(function.parameters[0], request.address)
+                initializing.run(staged.code(function, ()), [argument])
         self.published = dict(zip((module_key(module.id) for module in modules), request.codes, strict=True))
 
     def _charged(self, session: Session) -> tuple[Overlay, list[Event]]:
@@ -711,6 +703,7 @@ class _Run:
         for key in sorted(self.state.changes, key=write_order):
             change, op = self.state.changes[key], self.state.operation(key)
             metadata = change.metadata
+            # No deposit for what is not charged: what the epilogue creates, and all of it at a gas price of 0.
             if op == "create" and metadata is None and change.kind != "delta":
                 metadata = (0, 0, self._now())
             writes[key] = Write(op, change.value, metadata)
@@ -719,7 +712,7 @@ class _Run:
 
     # Sessions and calls.
 
-    def _session(self, kind: _Kind, state: Overlay | None = None) -> Session:
+    def _session(self, kind: _SessionKind, state: Overlay | None = None) -> Session:
         raw = self.raw
         orderless = self.nonce is not None
         index = kind.orderless if orderless else kind.plain
@@ -738,17 +731,17 @@ class _Run:
             loader or self.loader, session, meter, environment=self.environment, context=self.context, trace=trace
         )
 
-    def _execute(self, machine: Machine, module: ModuleId, name: str, arguments: list[Value]) -> list[Value]:
+    def _run_framework(self, machine: Machine, module: ModuleId, name: str, arguments: list[Value]) -> list[Value]:
         """Run a function of the framework."""
         function = self.loader.function(module, name)
         return machine.run(self.loader.code(function, ()), arguments)
 
-    def _call(
+    def _run_or_discard(
         self, machine: Machine, module: ModuleId, name: str, arguments: list[Value], *, aborts: dict[int, str]
     ) -> None:
         """Run a function of the framework whose aborts discard the transaction."""
         try:
-            self._execute(machine, module, name, arguments)
+            self._run_framework(machine, module, name, arguments)
         except MoveError as error:
             code = aborts.get(error.sub_status or 0) if error.status == "ABORTED" else None
             raise _discarded(code or "UNEXPECTED_ERROR_FROM_KNOWN_MOVE_FUNCTION") from None
@@ -760,6 +753,15 @@ class _Run:
 
 def _discarded(status: str) -> _DiscardedError:
     return _DiscardedError(MoveError(status))
+
+
+def _reference(value: Value) -> Value:
+    return [value], 0, None
+
+
+def _signer_for(kind: Type, address: bytes) -> Value:
+    """Return a signer as a parameter of this type takes it: as a value or a reference."""
+    return _reference(signer(address)) if isinstance(kind, Reference) else signer(address)
 
 
 def _called(function: requests.EncodedEntryFunction) -> CalledFunction:

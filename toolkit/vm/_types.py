@@ -7,7 +7,7 @@ type parameters in hot paths and uses types as keys, so its types are interned a
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from weakref import WeakValueDictionary
 
 from toolkit.move import _type_tags as tags
@@ -15,7 +15,7 @@ from toolkit.move._ids import address_to_bytes
 from toolkit.vm._errors import MoveError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 COPY, DROP, STORE, KEY = 1, 2, 4, 8  # bits of the abilities
 ALL_ABILITIES = COPY | DROP | STORE | KEY
@@ -59,8 +59,10 @@ class Type:
 
     Attributes
     ----------
+    parts : tuple of Type
+        Types that it is made of, at the next level.
     nodes : int
-        Number of types that it is made of; fields of structs do not count.
+        Number of types that it is made of, itself included; fields of structs do not count.
     depth : int
         Levels of nesting: 1 for ``u8``, 2 for ``vector<u8>``.
     is_open : bool
@@ -75,14 +77,14 @@ class Type:
     is_open: bool
     parts: tuple[Type, ...]
 
-    def __new__(cls, *key: Any) -> Any:
+    def __new__(cls, *key: Any) -> Self:
         whole = (cls, *key)
-        found = cls._interned.get(whole)
+        found: Any = cls._interned.get(whole)
         if found is None:
             found = object.__new__(cls)
             found._set(*key)
             cls._interned[whole] = found
-        return found
+        return found  # type: ignore[no-any-return]
 
     def _set(self, *parts: Type) -> None:
         self.parts = parts
@@ -160,7 +162,7 @@ class Struct(Type):
         super()._set(*arguments)
         self.module, self.name, self.arguments = module, name, arguments
 
-    def __new__(cls, module: ModuleId, name: str, arguments: tuple[Type, ...] = ()) -> Any:
+    def __new__(cls, module: ModuleId, name: str, arguments: tuple[Type, ...] = ()) -> Self:
         return super().__new__(cls, module, name, arguments)
 
     def __str__(self) -> str:
@@ -231,19 +233,31 @@ def substitute(kind: Type, arguments: Sequence[Type]) -> Type:
             raise MoveError("INDEX_OUT_OF_BOUNDS", f"no type argument {kind.index}")
         return arguments[kind.index]
     if isinstance(kind, Vector):
-        return Vector(substitute(kind.element, arguments))  # type: ignore[no-any-return]
+        return Vector(substitute(kind.element, arguments))
     if isinstance(kind, Reference):
-        return Reference(substitute(kind.target, arguments), kind.mutable)  # type: ignore[no-any-return]
+        return Reference(substitute(kind.target, arguments), kind.mutable)
     if isinstance(kind, Struct):
-        return Struct(kind.module, kind.name, substituted(kind.arguments, arguments))  # type: ignore[no-any-return]
+        return Struct(kind.module, kind.name, substituted(kind.arguments, arguments))
     assert isinstance(kind, Function)  # noqa: S101 - primitives are closed
     parts = (substituted(kind.parameters, arguments), substituted(kind.results, arguments), kind.abilities)
-    return Function(*parts)  # type: ignore[no-any-return]
+    return Function(*parts)
 
 
 def substituted(kinds: Sequence[Type], arguments: Sequence[Type]) -> tuple[Type, ...]:
     """Replace the type parameters in several types."""
     return tuple(substitute(kind, arguments) for kind in kinds)
+
+
+def struct_modules(kinds: Sequence[Type]) -> list[ModuleId]:
+    """Return the modules of all structs in types, sorted and without repetition."""
+    return sorted({one.module for kind in kinds for one in _structs(kind)})
+
+
+def _structs(kind: Type) -> Iterator[Struct]:
+    if isinstance(kind, Struct):
+        yield kind
+    for part in kind.parts:
+        yield from _structs(part)
 
 
 def from_tag(tag: tags.TypeTag) -> Type:
@@ -252,16 +266,16 @@ def from_tag(tag: tags.TypeTag) -> Type:
         case tags.Primitive():
             return PRIMITIVES[tag.name]
         case tags.Vector():
-            return Vector(from_tag(tag.element))  # type: ignore[no-any-return]
+            return Vector(from_tag(tag.element))
         case tags.StructTag():
             module = ModuleId(address_to_bytes(tag.address), tag.module)
-            return Struct(module, tag.name, tuple(map(from_tag, tag.type_arguments)))  # type: ignore[no-any-return]
+            return Struct(module, tag.name, tuple(map(from_tag, tag.type_arguments)))
         case tags.FunctionType():
             abilities = sum(ABILITIES[name] for name in tag.abilities)
             parts = (tuple(map(from_tag, tag.arguments)), tuple(map(from_tag, tag.results)), abilities)
-            return Function(*parts)  # type: ignore[no-any-return]
+            return Function(*parts)
         case tags.Reference():
-            return Reference(from_tag(tag.target), tag.mutable)  # type: ignore[no-any-return]
+            return Reference(from_tag(tag.target), tag.mutable)
     raise MoveError("TYPE_RESOLUTION_FAILURE", f"{tag} is not a type argument")
 
 
@@ -270,7 +284,7 @@ def parse(text: str) -> Type:
     return from_tag(tags.parse_type_tag(text))
 
 
-def struct(text: str, *arguments: Type) -> Any:
+def struct(text: str, *arguments: Type) -> Struct:
     """Return a struct type: ``struct("0x1::option::Option", U64)``."""
     address, module, name = text.split("::")
     return Struct(ModuleId(int(address, 16).to_bytes(32, "big"), module), name, arguments)

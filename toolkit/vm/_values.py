@@ -172,6 +172,12 @@ def _closure_key(closure: Closure) -> tuple[Any, ...]:
     return *closure.module, closure.name, [tag_bytes(kind) for kind in closure.types]
 
 
+def option(value: Value | None, *, is_enum: bool) -> Value:
+    """Return a value as an ``Option``, which has become an enum; before, it was a struct with a vector."""
+    held = [] if value is None else [value]
+    return [len(held), *held] if is_enum else [held]
+
+
 def signer(address: bytes, permission: bytes | None = None) -> Value:
     """Return the signer of an account, or a permissioned one."""
     return [0, address] if permission is None else [1, address, permission]

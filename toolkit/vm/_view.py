@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 from toolkit.move._ids import FunctionId, address_to_bytes
@@ -15,36 +14,18 @@ from toolkit.vm._interpreter import Machine
 from toolkit.vm._loader import Loader
 from toolkit.vm._metadata import VIEW_KINDS
 from toolkit.vm._results import Status, View, status_of
-from toolkit.vm._state import Overlay, Session
-from toolkit.vm._types import ModuleId, Reference, Struct, Type, parse, substituted
+from toolkit.vm._state import Overlay, Session, session_hash
+from toolkit.vm._types import ModuleId, Reference, Type, parse, struct_modules, substituted
 from toolkit.vm._values import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from toolkit.vm._code import FunctionDefinition
     from toolkit.vm._state import Read
     from toolkit.vm._values import Value
 
-SESSION_PREFIX = hashlib.sha3_256(b"APTOS::SessionId").digest()
-_VOID = 5
-
-
-def session_hash(session_id: bytes) -> bytes:
-    """Return the hash of a session, from the BCS of its id."""
-    return hashlib.sha3_256(SESSION_PREFIX + session_id).digest()
-
-
-def struct_modules(types: Sequence[Type]) -> list[ModuleId]:
-    """Return the modules of all structs in types, sorted and without repetition."""
-    return sorted({kind.module for one in types for kind in _structs(one)})
-
-
-def _structs(kind: Type) -> Iterator[Struct]:
-    if isinstance(kind, Struct):
-        yield kind
-    for part in kind.parts:
-        yield from _structs(part)
+_SESSION = 5  # number of the kind of session
 
 
 def run_view(
@@ -115,7 +96,7 @@ def _view(
     log: bool,
 ) -> View:
     loader = Loader(environment.base, environment.schedule, environment.features)
-    session = Session(Overlay(environment.base), session_hash(bytes((_VOID,))))
+    session = Session(Overlay(environment.base), session_hash(bytes((_SESSION,))))
     meter = Meter(environment.schedule, max_gas, log=log)
     trace: list[Any] | None = [] if log else None
     machine = Machine(loader, session, meter, environment=environment, trace=trace)

@@ -10,9 +10,10 @@ from tests.unit.vm.small_ledger import ALICE, COUNTER, call, function, schedule_
 from toolkit import vm
 from toolkit.vm import _types as t
 from toolkit.vm._errors import MoveError
+from toolkit.vm._features import Features
 from toolkit.vm._gas import Meter
 from toolkit.vm._loader import Loader
-from toolkit.vm._schedule import Features, Schedule
+from toolkit.vm._schedule import Schedule
 from toolkit.vm._state import Base, module_key
 from toolkit.vm._writer import write_module
 

@@ -18,7 +18,7 @@ or change the container that ``touch(reference)`` returns.
 nothing else refers to. ``vector<u8>`` is a bytearray, not bytes; a struct is a list of its fields; ``Option`` is what
 ``call.option(value)`` returns, with None for none.
 
-*Gas*: ``call.charge(amount)`` is one entry of the gas log, so charge in the steps of GAS.md, each before its work.
+*Gas*: ``call.charge(amount)`` is one entry of the gas log, so charge in the steps of a node, each before its work.
 Prices are read with ``call.price("aptos_framework.hash.keccak256.base")``; ``call.charge_base`` covers base and length.
 Out of gas is an exception that passes through.
 

@@ -29,12 +29,10 @@ _MAX_DIGITS = {U64: 20, U128: 39}
 class _Old:
     """An old aggregator in a session: a known value, or what was added to an unknown one."""
 
-    def __init__(self, limit: int, value: int | None, *, created: bool) -> None:
+    def __init__(self, limit: int, value: int | None) -> None:
         self.limit = limit
         self.value = value
-        self.created = created
         self.delta = self.highest = self.lowest = 0
-        self.was_read = False
 
     def add(self, amount: int) -> int | None:
         """Add an amount, or subtract it if negative; return the abort code if it leaves the bounds."""
@@ -96,9 +94,14 @@ def _old(call: NativeCall, aggregator: Ref) -> tuple[bytes, _Old]:
     place = item_key(handle, key)
     held = store.touched.get(place)
     if held is None:
-        held = store.touched[place] = _Old(limit, None, created=False)
+        held = store.touched[place] = _Old(limit, None)
         store.count += 1
     return place, held
+
+
+def _add(call: NativeCall, aggregator: Ref, amount: int) -> None:
+    if (code := _old(call, aggregator)[1].add(amount)) is not None:
+        raise call.abort(code)
 
 
 @native("0x1::aggregator_factory::new_aggregator")
@@ -109,7 +112,7 @@ def new_aggregator(call: NativeCall, factory: Ref, limit: int) -> tuple[Value]:
     handle = read_ref(factory)[0][0]
     key = hashlib.sha3_256(call.machine.session.hash + store.count.to_bytes(4, "big")).digest()
     store.count += 1
-    store.touched[item_key(handle, key)] = _Old(limit, 0, created=True)
+    store.touched[item_key(handle, key)] = _Old(limit, 0)
     return ([handle, key, limit],)
 
 
@@ -117,16 +120,14 @@ def new_aggregator(call: NativeCall, factory: Ref, limit: int) -> tuple[Value]:
 def add(call: NativeCall, aggregator: Ref, amount: int) -> None:
     """Add."""
     call.charge_base("aptos_framework.aggregator.add")
-    if (code := _old(call, aggregator)[1].add(amount)) is not None:
-        raise call.abort(code)
+    _add(call, aggregator, amount)
 
 
 @native("0x1::aggregator::sub")
 def subtract(call: NativeCall, aggregator: Ref, amount: int) -> None:
     """Subtract."""
     call.charge_base("aptos_framework.aggregator.sub")
-    if (code := _old(call, aggregator)[1].add(-amount)) is not None:
-        raise call.abort(code)
+    _add(call, aggregator, -amount)
 
 
 @native("0x1::aggregator::read")

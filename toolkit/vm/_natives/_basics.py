@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolkit.vm._features import MEMORY_OPERATIONS
 from toolkit.vm._natives._registry import NativeCall, native
-from toolkit.vm._schedule import MEMORY_OPERATIONS
 from toolkit.vm._values import Ref, Value, compare, read_ref, touch, write_ref
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def load_function(call: NativeCall, info: Ref) -> None:
     if machine.loader.lazy:
         machine.loader.visit(module, machine.meter)
     else:
-        machine.loader.visit_closure([module], machine.meter)
+        machine.loader.visit_all([module], machine.meter)
 
 
 @native("0x1::function_info::check_dispatch_type_compatibility_impl")
@@ -59,19 +59,17 @@ def check_compatibility(call: NativeCall, framework: Ref, user: Ref) -> tuple[Va
     return (may_stand_for(*functions),)
 
 
-def _dispatch(call: NativeCall, price: str, arguments: tuple[Value, ...]) -> Dispatch:
-    call.charge_base(f"aptos_framework.{price}.dispatch")
-    module, function = _named(call, arguments[-1])
-    if not _is_visited(call, module):
-        raise call.abort(_NOT_LOADED)
-    target = call.machine.loader.function(module, function)
-    return Dispatch(target, call.types, list(arguments[:-1]))
-
-
 def _register(name: str, price: str) -> None:
+    """Register a native that goes on in the function that its last argument names, with the other arguments."""
+
     @native(name)
     def dispatch(call: NativeCall, *arguments: Value) -> Dispatch:
-        return _dispatch(call, price, arguments)
+        call.charge_base(f"aptos_framework.{price}.dispatch")
+        module, function = _named(call, arguments[-1])
+        if not _is_visited(call, module):
+            raise call.abort(_NOT_LOADED)
+        target = call.machine.loader.function(module, function)
+        return Dispatch(target, call.types, list(arguments[:-1]))
 
 
 for _name in ("withdraw", "deposit", "derived_balance", "derived_supply"):

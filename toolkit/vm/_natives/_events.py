@@ -25,7 +25,7 @@ def write_to_event_store(call: NativeCall, guid: bytearray, count: int, message:
     """Emit an event of a handle."""
     _charge(call, message)
     kind = call.types[0]
-    call.machine.check_tag(kind)
+    call.machine.loader.check_tag(kind)
     data = call.layout(kind).encode(message)
     if len(guid) != _KEY_LENGTH:
         raise MoveError("EVENT_KEY_MISMATCH")
@@ -43,6 +43,6 @@ def write_module_event_to_store(call: NativeCall, message: Value) -> None:
         raise MoveError("UNKNOWN_INVARIANT_VIOLATION_ERROR", "a script emits an event")
     if not isinstance(kind, Struct) or kind.module != emitting.module:
         raise MoveError("INTERNAL_TYPE_ERROR", f"{emitting.module} emits an event of another module")
-    call.machine.check_tag(kind)
+    call.machine.loader.check_tag(kind)
     data = call.layout(kind).encode(message)
     call.machine.session.events.append(Event(kind, None, 0, data))

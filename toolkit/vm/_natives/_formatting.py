@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from toolkit.errors import Unsupported
 from toolkit.vm._environment import CHARGE_BYTES_FOR_PRINTS
+from toolkit.vm._features import SIGNER_TEXT
 from toolkit.vm._layouts import is_bytes, is_string
 from toolkit.vm._natives._registry import NativeCall, native
 from toolkit.vm._types import ModuleId, Primitive, Struct, Vector, address_text, struct, substitute, type_list
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from toolkit.vm._types import Type
 
 _ARGUMENTS_MISMATCH, _INVALID_FORMAT = 1, 2  # abort codes
-_SIGNER_TEXT = 25  # feature flag: signers are written with @
 _OPTION = struct("0x1::option::Option")
 _CONS, _NIL = struct("0x1::string_utils::Cons"), struct("0x1::string_utils::NIL")
 _PER_BYTE = "aptos_framework.string_utils.format.per_byte"
@@ -168,7 +168,8 @@ class _Printer:
         if name == "address":
             return f"@{self._address(value)}"
         if name == "signer":
-            return f"signer({'@' * self._call.feature(_SIGNER_TEXT)}{self._address(value[1])})"
+            sign = "@" if self._call.feature(SIGNER_TEXT) else ""
+            return f"signer({sign}{self._address(value[1])})"
         return f"{value}{name * self._form.integer_types}"
 
     def _address(self, address: bytes) -> str:

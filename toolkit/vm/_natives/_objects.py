@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
+from toolkit.vm._features import PERMISSIONED_SIGNER
 from toolkit.vm._natives._registry import NativeCall, native
-from toolkit.vm._schedule import PERMISSIONED_SIGNER
 from toolkit.vm._types import Struct
 from toolkit.vm._values import Ref, Value, read_ref, signer
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from toolkit.vm._code import PUBLIC
 from toolkit.vm._errors import Abort
-from toolkit.vm._schedule import ENUM_OPTION
+from toolkit.vm._features import ENUM_OPTION
+from toolkit.vm._values import option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
     from toolkit.vm._code import FunctionDefinition
     from toolkit.vm._context import TransactionContext
     from toolkit.vm._environment import Environment
+    from toolkit.vm._features import Features
     from toolkit.vm._gas import Meter
     from toolkit.vm._layouts import Layout, Layouts
     from toolkit.vm._loader import Loader
-    from toolkit.vm._schedule import Features, Schedule
+    from toolkit.vm._schedule import Schedule
     from toolkit.vm._state import Session, Slot
     from toolkit.vm._types import Struct, Type
     from toolkit.vm._values import Value
@@ -40,9 +42,6 @@ class Host(Protocol):
 
     def serializing_layout(self, kind: Type) -> Layout:
         """Return the layout by which values are written or read, after charging the modules of their types."""
-
-    def check_tag(self, kind: Type) -> None:
-        """Check that a type is small enough to be a type tag."""
 
     def fetch(self, address: bytes, kind: Struct) -> tuple[Slot, int]:
         """Load a resource without paying for its bytes; return it and how many there are."""
@@ -96,7 +95,7 @@ class NativeCall:
         return self.machine.schedule[name]
 
     def charge(self, amount: int) -> None:
-        """Charge internal gas: one entry of the log. Charge in the order and steps of GAS.md, before the work."""
+        """Charge internal gas: one entry of the log. Charge in the order and steps of a node, before the work."""
         self.machine.meter.charge_native(amount)
 
     def charge_base(self, name: str, per: str = "", count: int = 0) -> None:
@@ -116,9 +115,8 @@ class NativeCall:
         return self.machine.session.context(kind)
 
     def option(self, value: Value | None) -> Value:
-        """Return a value as an ``Option``, in the form that the ledger has: an enum, or a struct with a vector."""
-        held = [] if value is None else [value]
-        return [len(held), *held] if self.feature(ENUM_OPTION) else [held]
+        """Return a value as an ``Option``, in the form that the ledger has."""
+        return option(value, is_enum=self.feature(ENUM_OPTION))
 
     @staticmethod
     def abort(code: int, message: str | None = None) -> Abort:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import Unsupported
 from toolkit.vm._ed25519 import decompresses, is_small_order, verify
+from toolkit.vm._features import ED25519_KEYS_OF_ANY_LENGTH
 from toolkit.vm._natives._registry import NativeCall, native
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ _PRICE = "aptos_framework.signature."
 _KEY, _SIGNATURE = 32, 64  # bytes
 _BITMAP = 4  # bytes
 _MAX_KEYS = 32
-_ORDER = 2**252 + 27742317777372353535851937790883648493  # of the group
-_CHECKED_LENGTH = 14  # feature flag: keys of another length are not an abort
+_ORDER = 2**252 + 27742317777372353535851937790883648493  # of the group of Ed25519
+_SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _WRONG_LENGTH, _NOT_DECODABLE = 1, 0x10001  # abort codes
 
 
@@ -32,7 +33,7 @@ def _is_signature(data: bytes) -> bool:
 def ed25519_validate(call: NativeCall, key: bytearray) -> tuple[bool]:
     """Whether bytes are a public key that is not of small order."""
     call.charge(call.price(_PRICE + "base") + call.price(_PRICE + "per_pubkey_deserialize"))
-    if len(key) != _KEY and not call.feature(_CHECKED_LENGTH):
+    if len(key) != _KEY and not call.feature(ED25519_KEYS_OF_ANY_LENGTH):
         raise call.abort(_WRONG_LENGTH)
     if not _is_key(bytes(key)):
         return (False,)
@@ -138,9 +139,6 @@ def secp256k1_recover(
     except Exception:  # noqa: BLE001 - the library raises bare exceptions
         return bytearray(), False
     return bytearray(key.format(compressed=False)[1:]), True
-
-
-_SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
 def _below_order(signature: bytearray) -> bool:

@@ -58,7 +58,7 @@ def type_of(call: NativeCall) -> tuple[Value]:
     name = "aptos_framework.type_info.type_of"
     kind = call.types[0]
     call.charge_base(name)
-    call.machine.check_tag(kind)
+    call.machine.loader.check_tag(kind)
     call.charge(call.price(f"{name}.per_abstract_memory_unit") * len(str(kind)))
     if not isinstance(kind, Struct):
         raise call.abort(_NOT_A_STRUCT)
@@ -71,7 +71,7 @@ def type_name(call: NativeCall) -> tuple[Value]:
     """Return a type as text."""
     name = "aptos_framework.type_info.type_name"
     call.charge_base(name)
-    call.machine.check_tag(call.types[0])
+    call.machine.loader.check_tag(call.types[0])
     text = str(call.types[0]).encode()
     call.charge(call.price(f"{name}.per_abstract_memory_unit") * len(text))
     return ([bytearray(text)],)

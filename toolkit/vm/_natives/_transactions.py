@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from toolkit.vm._values import Value
 
 _NO_TRANSACTION, _COUNTER_OVERFLOW, _NO_INDEX = 0x30001, 0x30002, 0x30005
-_UNIQUE_ADDRESS = b"\xfb"
+_UNIQUE_ADDRESS = b"\xfb"  # last byte of what such an address is the hash of
 _NOT_UNBIASABLE = 1
+_NEWEST_CONSENSUS_CONFIG = 4
 _MAX_U16 = 0xFFFF
 
 
@@ -128,6 +129,7 @@ def monotonic_counter(call: NativeCall, timestamp_us: int) -> tuple[Value]:
     if counters.monotonic >= _MAX_U16:
         raise call.abort(_COUNTER_OVERFLOW)
     counters.monotonic += 1
+    # From the high bits: time, index of the transaction, kind of session, number of the call.
     place = context.transaction_index << 24 | call.machine.session.counter << 16 | counters.monotonic
     return (timestamp_us << 56 | place,)
 
@@ -168,6 +170,3 @@ def validator_transactions_enabled(_: NativeCall, config: bytearray) -> tuple[Va
             "native function 0x1::consensus_config::validator_txn_enabled_internal for this configuration"
         )
     return (False,)
-
-
-_NEWEST_CONSENSUS_CONFIG = 4
