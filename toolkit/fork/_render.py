@@ -14,6 +14,7 @@ from toolkit.move._type_tags import substitute
 from toolkit.vm._bcs import Input, text
 from toolkit.vm._state import Group
 from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, script_argument_json
+from toolkit.wire._state_keys import key_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from toolkit.wire import SignedTransaction
     from toolkit.wire._bcs_requests import EncodedScript
 
-_KEY_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
 _TABLE_ITEM = 1
 _MODULE = 0
 
@@ -101,7 +101,7 @@ def _event(event: EmittedEvent, abis: StateAbis) -> dict[str, Any]:
 
 def _changes(key: bytes, write: Write, abis: StateAbis) -> Iterator[dict[str, Any]]:
     """Yield the changes that a node lists for a write; a group has one for each of its members."""
-    about = {"state_key_hash": f"0x{hashlib.sha3_256(_KEY_SALT + key).hexdigest()}"}
+    about = {"state_key_hash": key_hash(key)}
     if key[0] == _TABLE_ITEM:
         source = Input(key, 33)
         item = {"handle": f"0x{key[1:33].hex()}", "key": f"0x{source.take(source.length()).hex()}", "data": None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from toolkit.fork._state import NodeState, StateSource, prefetch
 from toolkit.vm import execute
 from toolkit.vm._state import module_key
 from toolkit.wire import UserTransaction
+from toolkit.wire._state_keys import key_hash
 from toolkit.wire._transactions import BlockMetadataTransaction
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from toolkit.vm._state import Read, StateValue
     from toolkit.wire import GasSchedule
 
-_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
 MAX_VALUES = 20_000  # state values in memory; a transfer reads about 40, most of them the same for all
 MAX_LEARNED = 500  # keys that are read ahead because earlier transactions read them
 _TASK = 5 * PAGE  # versions of a call of an executor
@@ -46,7 +45,7 @@ _TASK = 5 * PAGE  # versions of a call of an executor
 
 @lru_cache(maxsize=MAX_VALUES)
 def _hash_of(key: bytes) -> str:
-    return f"0x{hashlib.sha3_256(_SALT + key).hexdigest()}"
+    return key_hash(key)
 
 
 class Timeline:

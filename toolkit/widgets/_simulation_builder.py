@@ -446,17 +446,20 @@ def failure_of(
     if any(words in status for words in _CANNOT_PAY):
         return _cannot_pay(simulation, draft, known, node, path)
     if sentence:
-        return Failure(sentence[:1].upper() + sentence[1:], aborted, _amount_path(simulation, draft, call) or path)
+        return Failure(sentence[:1].upper() + sentence[1:], aborted, _argument_path(simulation, draft, call) or path)
     words = failure_reason(simulation.request, simulation.transaction) or status
     return Failure(words[:1].upper() + words[1:], "" if words == status else f"Status: {status}", path)
 
 
-def _amount_path(simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None) -> str:
-    """Return the path of the amount of a transfer that the balance does not cover; empty for other aborts."""
+def _argument_path(simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None) -> str:
+    """Return the path of the argument that an abort concerns; empty if the code does not tell which.
+
+    It is the amount of a transfer that the balance does not cover, or the only argument.
+    """
     abort, amount = simulation.transaction.abort, amount_of(draft, call)
-    if abort is None or amount is None or (abort.module, abort.code) not in _BALANCE_TOO_LOW:
-        return ""
-    return f"arguments.{amount[0]}"
+    if abort is not None and amount is not None and (abort.module, abort.code) in _BALANCE_TOO_LOW:
+        return f"arguments.{amount[0]}"
+    return "arguments.0" if call is not None and len(call.layouts) == 1 else ""
 
 
 def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, node: Node, path: str) -> Failure:
