@@ -133,7 +133,7 @@ def test_the_command_line_says_what_was_not_judged(costlier, tmp_path, capsys, m
         '[[waiver]]\nsource = "committed"\nreason = "steps come later"\nexpires = 2999-12-31\n'
     )
     assert main(["compare", "run", "run", "--waivers", "waivers.toml"]) == 0
-    assert "waived: bump: committed transactions differ" in capsys.readouterr().out
+    assert "waived: bump: " in capsys.readouterr().out
 
 
 @pytest.mark.fault("a comparison at a version before a run's simulations", "the gate cannot judge them: exit code 6")

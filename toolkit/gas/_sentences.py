@@ -140,7 +140,7 @@ def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     if len(call.few) > _MAX_LISTED:
         yield f"{len(call.few) - _MAX_LISTED:,} more groups of too few transactions"
     if call.small:
-        yield f"not compared: {plural(call.small, 'transaction')} of kinds that have fewer than 10 transactions"
+        yield f"not compared: {plural(call.small, 'transaction')} of kinds that have fewer than 16 transactions"
 
 
 def few_text(few: FewCalls, name: Renderer) -> str:

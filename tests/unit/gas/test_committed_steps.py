@@ -97,7 +97,7 @@ def test_nothing_is_judged_against_a_timeline_that_is_not_complete():
     ("frame", "why"),
     [
         (frame_of([]), "no transaction of the function was read"),
-        (frame_of([4] * 9), "there are fewer than 10 transactions of each kind"),
+        (frame_of([4] * 9), "there are fewer than 16 transactions of each kind"),
     ],
 )
 def test_what_cannot_be_judged_says_why(frame, why):

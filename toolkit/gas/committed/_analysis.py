@@ -262,7 +262,7 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
         return Analysis()
     timeline = tuple(sorted(changes, key=lambda change: change.ledger_version))
     strata = observations.strata(timeline)
-    large = [stratum for stratum in strata if len(stratum.rows) >= 2 * levels.MIN_CALLS]
+    large = [stratum for stratum in strata if len(stratum.rows) >= 2 * levels.MIN_SURE_CALLS]
     lines = [_line(observations, stratum, part, timeline) for stratum in large for part in observations.parts]
     steps: list[SeriesStep] = []
     shifts: list[SeriesStep] = []
@@ -323,7 +323,10 @@ def _judge(line: _Line, number: int, steps: list[SeriesStep], few: list[Few], mi
     before, after = (line.calls[rows] for rows in sides)
     middle = slice(places[0], places[-1])
     odd = _fitting_neither(before, line.calls[middle], after)
-    few += [_few(line, changes, rows) for rows in sides if rows.stop - rows.start < levels.MIN_CALLS]
+    counts = [rows.stop - rows.start for rows in sides]
+    # Whatever so few calls cost, chance explains it: that nothing is found does not mean that nothing moved.
+    least = levels.MIN_CALLS if levels.can_tell(*counts) else levels.MIN_SURE_CALLS
+    few += [_few(line, changes, rows) for rows, count in zip(sides, counts, strict=True) if count < least]
     if len(odd):
         few.append(_few(line, changes, middle, between=True))
     tested = levels.test(before, after)

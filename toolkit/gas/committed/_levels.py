@@ -6,6 +6,7 @@ compares the calls before a place with those after it, level by level.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -313,6 +314,11 @@ def _compare(
         chance = 1.0
     around = max(BOUNDS_95 * error, width)
     return Difference(one, two, two - one - around, two - one + around, *counts, chance)
+
+
+def can_tell(before: int, after: int) -> bool:
+    """Return whether so many calls on each side could show any difference: they do if no value is on both."""
+    return 1 / math.comb(before + after, before) <= POSSIBLE
 
 
 def best_split(calls: Calls) -> int | None:

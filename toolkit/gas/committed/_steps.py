@@ -16,7 +16,7 @@ from toolkit.frames._schema import STRATUM
 from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed._analysis import Analysis, Doubt, Growth, MixShift, SeriesStep, analyse
-from toolkit.gas.committed._levels import GAP, MIN_CALLS, MIN_SURE_CALLS, WINDOW, level_numbers
+from toolkit.gas.committed._levels import GAP, MIN_SURE_CALLS, WINDOW, level_numbers
 from toolkit.gas.committed._strata import Observations, Stratum, octas_per_unit, slots_created
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class CommittedCall:
     timeline_read : bool
         Whether all changes in the range of the call are known.
     small : int
-        Number of transactions in strata with fewer than 10 transactions, which are not compared.
+        Number of transactions in strata with fewer than 16 transactions, which are not compared.
     few : tuple of FewCalls
     weak : tuple of WeakShift
     levels : tuple of Level
@@ -364,8 +364,8 @@ def judge_call(
         return replace(call, not_judged="no transaction of the function was read"), []
     analysis = analyse(frame, changes)
     call = replace(call, strata=len(analysis.strata))
-    if not any(len(stratum.rows) >= 2 * MIN_CALLS for stratum in analysis.strata):
-        return replace(call, not_judged=f"there are fewer than {2 * MIN_CALLS} transactions of each kind"), []
+    if not any(len(stratum.rows) >= 2 * MIN_SURE_CALLS for stratum in analysis.strata):
+        return replace(call, not_judged=f"there are fewer than {2 * MIN_SURE_CALLS} transactions of each kind"), []
     found = _Found(frame, analysis)
     about: dict[str, Any] = {"node": call.node, "label": call.label, "fingerprint": call.fingerprint}
     rows = [(step.causes, about | {"source": Source.COMMITTED.value} | found.row(step)) for step in found.steps]
@@ -373,7 +373,7 @@ def judge_call(
     notes = replace(
         call,
         changes=sum(first < change.ledger_version <= last for change in changes),
-        small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < 2 * MIN_CALLS),
+        small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < 2 * MIN_SURE_CALLS),
         few=found.few(),
         weak=tuple(
             WeakShift(shift.part.value, found.name(shift), shift.version_before, shift.version_after)
