@@ -6,7 +6,6 @@ Committed transactions are written by hand, so that nothing of the package decid
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from bisect import bisect_left
@@ -20,8 +19,7 @@ from tests.conformance.recorded_node import BCS, Received, RecordedNode, _wants_
 from toolkit.vm._bcs import tag_bytes
 from toolkit.vm._state import Group
 from toolkit.vm._types import parse
-
-SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
+from toolkit.wire._state_keys import key_hash
 
 
 def uleb(value: int) -> bytes:
@@ -120,7 +118,7 @@ class Sent:
 def state_change(key: bytes) -> dict[str, Any]:
     """Return a change of the JSON form; only the hash of the state key matters."""
     about = {"type": "delete_table_item", "handle": "0x1", "key": "0x", "data": None}
-    return about | {"state_key_hash": f"0x{hashlib.sha3_256(SALT + key).hexdigest()}"}
+    return about | {"state_key_hash": key_hash(key)}
 
 
 @dataclass
