@@ -618,6 +618,9 @@ def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, 
         steps = run.steps
         mine = (steps["fingerprint"] == row["fingerprint"]) & (steps["node"] == row["node"])
         there = mine & (steps["version_after"] > first) & (steps["version_after"] <= last)
+        if row["source"] == Source.COMMITTED and row["change"]:
+            # The mean of committed transactions also follows their mix: a step the other way did not cause its move.
+            there &= (steps["change"].fillna(row["change"]) > 0) == (row["change"] > 0)
         groups |= {(one.version_before, one.version_after, one.cause): one for one in step_groups(steps[there])}
     if not groups:
         return {}
