@@ -191,10 +191,16 @@ def call_contract(session: Session, location: str, body: Callable[..., Any], arg
 
 def _call(session: Session, bound: BoundFunction, arguments: Sequence[Any]) -> list[Any]:
     """Call a function of a contract; return its values, ready to be encoded."""
-    method, kinds = getattr(session.link(bound.definition), bound.function.name), bound.return_kinds
+    module = session.link(bound.definition)
+    method, kinds = getattr(module, bound.function.name), bound.return_kinds
 
     def body(*arguments: Any) -> list[Any]:
-        returned = method(*arguments)
+        try:
+            returned = method(*arguments)
+        except AssertionError as error:  # ``assert condition, self.E_CODE`` aborts with the code
+            if not error.args or not isinstance(error.args[0], AbortCode | int):
+                raise
+            module.abort(error.args[0])
         values = [returned] if len(kinds) == 1 else list(returned or ())
         if len(values) != len(kinds):
             raise ContractError(f"expected {plural(len(kinds), 'returned value')}, got {returned!r:.80}")

@@ -433,3 +433,23 @@ def test_the_framework_gets_plain_values(ledger):
 
     ledger.publish(Payer)
     assert ledger.commit("0x9a4::payer::pay", 5, sender="0xa11ce").success
+
+
+def test_an_assertion_with_a_code_aborts():
+    """``assert condition, self.E_CODE`` is an abort with the code, whose writes are discarded."""
+
+    class Door(Module, address="0xd00e", name="door"):
+        E_CLOSED = 7
+
+        @entry
+        def enter(self, account: signer, key: u64) -> None:
+            if key != 1:  # pytest rewrites assert statements of test modules, so that the code becomes text
+                raise AssertionError(self.E_CLOSED)
+
+    ledger = Ledger()
+    ledger.fund("0xa11ce")
+    ledger.publish(Door)
+    assert ledger.commit("0xd00e::door::enter", 1, sender="0xa11ce").success
+    refused = ledger.commit("0xd00e::door::enter", 2, sender="0xa11ce")
+    assert not refused.success
+    assert refused.vm_status == "Move abort in 0xd00e::door: 0x7"
