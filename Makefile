@@ -52,18 +52,19 @@ lint: .venv/.for-tests
 
 # One worker more than there are cores: many tests wait for a process or a server. A file runs in one worker, which makes
 # its fixtures once; in the order of their names the slowest files come early. In a fresh clone pytest compiles the tests first:
-# the workers, which load all of them at the same moment, would each do it again.
+# the workers, which load all of them at the same moment, would each do it again. A worker that crashes ends the tests: with
+# a new one in its place, pytest-xdist can wait for ever.
 unit: .venv/.for-tests
 	@[ -e tests/__pycache__ ] || $(VENV_PYTHON) -m pytest -q --collect-only --ignore tests/browser tests >/dev/null || true
-	$(VENV_PYTHON) -m pytest -q -n $$($(VENV_PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadfile --no-loadscope-reorder --ignore tests/browser tests
+	$(VENV_PYTHON) -m pytest -q -n $$($(VENV_PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --max-worker-restart 0 --dist loadfile --no-loadscope-reorder --ignore tests/browser tests
 
 # Lessons with their solutions: the copies for students are generated from them. The longest notebooks are named first.
 notebooks: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -p nbval.plugin --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n 2 --dist loadfile notebooks/ten_thousand_versions.ipynb notebooks/what_people_paid.ipynb notebooks/archive_in_sql.ipynb notebooks/an_analysts_hour.ipynb notebooks/solutions
+	$(VENV_PYTHON) -m pytest -q -p nbval.plugin --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n 2 --max-worker-restart 0 --dist loadfile notebooks/ten_thousand_versions.ipynb notebooks/what_people_paid.ipynb notebooks/archive_in_sql.ipynb notebooks/an_analysts_hour.ipynb notebooks/solutions
 
 # Apart from the others: Playwright leaves an event loop running in its process. Tests in JupyterLab share one server.
 browser: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -n 2 --dist loadgroup tests/browser
+	$(VENV_PYTHON) -m pytest -q -n 2 --max-worker-restart 0 --dist loadgroup tests/browser
 
 # Known vulnerabilities of the packages that CI installs; says so if no advisory service can be asked.
 audit: .venv/.for-tests

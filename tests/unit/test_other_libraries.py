@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # The libraries are imported first, with every module of theirs that the toolkit uses; then all modules of the toolkit.
@@ -66,3 +68,21 @@ def run(*arguments):
 def test_no_class_function_or_logger_of_others_changes():
     """Attributes of classes and functions of modules are the same objects after everything was imported."""
     run(*run("list").split())
+
+
+def test_the_library_of_a_curve_leaves_the_recursion_limit():
+    """py_ecc raises it; JSON that is nested too deeply then ends the process."""
+    pytest.importorskip("py_ecc")
+    program = """
+import json, sys
+from toolkit.vm._natives import _bls12381
+limit = sys.getrecursionlimit()
+_bls12381._Curve()
+assert "py_ecc" in sys.modules and sys.getrecursionlimit() == limit
+try:
+    json.loads("[" * 100_000)
+except RecursionError:
+    print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Unsupported
@@ -25,11 +26,16 @@ class _Curve:
     """The library's functions, imported when the first native runs: it takes a tenth of a second."""
 
     def __init__(self) -> None:
+        # py_ecc raises the recursion limit of the whole process when it is imported. JSON that is nested too deeply,
+        # which any node may send, would then overflow the C stack and end the process. These functions do not need it.
+        limit = sys.getrecursionlimit()
         try:
             from py_ecc import optimized_bls12_381
             from py_ecc.bls import g2_primitives, hash_to_curve, point_compression
         except ImportError:
             raise Unsupported("bls12381 without py_ecc; install 'ledger-toolkit[curves]'") from None
+        finally:
+            sys.setrecursionlimit(limit)
         self.group: Any = optimized_bls12_381
         self.points: Any = g2_primitives
         self.hashing: Any = hash_to_curve
