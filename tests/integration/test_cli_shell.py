@@ -137,8 +137,8 @@ LINES = {
     ("study", "schema"): ["--out", "schema.json"],
     ("study", "run"): ["study.toml", "--out", "run", "--quiet"],
 }
-ELSEWHERE = {("demo",), ("grade",)}
-"""Commands whose --json has a test of its own: they take longer."""
+ELSEWHERE = {("demo",), ("grade",), ("replay",)}
+"""Commands whose --json has a test of its own: they take longer, or need a node with bytecode."""
 
 
 def test_each_command_has_json():

@@ -94,6 +94,8 @@ class Proxy:
 
     def __post_init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        # asyncio refers to its tasks weakly: one that waits for ever, and whose client is gone, would be collected.
+        self._serving: set[asyncio.Task[None] | None] = set()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="test-proxy", daemon=True)
         self._thread.start()
@@ -124,6 +126,8 @@ class Proxy:
         self._loop.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        self._serving.add(task)
         try:
             with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
                 while (answer := await self._answer(reader)) != DROP:
@@ -132,6 +136,7 @@ class Proxy:
                     if isinstance(answer, Last):
                         break
         finally:
+            self._serving.discard(task)
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader) -> bytes:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
+    from toolkit.embedded import GasProfile
     from toolkit.vm._trace import Call, Profile
 
+_GAS = ("execution", "io")
 GAS_UNIT = 1_000_000  # internal gas units in a gas unit on all public networks
 _LEVEL = 0.34  # inches of a level
 _MIN_SHARE = 0.0005  # of the width: narrower boxes are not seen
@@ -36,9 +38,24 @@ class _Box:
 
     def add(self, call: Call, side: str) -> None:
         """Add the calls of one side."""
-        setattr(self, side, getattr(self, side) + call.total)
+        self.spend(call.total, side)
         for name, callee in call.children.items():
             self.callees.setdefault(name, _Box(name)).add(callee, side)
+
+    def add_model(self, profile: GasProfile, side: str) -> None:
+        """Add the charges of one side, on the embedded node; storage and rounding are not gas of a function."""
+        for charge in profile.charges:
+            if charge.category not in _GAS:
+                continue
+            gas, box = charge.internal_gas * GAS_UNIT // profile.scaling, self
+            box.spend(gas, side)
+            for name in charge.stack[1:]:  # the first is the whole transaction or view
+                box = box.callees.setdefault(name, _Box(name))
+                box.spend(gas, side)
+
+    def spend(self, gas: int, side: str) -> None:
+        """Add gas to one side."""
+        setattr(self, side, getattr(self, side) + gas)
 
     @property
     def width(self) -> int:
@@ -51,8 +68,8 @@ class _Box:
 
 
 def flame(
-    before: Profile,
-    after: Profile | None = None,
+    before: Profile | GasProfile,
+    after: Profile | GasProfile | None = None,
     *,
     ax: Axes | None = None,
     figsize: tuple[float, float] | None = None,
@@ -67,7 +84,8 @@ def flame(
     Parameters
     ----------
     before : Profile
-        A profile of a simulation on a fork or of a replay; with `after`, the one to compare with.
+        Profile of a simulation on a fork, of a replay or of `toolkit.embedded.Ledger.profile`; with `after`, the one to
+        compare with.
     after : Profile, optional
         Profile of the other execution.
     ax : Axes, optional
@@ -96,17 +114,14 @@ def flame(
     >>> toolkit.plots.flame(profile, ax=Figure().subplots()).get_title()
     'Gas by function: 3 gas units'
     """
-    for one in (before, *(() if after is None else (after,))):
-        if not hasattr(one, "tree"):
-            raise InputError(
-                f"flame: expected the profile of a simulation on a fork or of a replay, got {type(one).__name__}"
-            )
-    root = _Box(before.tree.function)
-    root.add(before.tree, "after" if after is None else "before")
+    root = _Box("transaction")
+    _add(root, before, "after" if after is None else "before")
     if after is not None:
-        root.add(after.tree, "after")
+        _add(root, after, "after")
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.2 + _LEVEL * max(root.levels, 3), "across": None}
-    title = _title(root, compared=after is not None) if title is None else title
+    if title is None:
+        model = hasattr(before, "charges") or hasattr(after, "charges")
+        title = f"{'Model gas' if model else 'Gas'} by function: {_total(root, compared=after is not None)}"
     with style.drawing(ax, title=title, xlabel="gas units", **shape) as axes:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
@@ -118,10 +133,17 @@ def flame(
     return axes
 
 
-def _title(root: _Box, *, compared: bool) -> str:
-    if not compared:
-        return f"Gas by function: {_units(root.after)}"
-    return f"Gas by function: {_units(root.before)} before, {_units(root.after)} after"
+def _add(root: _Box, profile: Any, side: str) -> None:
+    if hasattr(profile, "tree"):
+        root.add(profile.tree, side)
+    elif hasattr(profile, "charges"):
+        root.add_model(profile, side)
+    else:
+        raise InputError(f"flame: expected a profile, such as that of a replay, got {type(profile).__name__}")
+
+
+def _total(root: _Box, *, compared: bool) -> str:
+    return f"{_units(root.before)} before, {_units(root.after)} after" if compared else _units(root.after)
 
 
 def _units(gas: int) -> str:

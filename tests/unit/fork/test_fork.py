@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import pytest
@@ -190,6 +191,10 @@ def test_the_command_prints_a_replay_and_writes_its_page(served, tmp_path, capsy
     assert "<svg" in html
     assert "counter::bump" in html
     assert main(["replay", served.url, "5"]) == 2
+    capsys.readouterr()
+    assert main(["replay", served.url, "6", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["verified"], document["differences"], document["function"]) == (True, 0, f"{COUNTER}::bump")
 
 
 def test_profiles_are_exported(node):
@@ -215,3 +220,18 @@ def test_a_flame_graph_shows_all_gas_and_its_difference(node):
     assert widths[f"function-{COUNTER}::loop"] < widths["function-transaction"]
     with pytest.raises(InputError, match="flame"):
         toolkit.plots.flame(3)
+
+
+def test_a_flame_graph_of_the_embedded_node_says_that_its_gas_is_a_model():
+    from matplotlib.figure import Figure
+
+    from toolkit import embedded
+
+    transfer = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100])
+    profile = embedded.Ledger().profile(transfer, sender="0xa11ce")
+    axes = toolkit.plots.flame(profile, ax=Figure().subplots())
+    assert axes.get_title().startswith("Model gas")
+    widths = {patch.get_gid(): patch.get_width() for patch in axes.patches}
+    charged = sum(charge.internal_gas for charge in profile.charges if charge.category in {"execution", "io"})
+    assert widths["function-transaction"] == pytest.approx(charged / profile.scaling)
+    assert 0 < widths["function-intrinsic gas"] < widths["function-transaction"]
