@@ -69,8 +69,9 @@ def show_frames_as_tables(table: Callable[[Any, int], str]) -> None:
     """
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None else None
-    if shell is not None:
-        formatter = shell.display_formatter.formatters["text/html"]
+    display_formatter = getattr(shell, "display_formatter", None)  # a host such as Solara has a shell without one
+    if display_formatter is not None:
+        formatter = display_formatter.formatters["text/html"]
         for name in ("pandas", "pandas.core.frame"):  # where the class says it is defined, in pandas 3 and before
             formatter.for_type_by_name(name, "DataFrame", partial(_frame_html, table=table))
 
