@@ -79,7 +79,7 @@ def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterato
         yield Progress(bar)
 
 
-class _InNotebook(tqdm):
+class _InNotebook(tqdm):  # type: ignore[misc]
     """A bar in one output of the cell, which is replaced, and emptied at the end.
 
     It is not a widget: the model of a finished bar is missing in a saved notebook, which then shows an error.
@@ -89,7 +89,7 @@ class _InNotebook(tqdm):
         from IPython.display import DisplayHandle
 
         self._output = DisplayHandle()  # type: ignore[no-untyped-call]
-        self._output.display({"text/plain": ""}, raw=True)
+        self._output.display({"text/plain": ""}, raw=True)  # type: ignore[no-untyped-call]
         counts = "{desc}: {n_fmt} of {total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
         super().__init__(**options, file=StringIO(), bar_format=counts)
 
@@ -99,7 +99,8 @@ class _InNotebook(tqdm):
         text = str(self) if msg is None else msg
         share = f'max="{self.total}" value="{self.n}"' if self.total else ""
         html = f'<progress {share} style="vertical-align: middle"></progress> {escape(text)}'
-        self._output.update({"text/html": html, "text/plain": text} if text else {"text/plain": ""}, raw=True)
+        data = {"text/html": html, "text/plain": text} if text else {"text/plain": ""}
+        self._output.update(data, raw=True)  # type: ignore[no-untyped-call]
 
 
 class _InMarimo(Progress):
