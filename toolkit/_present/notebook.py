@@ -56,6 +56,12 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
     return literal(f'<strong>{head}</strong><table style="border-collapse:collapse;margin:4px 0">{rows}</table>')
 
 
+def running_marimo() -> Any:
+    """Return the module marimo if this process runs one of its notebooks, else None."""
+    marimo = sys.modules.get("marimo")
+    return marimo if marimo is not None and marimo.running_in_notebook() else None
+
+
 def show_frames_as_tables(table: Callable[[Any, int], str]) -> None:
     """Make IPython show the toolkit's frames with the HTML of `table`. This has no effect outside IPython.
 

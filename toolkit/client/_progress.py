@@ -11,6 +11,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from toolkit._present.notebook import running_marimo
+
 # Called with what is done, such as "observing", the number of calls done, and the number expected so far.
 ProgressHook = Callable[[str, int, int], object]
 
@@ -68,7 +70,7 @@ def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterato
     if callable(show):
         yield _Reported(show, what, total)
         return
-    if show and (marimo := _marimo()) is not None:
+    if show and (marimo := running_marimo()) is not None:
         with marimo.status.progress_bar(total=total, title=what, remove_on_exit=True) as bar:
             yield _InMarimo(bar)
         return
@@ -123,9 +125,3 @@ def _in_notebook() -> bool:
 
 def _on_terminal() -> bool:
     return sys.stderr.isatty()
-
-
-def _marimo() -> Any:
-    """Return the module marimo if one of its notebooks runs, else None."""
-    marimo = sys.modules.get("marimo")
-    return marimo if marimo is not None and marimo.running_in_notebook() else None
