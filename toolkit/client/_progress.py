@@ -109,7 +109,7 @@ class _InMarimo(Progress):
     """A progress bar of marimo."""
 
     def expect(self, more: int, *, found: int = 0) -> None:
-        self._bar.progress.total += more + found
+        self._bar.total += more + found
         self.advance(found)
 
     def advance(self, done: int, *, failed: int = 0) -> None:

@@ -130,4 +130,4 @@ def test_marimo_draws_its_own_bar(monkeypatch):
     with batch.progress_bar(0, "views", show=True) as shown:
         shown.expect(4, found=1)
         shown.advance(2, failed=1)
-    assert (bar.progress.total, drawn) == (5, [(1, None), (2, "1 failed")])
+    assert (bar.total, drawn) == (5, [(1, None), (2, "1 failed")])
