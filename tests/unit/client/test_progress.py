@@ -120,9 +120,7 @@ def test_a_bar_in_a_notebook_is_one_output_that_is_replaced_and_emptied():
 def test_marimo_draws_its_own_bar(monkeypatch):
     """Its end moves, and what failed is said beside it."""
     drawn = []
-    bar = SimpleNamespace(
-        progress=SimpleNamespace(total=0), update=lambda done, subtitle: drawn.append((done, subtitle))
-    )
+    bar = SimpleNamespace(total=0, update=lambda done, subtitle: drawn.append((done, subtitle)))
     marimo = ModuleType("marimo")
     marimo.running_in_notebook = lambda: True
     marimo.status = SimpleNamespace(progress_bar=lambda **_: nullcontext(bar))
