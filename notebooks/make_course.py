@@ -43,6 +43,8 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 BREAK_AFTER = 60
 """Minutes of work after which the timetable includes a break."""
 NOON, LUNCH = 12 * 60, 60
+NO_DAY = 0
+"""The day of lessons that the timetable has no time for."""
 HIDDEN = ("solution", "notes")
 """Tags of cells that are removed from student copies."""
 
@@ -184,9 +186,9 @@ def exercises(notebook: dict[str, Any]) -> list[str]:
 
 
 def timetable(lessons: dict[str, dict[str, Any]]) -> str:
-    """Return the timetable as Markdown: one table per day, with times and breaks."""
+    """Return the timetable as Markdown: one table per day, with times and breaks, and the lessons of no day."""
     lines: list[str] = []
-    for day in sorted({lesson["metadata"]["course"]["day"] for lesson in lessons.values()}):
+    for day in sorted({lesson["metadata"]["course"]["day"] for lesson in lessons.values()} - {NO_DAY}):
         head = "| from | lesson | teaching | exercises | prerequisites |"
         lines += [f"\n**Day {day}**\n", head, "|---|---|---|---|---|"]
         minute, since_break = 9 * 60, 0
@@ -206,6 +208,12 @@ def timetable(lessons: dict[str, dict[str, Any]]) -> str:
             minute += about["teaching"] + about["exercises"]
             since_break += about["teaching"] + about["exercises"]
         lines.append(f"| {_clock(minute)} | end | | | |")
+    lines += ["\n**Beyond the two days**\n"]
+    for file, lesson in lessons.items():
+        about = lesson["metadata"]["course"]
+        if about["day"] == NO_DAY:
+            what = f"{about['teaching']} min, {len(exercises(lesson))} exercises in {about['exercises']} min"
+            lines.append(f"- [{about['id']} {title(lesson)}](course/{file}): {what}; needs {', '.join(about['needs'])}")
     return "\n".join(lines) + "\n"
 
 

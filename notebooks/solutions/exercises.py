@@ -13,6 +13,7 @@ from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from club_module import grown
 from msgspec.structs import replace
 from stories import STORIES
 
@@ -1297,4 +1298,64 @@ def _percent_more(node: Node) -> Exercise:
             (after // before, "It costs this many times as much. What is that in percent more?"),
         ),
         hints=("How many gas units more is it?", "Divide that by the old gas, and multiply by 100."),
+    )
+
+
+# -- 18 Inside the machine -------------------------------------------------------------------------------------
+
+
+@_numbered(
+    "18.1", "instructions", "Count the rows of the trace: the last comparison counts too, and so does the return."
+)
+def _instructions_of_a_loop(node: Node) -> Exercise:
+    years = _DRAW.shown(10, (7, 8, 9, 11, 12, 14), "{} years".format, "{} turns".format, "1_000, {}".format)
+    once, none = (len(grown(node, 1_000, turns).trace.rows) for turns in (1, 0))
+    each = once - none
+    return _value(
+        len(grown(node, 1_000, years).trace.rows),
+        mistakes=(
+            (years * each, "These are the turns of the loop. What runs before it ends, and after it?"),
+            (len(grown(node, 1_000, 3).trace.rows), "This is the number for 3 years."),
+            (17, "This is how many instructions the function consists of. Some run more than once."),
+        ),
+        hints=(
+            "grown(1_000, 10).trace has a row for each instruction that ran.",
+            "len(grown(...).trace.to_frame()) counts them.",
+        ),
+    )
+
+
+@_numbered(
+    "18.2", "internal gas", "Compare two runs that differ by one year, and use internal gas rather than gas units."
+)
+def _gas_of_a_year(node: Node) -> Exercise:
+    two, three = (sum(row["gas"] for row in grown(node, 1_000, years).trace.rows) for years in (2, 3))
+    return _value(
+        three - two,
+        mistakes=(
+            (three, "This is the gas of all 3 years, and of the end of the function."),
+            (three // 3, "Part of the gas does not depend on the years. Compare 2 years with 3."),
+            (0, "In gas units, both cost the same, because gas is rounded up. How much is it in internal gas?"),
+        ),
+        hints=(
+            'grown(1_000, 3).trace.to_frame()["gas"].sum() is the internal gas of 3 years.',
+            "Subtract the gas of 2 years from it.",
+        ),
+    )
+
+
+@_numbered("18.3", "gas units", "Run it: grown(10, 1_000) returns an object with gas_used.")
+def _gas_of_a_useless_loop(node: Node) -> Exercise:
+    years = _DRAW.shown(1_000, (600, 700, 800, 900), "{:,} years".format, "10, {:_}".format)
+    run = grown(node, 10, years)
+    internal = sum(row["gas"] for row in run.trace.rows)
+    return _value(
+        run.gas_used,
+        mistakes=(
+            (internal, "This is internal gas. How many gas units are that?"),
+            (internal // 1_000_000, "A node rounds gas up to whole units."),
+            (10, "This is what the function returns. What does it cost?"),
+            (1, "This is the gas of a few years. Each turn of the loop costs, also if the amount stays the same."),
+        ),
+        hints=("grown(10, 1_000).gas_used is in gas units.", "1,000,000 internal gas are one gas unit, rounded up."),
     )

@@ -1,18 +1,36 @@
 """Wrong answers that students would give to the exercises judged by state, and right answers of another form.
 
-Contracts are changes to the solution in the lesson, as pairs of a text and its replacement. Each wrong answer has words
-of the feedback that fits it. `tests/unit/teaching/test_mutants.py` tries all of them.
+Contracts are changes to the solution in the lesson, as pairs of a text and its replacement, or whole contracts. Each
+wrong answer has words of the feedback that fits it. `tests/unit/teaching/test_mutants.py` tries all of them, and this
+prints a table, of all exercises or of some:
+
+    python notebooks/solutions/mutants.py 12.4 16.4
 """
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import contracts
+
+from toolkit import EntryFunction, SimulationRequest
+from toolkit.teaching._answers import CELL_SOURCE, Answer, answer_of
+from toolkit.teaching._check import Verdict, judge
+from toolkit.teaching._exercises import exercises
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 APT = 100_000_000
 Change = tuple[str, str]
 
-CONTRACTS: dict[str, dict[str, tuple[list[Change], str]]] = {
+CONTRACTS: dict[str, dict[str, tuple[list[Change] | str, str]]] = {
     "12.4": {
+        "nothing written": (contracts.SAVINGS, "stored under the account of the signer"),
         "a deposit replaces": ([("saved.amount += amount", "saved.amount = amount")], "added to the first"),
         "a deposit is not counted": ([("saved.amount += amount", "pass")], "stored under the account of the signer"),
         "only one deposit": ([("if not self.exists(Savings.Saved, account):", "if True:")], "move_to fails"),
@@ -35,6 +53,7 @@ CONTRACTS: dict[str, dict[str, tuple[list[Change], str]]] = {
         ),
     },
     "12.5": {
+        "no change": (contracts.JAR, "A loop over all"),
         "the sum is not stored": ([("known.value += amount", "pass")], "Does every tip change"),
         "counts tips": ([("known.value += amount", "known.value += 1")], "Does every tip change"),
         "forgets earlier tips": (
@@ -96,6 +115,10 @@ CONTRACTS: dict[str, dict[str, tuple[list[Change], str]]] = {
             [('"0x5afe").stored.borrow_with_default(owner, 0)', '"0x5afe").stored.borrow(owner)')],
             "Carol has stored nothing",
         ),
+        "for all who have stored": (
+            [("account == owner,", "self.stored_by(account) > 0,")],
+            "coins of his own",
+        ),
         "the parameter is gone": (
             [
                 ("account: signer, owner: address, amount", "account: signer, amount"),
@@ -129,6 +152,18 @@ CONTRACTS: dict[str, dict[str, tuple[list[Change], str]]] = {
                 ("state.all_shares += 1_000", "pass"),
             ],
             "one share instead of almost two",
+        ),
+        "rounds up": (
+            [
+                (
+                    "new = amount * state.all_shares // state.coins",
+                    "new = (amount * state.all_shares + state.coins - 1) // state.coins",
+                ),
+                ("self.require(amount > 1_000, self.E_NO_SHARES)", "pass"),
+                ("new = amount - 1_000", "new = amount"),
+                ("state.all_shares += 1_000", "pass"),
+            ],
+            "round down",
         ),
         "nobody can deposit": (
             [("self.require(new > 0, self.E_NO_SHARES)", "self.abort(self.E_NO_SHARES)")],
@@ -235,6 +270,7 @@ CONTRACTS: dict[str, dict[str, tuple[list[Change], str]]] = {
         ),
         "a payment replaces": ([("members.paid += each", "members.paid = each")], "both payments|paid since"),
         "payments are not counted": ([("members.paid += each", "pass")], "both payments"),
+        "visits each member": (contracts.DIVIDENDS, "cannot visit each member"),
         "others earn too": (
             [("borrow_with_default(member, members.paid)", "borrow_with_default(member, 0)")],
             "not a member",
@@ -246,6 +282,7 @@ CONTRACTS: dict[str, dict[str, tuple[list[Change], str]]] = {
         ),
     },
     "17.1": {
+        "nothing written": (contracts.RAFFLE, "Buying 0 tickets"),
         "none": ([("self.require(count > 0, self.E_NONE)", "pass")], "Buying 0 tickets"),
         "two at least": ([("self.require(count > 0", "self.require(count > 1")], "buy"),
         "another code": (
@@ -256,11 +293,14 @@ CONTRACTS: dict[str, dict[str, tuple[list[Change], str]]] = {
             [("tickets.owners.append(account)", 'tickets.owners.append("0xb0b")')],
             "tickets_of",
         ),
+        "no ticket has a number": ([("self.require(ticket < len(owners), self.E_NO_TICKET)", "pass")], "E_NO_TICKET"),
+        "one ticket too many": ([("ticket < len(owners)", "ticket <= len(owners)")], "E_NO_TICKET"),
         "numbered from 1": ([("return owners[ticket]", "return owners[ticket - 1]")], "numbered from 0"),
         "newest first": ([("return owners[ticket]", "return owners[len(owners) - 1 - ticket]")], "after Bob's first"),
         "counts all": ([(" if one == owner", "")], "Bob has bought tickets twice"),
     },
     "17.2": {
+        "no change": (contracts.SOLD_RAFFLE, "stored count"),
         "only new tickets": ([("self.counted_up(account) - count", "0")], "before and after the upgrade"),
         "the first purchase counts twice": (
             [("self.counted_up(account) - count", "self.counted_up(account)")],
@@ -274,6 +314,25 @@ CONTRACTS: dict[str, dict[str, tuple[list[Change], str]]] = {
             [("counts.of.borrow(account) + count", "counts.of.borrow(account) + 1")],
             "before and after",
         ),
+        "one count for all": (
+            [
+                ("counts.of.contains(account)", 'counts.of.contains("0x0")'),
+                ("counts.of.add(account,", 'counts.of.add("0x0",'),
+                (
+                    "counts.of.upsert(account, counts.of.borrow(account)",
+                    'counts.of.upsert("0x0", counts.of.borrow("0x0")',
+                ),
+                ("counts.of.contains(owner)", 'counts.of.contains("0x0")'),
+                ("counts.of.borrow(owner)", 'counts.of.borrow("0x0")'),
+            ],
+            "what Bob has",
+        ),
+        "new buyers get all": (
+            [("self.counted_up(account) - count)", "len(tickets.owners) - count)")],
+            "before and after|new tickets only",
+        ),
+        "sells nothing": ([("self.require(count > 0, self.E_NONE)", "pass")], "E_NONE"),
+        "looks beyond the end": ([("self.require(ticket < len(owners), self.E_NO_TICKET)", "pass")], "E_NO_TICKET"),
         "old owners have none": ([("        return self.counted_up(owner)", "        return 0")], "before the upgrade"),
         "still counts": ([("return counts.of.borrow(owner)", "return self.counted_up(owner)")], "stored count"),
     },
@@ -597,3 +656,94 @@ RIGHT_RULES: dict[str, list[Any]] = {
         {"calls": {"A": [_TICKETS, ["0xa11ce"]], "B": [_TICKETS, ["0xb0b"]]}, "thresholds": "20%"},
     ],
 }
+
+
+def contract(source: str) -> Answer:
+    """Return a contract as an answer."""
+    return answer_of(type("Contract", (), {CELL_SOURCE: source}))
+
+
+def requests(*calls: tuple[str, str, list[Any]]) -> Answer:
+    """Return requests as an answer; a call is its sender, the function and the arguments."""
+    made = [
+        SimulationRequest(EntryFunction(function, arguments), sender=sender) for sender, function, arguments in calls
+    ]
+    return answer_of(made)
+
+
+def solved(name: str) -> str:
+    """Return the source of the lesson's solution of an exercise that asks for a contract."""
+    (path,) = Path(__file__).parent.glob(f"{name[:2]}_*.ipynb")
+    found = ""
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        found = text if text.startswith("%%contract") else found
+        if f'check("{name}"' in text:
+            return found.partition("\n")[2]
+    raise KeyError(name)
+
+
+def changed(name: str, changes: list[Change] | str) -> Answer:
+    """Return the solution of an exercise with changes, or another contract, as an answer."""
+    if isinstance(changes, str):
+        return contract(changes)
+    source = solved(name)
+    for before, after in changes:
+        if before not in source:
+            raise ValueError(f"the solution of {name} does not contain {before!r}")
+        source = source.replace(before, after)
+    return contract(source)
+
+
+def wrong() -> Iterator[tuple[str, str, Answer, str]]:
+    """Yield the wrong answers: the exercise, what is wrong, the answer, and a pattern of the feedback that fits."""
+    for name, contracts_of in CONTRACTS.items():
+        for what, (changes, said) in contracts_of.items():
+            yield name, what, changed(name, changes), said
+    for name, requests_of in REQUESTS.items():
+        for what, (calls, said) in requests_of.items():
+            yield name, what, requests(*calls), said
+    for name, rules_of in RULES.items():
+        for what, (rules, said) in rules_of.items():
+            yield name, what, answer_of(rules), said
+
+
+def right() -> Iterator[tuple[str, str, Answer]]:
+    """Yield the right answers: the exercise, the form, and the answer."""
+    for name, forms in FORMS.items():
+        for what, changes in forms.items():
+            yield name, what, changed(name, changes)
+    for name, lists in RIGHT_REQUESTS.items():
+        for number, calls in enumerate(lists):
+            yield name, str(number), requests(*calls)
+    for name, limits in RIGHT_RULES.items():
+        for number, rules in enumerate(limits):
+            yield name, str(number), answer_of(rules)
+
+
+def main() -> int:
+    """Print a table of the exercises judged by state; return 1 if a wrong answer passes or a right one fails."""
+    known, rows = exercises(), dict[str, list[int]]()
+    failed = []
+    for number, answers in enumerate((wrong(), ((*one, "") for one in right()))):
+        for name, what, answer, said in answers:
+            if sys.argv[1:] and name not in sys.argv[1:]:
+                continue
+            checked = judge(name, known[name], answer)
+            if said:
+                good = checked.verdict is Verdict.NOT_YET and re.search(said, checked.message) is not None
+            else:
+                good = checked.verdict is Verdict.RIGHT
+            failed += [] if good else [f"{name} {what}: {checked}"]
+            counts = rows.setdefault(name, [0] * 4)
+            counts[2 * number] += 1
+            counts[2 * number + 1] += good
+    print("exercise  wrong answers  refused with fitting feedback  right forms  accepted")  # noqa: T201
+    for name, counts in sorted(rows.items()):
+        print("{:8}  {:13}  {:29}  {:11}  {:8}".format(name, *counts))  # noqa: T201
+    print("\n".join(failed))  # noqa: T201
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -317,6 +317,13 @@ def closed_vault(draw: Any) -> Exercise:
                 octas_after([*_FULL_VAULT, Call(f"{_VAULT}deposit", (stored - taken + 2 * APT,), ALICE)], "0x5afe"),
                 "The vault must hold exactly what it owes: deposit takes coins in, withdraw pays them out.",
             ),
+            Call(
+                f"{_VAULT}withdraw",
+                (ALICE, 1),
+                BOB,
+                aborts=True,
+                says="Bob has stored coins of his own, and can still withdraw Alice's.",
+            ),
             Call(f"{_VAULT}withdraw", (BOB, 2 * APT), BOB, says="Everyone can withdraw all that they have stored."),
             Value(f"{_VAULT}stored_by", 0, (BOB,), says="Bob has withdrawn everything."),
             Value(f"{_VAULT}stored_by", stored - taken, (ALICE,), says="Bob's calls do not change what Alice has."),
@@ -382,6 +389,15 @@ def fair_pool(draw: Any) -> Exercise:
                 _owns(THIEF, funded, says, Relation.AT_MOST),
                 Fresh(),
             ]
+    steps += [
+        *start,
+        Call(f"{_POOL}deposit", (1,), ALICE, aborts=None),
+        Call(f"{_POOL}reward", (100 * APT,), ALICE, aborts=None),
+        Call(f"{_POOL}deposit", (1,), THIEF, aborts=None),
+        Call(f"{_POOL}withdraw", (), THIEF, aborts=None, amount=f"{_POOL}shares_of"),
+        _owns(THIEF, funded, "A deposit of 1 octa must not get a share worth more: round down.", Relation.AT_MOST),
+        Fresh(),
+    ]
     honest = [start[0], Call("0x1::aptos_account::transfer", (ALICE, 1), BOB)]
     return _contract(
         "Pool",
@@ -541,6 +557,13 @@ def raffle(draw: Any) -> Exercise:
             ),
             Value(f"{_RAFFLE}owner_of", ALICE, (first,), says="The tickets after Bob's first ones are Alice's."),
             Value(f"{_RAFFLE}owner_of", BOB, (first + second,), says="The last ticket is Bob's."),
+            Value(
+                f"{_RAFFLE}owner_of",
+                arguments=(first + second + 1,),
+                aborts="E_NO_TICKET",
+                says="The ticket after the last one has not been sold.",
+            ),
+            Call(f"{_RAFFLE}buy", (0,), ALICE, aborts="E_NONE", says="Nobody can buy 0 tickets."),
         ],
     )
 
@@ -570,11 +593,23 @@ def cheaper_raffle(draw: Any) -> Exercise:
             ),
             Call(f"{_RAFFLE}buy", (1,), ALICE),
             Value(f"{_RAFFLE}tickets_of", 12 * each + 3, (ALICE,), says="The next purchase must count too."),
+            Value(f"{_RAFFLE}tickets_of", 12 * each, (BOB,), says="Alice's purchases do not change what Bob has."),
+            Call(f"{_RAFFLE}buy", (2,), THIEF),
+            Value(
+                f"{_RAFFLE}tickets_of", 2, (THIEF,), says="Someone who buys for the first time has new tickets only."
+            ),
+            Call(f"{_RAFFLE}buy", (0,), BOB, aborts="E_NONE", says="Buying 0 tickets must still abort with E_NONE."),
             Value(
                 f"{_RAFFLE}owner_of",
                 ALICE,
                 (36 * each + 2,),
-                says="The last ticket is the one that Alice just bought.",
+                says="Tickets keep their numbers: this is the last one that Alice bought.",
+            ),
+            Value(
+                f"{_RAFFLE}owner_of",
+                arguments=(36 * each + 5,),
+                aborts="E_NO_TICKET",
+                says="The ticket after the last one has not been sold.",
             ),
             Gas(
                 f"{_RAFFLE}tickets_of",

@@ -47,7 +47,7 @@ def test_a_change_is_a_line_with_its_date_and_words(timeline):
 
 def test_the_progress_bar_can_be_left_out(timeline, monkeypatch):
     """On a terminal the reads are counted on stderr; --quiet prints the same lines without."""
-    monkeypatch.setattr(toolkit.client._progress, "_in_notebook", lambda: True)
+    monkeypatch.setattr(toolkit.client._progress, "_on_terminal", lambda: True)
     (code, shown, bar), (quiet, same, nothing) = (timeline("--versions", "0:2000", *more) for more in ([], ["--quiet"]))
     assert (code, quiet, nothing) == (0, 0, "")
     assert "changes: " in bar

@@ -254,6 +254,22 @@ def test_a_class_has_an_exam(script, tmp_path, monkeypatch):
     assert str(whole["01.2"].solution) not in (students / "exercises.json").read_text("utf-8")
 
 
+def test_the_module_of_lesson_18_is_the_one_that_the_script_writes(script):
+    """The bytes in the lesson, and what they do: interest that is rounded down, and 15 instructions for each year."""
+    from club_module import CODE, club_module, grown
+
+    import toolkit
+
+    (listing,) = [text for text in code(LESSONS["18_inside_the_machine"]) if "bytes.fromhex(" in text]
+    assert "".join(re.findall(r'"([0-9a-f]+)"', listing)) == club_module().hex()
+    module = toolkit.vm.Module.from_bytes(club_module())
+    assert len(module.disassemble("grown").splitlines()) == len(CODE) + 1
+    with toolkit.connect() as node:
+        runs = [grown(node, 1_000, years) for years in (0, 3)]
+    assert [int.from_bytes(run.values[0], "little") for run in runs] == [1_000, 1_157]
+    assert [len(run.trace.rows) for run in runs] == [6, 51]
+
+
 def test_the_script_refuses_an_exercise_without_a_check(script):
     """An exercise that does not end in `check` cannot be blanked, so the script stops."""
     with pytest.raises(ValueError, match="must end with check"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,9 @@ class Kernel:
             kind, content = message["msg_type"], message["content"]
             if kind == "stream":
                 self.text += content["text"]
-            elif kind == "comm_msg":
-                value = content["data"].get("state", {}).get("value")
-                self.bar = max(self.bar, value) if isinstance(value, int | float) else self.bar
+            elif kind == "update_display_data":
+                shown = re.search(r'<progress max="\d+" value="(\d+)"', content["data"].get("text/html", ""))
+                self.bar = max(self.bar, int(shown[1])) if shown else self.bar
                 if stop_at is not None and self.bar >= stop_at:
                     self.manager.interrupt_kernel()
                     stop_at = None

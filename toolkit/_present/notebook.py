@@ -56,6 +56,12 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
     return literal(f'<strong>{head}</strong><table style="border-collapse:collapse;margin:4px 0">{rows}</table>')
 
 
+def running_marimo() -> Any:
+    """Return the module marimo if this process runs one of its notebooks, else None."""
+    marimo = sys.modules.get("marimo")
+    return marimo if marimo is not None and marimo.running_in_notebook() else None
+
+
 def show_frames_as_tables(table: Callable[[Any, int], str]) -> None:
     """Make IPython show the toolkit's frames with the HTML of `table`. This has no effect outside IPython.
 
@@ -69,8 +75,9 @@ def show_frames_as_tables(table: Callable[[Any, int], str]) -> None:
     """
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None else None
-    if shell is not None:
-        formatter = shell.display_formatter.formatters["text/html"]
+    display_formatter = getattr(shell, "display_formatter", None)  # a host such as Solara has a shell without one
+    if display_formatter is not None:
+        formatter = display_formatter.formatters["text/html"]
         for name in ("pandas", "pandas.core.frame"):  # where the class says it is defined, in pandas 3 and before
             formatter.for_type_by_name(name, "DataFrame", partial(_frame_html, table=table))
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
+from io import StringIO
 from typing import Any
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
+
+from toolkit._present.notebook import running_marimo
 
 # Called with what is done, such as "observing", the number of calls done, and the number expected so far.
 ProgressHook = Callable[[str, int, int], object]
@@ -25,11 +29,9 @@ class Progress:
         bar = self._bar
         if bar.disable:  # it has no end to move
             return
-        done, began = bar.n, bar.start_t
-        # In a notebook only `reset` moves the end that is drawn; it also sets the bar to 0, which is undone here.
-        bar.reset(total=(bar.total or 0) + more + found)
+        bar.total = (bar.total or 0) + more + found
         bar.initial += found
-        bar.n, bar.start_t = done + found, began
+        bar.n += found
         bar.refresh()
 
     def advance(self, done: int, *, failed: int = 0) -> None:
@@ -68,24 +70,58 @@ def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterato
     if callable(show):
         yield _Reported(show, what, total)
         return
-    hidden = not show or not (_in_notebook() or sys.stderr.isatty())
-    options: dict[str, Any] = {"total": total, "desc": what, "unit": "call", "disable": hidden, "leave": False}
-    if hidden or "tqdm.notebook" not in {one.__module__ for one in getattr(tqdm, "__mro__", ())}:
-        with tqdm(**options) as bar:
-            yield Progress(bar)
+    if show and (marimo := running_marimo()) is not None:
+        with marimo.status.progress_bar(total=total, title=what, remove_on_exit=True) as bar:
+            yield _InMarimo(bar)
         return
-    from IPython.display import display
+    in_notebook = _in_notebook()
+    options: dict[str, Any] = {"total": total, "desc": what, "unit": "call", "leave": False}
+    options["disable"] = not show or not (in_notebook or _on_terminal())
+    with (_InNotebook if in_notebook and show else tqdm)(**options) as bar:
+        yield Progress(bar)
 
-    # tqdm closes a finished bar, but its output, a text with 0 %, would stay in the file of the notebook.
-    with tqdm(**options, display=False) as bar:
-        shown: Any = display(bar.container, display_id=True)  # type: ignore[no-untyped-call]
-        try:
-            yield Progress(bar)
-        finally:
-            shown.update({"text/plain": ""}, raw=True)
+
+class _InNotebook(tqdm):  # type: ignore[misc]
+    """A bar in one output of the cell, which is replaced, and emptied at the end.
+
+    It is not a widget: the model of a finished bar is missing in a saved notebook, which then shows an error.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        from IPython.display import DisplayHandle
+
+        self._output = DisplayHandle()  # type: ignore[no-untyped-call]
+        self._output.display({"text/plain": ""}, raw=True)  # type: ignore[no-untyped-call]
+        counts = "{desc}: {n_fmt} of {total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+        super().__init__(**options, file=StringIO(), bar_format=counts)
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> None:
+        """Draw the bar; an empty text removes it. tqdm calls this, at most ten times a second."""
+        del pos
+        text = str(self) if msg is None else msg
+        share = f'max="{self.total}" value="{self.n}"' if self.total else ""
+        html = f'<progress {share} style="vertical-align: middle"></progress> {escape(text)}'
+        data = {"text/html": html, "text/plain": text} if text else {"text/plain": ""}
+        self._output.update(data, raw=True)  # type: ignore[no-untyped-call]
+
+
+class _InMarimo(Progress):
+    """A progress bar of marimo."""
+
+    def expect(self, more: int, *, found: int = 0) -> None:
+        self._bar.total += more + found
+        self.advance(found)
+
+    def advance(self, done: int, *, failed: int = 0) -> None:
+        self._failed += failed
+        self._bar.update(done, subtitle=f"{self._failed:,} failed" if self._failed else None)
 
 
 def _in_notebook() -> bool:
     """Return whether this process is a notebook kernel, rather than one that has merely imported IPython."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+def _on_terminal() -> bool:
+    return sys.stderr.isatty()

@@ -40,7 +40,8 @@ class Verdict(StrEnum):
 
 # Digits in groups of three may be separated. A dot is not a separator, because it would be a decimal point elsewhere.
 _NUMBER = re.compile(
-    r"(?P<sign>[+-]?|\N{MINUS SIGN})\s*(?P<digits>0x[0-9a-f]+|\d{1,3}(?:[,_'\s]\d{3})+|\d+)\s*(?P<unit>[^\W\d][\w\s]*|)"
+    r"(?P<before>[^\W\d]*(?:\s+[^\W\d]+)*)\s*(?P<sign>[+-]?|\N{MINUS SIGN})\s*"
+    r"(?P<digits>0x[0-9a-f]+|\d{1,3}(?:[,_'\s]\d{3})+|\d+)\s*(?P<unit>%|[^\W\d][\w\s]*|)"
 )
 _COLORS = {Verdict.NOT_ANSWERED: "#8a8f98", Verdict.RIGHT: "#2e8b57", Verdict.NOT_YET: "#c77700"}
 
@@ -216,7 +217,8 @@ def _what_is_wrong(exercise: Exercise, answer: Answer, happens: Happens | None) 
 def _readings(answer: Answer, unit: str) -> set[str]:
     """Return the forms of a number or text: text as it is, and the number that it writes, if it does.
 
-    A number may be hexadecimal, and may have separators and the unit of the exercise, or a part of it.
+    A number may be hexadecimal, and may have separators and the unit of the exercise, or a part of it: "version 3,502",
+    "800 %".
     """
     if answer.kind is AnswerKind.NUMBER:
         return {answer.value}
@@ -224,7 +226,9 @@ def _readings(answer: Answer, unit: str) -> set[str]:
         return set()
     text = plain(answer.value)
     found = _NUMBER.fullmatch(answer.value.strip().casefold())
-    if found is None or found["unit"] not in unit.casefold():
+    if found is None or any(
+        word not in unit.casefold() for word in (found["before"], found["unit"].replace("%", "percent").strip())
+    ):
         return {text}
     sign, digits = found["sign"].replace("\N{MINUS SIGN}", "-"), re.sub(r"[^0-9a-fx]", "", found["digits"])
     number = int(digits, 16) if digits.startswith("0x") else int(digits)

@@ -79,15 +79,19 @@ class Play(msgspec.Struct, frozen=True, tag="play"):
     senders: tuple[str, ...]
 
 
-class Value(msgspec.Struct, frozen=True, tag="value"):
-    """Compare the result of a view function, or one item of the result, with the expected value."""
+class Value(msgspec.Struct, frozen=True, tag="value", omit_defaults=True):
+    """Compare the result of a view function, or one item of the result, with the expected value.
+
+    `aborts` is the abort code that the function must report instead of returning a value.
+    """
 
     function: str
-    expected: int | str | bool
+    expected: int | str | bool = 0
     arguments: tuple[Any, ...] = ()
     type_arguments: tuple[str, ...] = ()
     item: str = ""
     relation: Relation = Relation.EQUAL
+    aborts: str = ""
     says: str = ""
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import msgspec
 import pandas as pd
-from tqdm.auto import tqdm
 
 from toolkit._present.messages import not_installed
 from toolkit._present.text import visible
+from toolkit.client._progress import progress_bar
 from toolkit.errors import InputError
 from toolkit.teaching._answers import Answer
 from toolkit.teaching._check import CheckedAnswer, Verdict, judge, not_answered
@@ -95,13 +95,14 @@ def grade(
         raise InputError(f"{folder} has no subfolders; expected one per student")
     copies: dict[int, Copy] = {}
     frame = _written(copies, known, out)  # so that a folder that cannot be written is an error now
-    with ThreadPoolExecutor(min(jobs or os.cpu_count() or 1, len(students))) as pool:
+    workers = min(jobs or os.cpu_count() or 1, len(students))
+    with ThreadPoolExecutor(workers) as pool, progress_bar(len(students), "grading", show=progress) as bar:
         graded = {pool.submit(_grade_copy, one, known, own, seconds): number for number, one in enumerate(students, 1)}
         try:
-            total = len(students)
-            for done in tqdm(as_completed(graded), total=total, desc="grade", disable=not progress, leave=False):
+            for done in as_completed(graded):
                 copies[graded[done]] = done.result()
                 frame = _written(copies, known, out)
+                bar.advance(1)
         finally:
             pool.shutdown(cancel_futures=True)
     return frame

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from toolkit.client._node import connect
-from toolkit.embedded import Ledger
+from toolkit.embedded import Aborted, Ledger
 from toolkit.errors import ContractError, ToolkitError
 from toolkit.teaching._answers import Answer, calls_of
 from toolkit.teaching._contract_cell import contracts_in, is_published
@@ -77,7 +77,16 @@ class _Story:
         return ""
 
     def _value(self, step: Value) -> str:
-        (got,), _gas_used = self._ledger.view(step.function, step.arguments, step.type_arguments)
+        try:
+            (got,), _gas_used = self._ledger.view(step.function, step.arguments, step.type_arguments)
+            outcome = f"returned {_shown(got)}"
+        except Aborted as error:
+            if not step.aborts:
+                raise
+            outcome = "" if step.aborts in error.vm_status else f"failed: {error.vm_status.splitlines()[-1]}"
+        if step.aborts:
+            expected = f"but was expected to abort with {step.aborts}"
+            return outcome and f"{_written(step.function, step.arguments)} {outcome}, {expected}"
         if step.item:
             got = got[step.item]
         if isinstance(got, str) and got.startswith("0x"):

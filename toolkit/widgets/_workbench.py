@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 from traitlets import Dict, Enum, Instance, List, Unicode, observe, validate
 
+from toolkit._present.notebook import running_marimo
 from toolkit.client._http import base_url
 from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, ToolkitError
@@ -140,6 +141,11 @@ class Workbench(Pictured):
         super().__init__()
         self.on_msg(self._on_message)
         self.node = node
+        if running_marimo() is not None:  # it creates widgets only while a cell runs, not when a tab is opened
+            if node is None:
+                raise InputError("in marimo, pass the node: Workbench(toolkit.connect())")
+            for name in _BUILDERS:
+                self._builder(name)
 
     def __repr__(self) -> str:
         return f"Workbench({'no node yet' if self.node is None else repr(self.node)})"

@@ -593,6 +593,9 @@ function render({ model, el }) {
     stop.hidden = true;
     if (status.textContent === WAITS) say();
     if (!asked || !begun) return;
+    // marimo runs cells that use the form again once the browser sends a value. Jupyter sends nothing: it has not changed.
+    model.set("_serial", get("_serial"));
+    model.save_changes();
     const wrong = el.querySelector("[aria-invalid=true]");
     if (form.actions.some(([what]) => what === asked) && get("_pages").length && !get("_stale")) {
       const { top } = origin.getBoundingClientRect();

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -31,7 +32,8 @@ def shown(monkeypatch, *, shell=None, stream=None, show=True):
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setattr(sys, "stderr", stream or io.StringIO())
     drawn = []
-    monkeypatch.setattr(batch, "tqdm", lambda **options: drawn.append(options) or _Bar())
+    for name in ("tqdm", "_InNotebook"):
+        monkeypatch.setattr(batch, name, lambda **options: drawn.append(options) or _Bar())
     with batch.progress_bar(3, "views", show=show) as bar:
         bar.advance(3)
     (options,) = drawn
@@ -81,12 +83,49 @@ def test_a_script_that_imports_a_kernel_is_no_notebook():
     assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_a_finished_bar_leaves_nothing_in_a_notebook():
-    """Its output would be a text with 0 % in an exported notebook; what the cell returns stays."""
+BAR = """
+from toolkit.client._progress import progress_bar
+with progress_bar(0, 'views', show=True) as bar:
+    bar.expect(4, found=1)
+    bar.advance(2, failed=1)
+    bar._bar.refresh()
+'done'
+"""
+
+
+def test_a_bar_in_a_notebook_is_one_output_that_is_replaced_and_emptied():
+    """Without a widget, whose model a saved notebook does not have; what the cell returns stays."""
     import nbformat
     from nbclient import NotebookClient
 
-    source = "from toolkit.client._progress import progress_bar\nwith progress_bar(3, 'views', show=True) as bar:\n    bar.advance(3)\n'done'"
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
-    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    seen = []
+
+    class Client(NotebookClient):
+        def process_message(self, message, cell, index):
+            if message["msg_type"] in {"display_data", "update_display_data", "comm_open"}:
+                seen.append((message["msg_type"], message["content"]["data"]))
+            return super().process_message(message, cell, index)
+
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(BAR)])
+    Client(notebook, timeout=60, kernel_name="python3").execute()
     assert [output["data"] for output in notebook.cells[0].outputs] == [{"text/plain": ""}, {"text/plain": "'done'"}]
+    assert [kind for kind, _ in seen] == ["display_data"] + ["update_display_data"] * (len(seen) - 1)
+    shown = [data["text/html"] for _, data in seen if "text/html" in data]
+    assert "max=" not in shown[0]  # the end is not known yet
+    assert '<progress max="5" value="3" ' in shown[-1]
+    assert "views: 3 of 5 [" in shown[-1]
+    assert "1 failed" in shown[-1]
+
+
+def test_marimo_draws_its_own_bar(monkeypatch):
+    """Its end moves, and what failed is said beside it."""
+    drawn = []
+    bar = SimpleNamespace(total=0, update=lambda done, subtitle: drawn.append((done, subtitle)))
+    marimo = ModuleType("marimo")
+    marimo.running_in_notebook = lambda: True
+    marimo.status = SimpleNamespace(progress_bar=lambda **_: nullcontext(bar))
+    monkeypatch.setitem(sys.modules, "marimo", marimo)
+    with batch.progress_bar(0, "views", show=True) as shown:
+        shown.expect(4, found=1)
+        shown.advance(2, failed=1)
+    assert (bar.total, drawn) == (5, [(1, None), (2, "1 failed")])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pandas as pd
+import pytest
 
 from toolkit._present.notebook import literal, show_frames_as_tables
 
@@ -63,3 +65,10 @@ def test_nothing_happens_outside_of_ipython():
     """A plain interpreter has no formatter to change."""
     show_frames_as_tables(lambda *_: "table")
     assert "mathjax_ignore" not in pd.DataFrame({"a": [1]})._repr_html_()
+
+
+@pytest.mark.parametrize("shell", [SimpleNamespace(), SimpleNamespace(display_formatter=None)])
+def test_a_host_whose_shell_shows_nothing_can_import_the_toolkit(monkeypatch, shell):
+    """As in Solara's server, which replaces `get_ipython`."""
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    show_frames_as_tables(lambda *_: "")

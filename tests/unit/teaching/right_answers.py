@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from pathlib import Path
 
-from toolkit import EntryFunction, SimulationRequest
-from toolkit.teaching._answers import CELL_SOURCE, answer_of
+from toolkit.teaching._answers import answer_of
 
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 APT = 100_000_000
 
+sys.path.insert(0, str(NOTEBOOKS / "solutions"))
+try:
+    import mutants
+finally:
+    sys.path.pop(0)
+
 
 def contract(source):
-    return answer_of(type("Contract", (), {CELL_SOURCE: source}))
+    return mutants.contract(source)
 
 
 def requests(*calls):
-    return answer_of(
-        [SimulationRequest(EntryFunction(function, list(rest)), sender=who) for who, function, *rest in calls]
-    )
+    return mutants.requests(*((who, function, list(rest)) for who, function, *rest in calls))
 
 
 def solved(name):
-    """Return the code of the cell with the solution of an exercise that asks for a contract."""
-    (path,) = (NOTEBOOKS / "solutions").glob(f"{name[:2]}_*.ipynb")
-    found = ""
-    for cell in json.loads(path.read_text("utf-8"))["cells"]:
-        text = "".join(cell["source"])
-        found = text if text.startswith("%%contract") else found
-        if f'check("{name}"' in text:
-            return contract(found.partition("\n")[2])
-    raise KeyError(name)
+    return contract(mutants.solved(name))
 
 
 RIGHT = {

@@ -119,6 +119,8 @@ def test_the_sentence_on_a_neighbour_does_not_say_which_way_to_go(name):
         ("12.1", ["0x10001", 65537, "65537", "0x010001", 0x10001]),
         ("12.3", ["16,000 octas", 16_000]),
         ("14.3", ["book depth", "Book depth"]),
+        ("17.4", ["800 %", "800%", "800 percent", "+800 %"]),
+        ("10.3", ["1252", "version 1,252", "ledger version 1252", "v1252"]),
     ],
 )
 def test_every_reasonable_form_of_a_right_answer_is_right(name, answers):
@@ -139,6 +141,8 @@ def test_every_reasonable_form_of_a_right_answer_is_right(name, answers):
         ("06.1", "0x1::account::EINSUFFICIENT_BALANCE"),
         ("10.2", "close"),
         ("12.1", 10001),
+        ("01.1", "652 %"),
+        ("01.1", "version 652"),
     ],
 )
 def test_what_only_looks_like_a_right_answer_is_not(name, answer):

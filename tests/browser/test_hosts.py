@@ -1,0 +1,91 @@
+"""Forms on pages of other hosts than JupyterLab: in rows and narrow columns, on paper, and on dark pages."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolkit
+from toolkit.widgets import SimulationBuilder
+
+pytestmark = pytest.mark.browser
+
+MIN_WIDTH = 300  # pixels
+MIN_CONTRAST = 4.5
+CONTRAST = """element => {
+  const channels = (text) => text.match(/[\\d.]+/g).map(Number);
+  let box = element;
+  while (getComputedStyle(box).backgroundColor === "rgba(0, 0, 0, 0)" && box.parentElement) box = box.parentElement;
+  const light = (text) => {
+    const [r, g, b] = channels(text).map((one) => (one / 255 <= 0.04045 ? one / 3294.6 : ((one / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  };
+  const pair = [light(getComputedStyle(element).color), light(getComputedStyle(box).backgroundColor)].sort((a, b) => b - a);
+  return pair[0] / pair[1];
+}"""
+
+
+@pytest.fixture(scope="module")
+def form(node):
+    call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100])
+    with_result = SimulationBuilder(node, request=toolkit.SimulationRequest(call, sender="0xa11ce"))
+    with_result.simulate()
+    yield with_result
+    with_result.close()
+
+
+@pytest.fixture
+def page(browser):
+    made = browser.new_page(viewport={"width": 1000, "height": 900})
+    yield made
+    made.close()
+
+
+def test_a_form_in_a_row_keeps_a_width(bare, form, shots):
+    """As in an HBox: its neighbours leave no room, and a form that fills a container has no width of its own."""
+    shown = bare(form)
+    shown.page.evaluate("""() => {
+      const here = document.getElementById("here"), row = document.createElement("div");
+      row.style.display = "flex";
+      here.replaceWith(row);
+      row.append(here, Object.assign(document.createElement("p"), { textContent: "beside it ".repeat(200) }));
+    }""")
+    assert shown.page.locator(".ltk-inside").bounding_box()["width"] >= MIN_WIDTH
+    shown.page.screenshot(path=shots / "row.png")
+    shown.look("light", 330)
+    assert shown.page.locator(".ltk-inside").bounding_box()["width"] >= MIN_WIDTH
+
+
+def test_a_printed_page_shows_the_picture_at_once(page, form, shots):
+    """On a screen it appears once a widget had the time to hide it, which a page that is printed does not wait for."""
+    page.emulate_media(media="print")
+    page.set_content(form._bundle()["text/html"])
+    assert page.locator(".ltk-picture").bounding_box()["height"] > 200
+    assert page.locator(".ltk-picture").is_visible()
+    page.screenshot(path=shots / "print.png")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_dark_page_without_the_colours_of_jupyter_is_readable(page, form, scheme, shots):
+    """Whether the page says that it is dark or only looks so."""
+    page.set_content(
+        f"<body style='background: #101418; color: #eee; color-scheme: {scheme}'>{form._bundle()['text/html']}"
+    )
+    page.locator(".ltk-picture").wait_for(state="visible")
+    page.wait_for_timeout(1_600)
+    for name in ("strong", "th", "td", "p", "pre", ".ltk-good", ".ltk-note"):
+        for found in page.locator(f".ltk-picture {name}").all()[:5]:
+            assert found.evaluate(CONTRAST) >= MIN_CONTRAST, (name, found.inner_text())
+    page.screenshot(path=shots / f"dark-{scheme}.png")
+
+
+def test_a_form_on_a_dark_page_without_the_colours_of_jupyter_is_readable(bare, form, shots):
+    """Marimo's dark theme, for example."""
+    shown = bare(form)
+    shown.page.evaluate("""() => {
+      delete document.body.dataset.jpThemeLight;
+      Object.assign(document.body.style, { background: "#101418", colorScheme: "dark" });
+    }""")
+    for name in (".ltk-title", "label", "input[type=text]", "button", ".ltk-status", "td", "pre"):
+        for found in shown.page.locator(f".ltk-inside {name}:visible").all()[:5]:
+            assert found.evaluate(CONTRAST) >= MIN_CONTRAST, (name, found.inner_text())
+    shown.page.screenshot(path=shots / "dark-form.png", full_page=True)
