@@ -98,6 +98,14 @@ def test_lessons_have_one_form(name):
     assert len(LESSONS[name]["cells"]) <= 45
 
 
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_question_does_not_part_a_text_from_its_cell(name):
+    """The text before a cell says what the cell does; a question to the class comes before it or after the cell."""
+    cells = LESSONS[name]["cells"]
+    kinds = [(source(cell), after["cell_type"]) for cell, after in zip(cells, cells[1:], strict=False)]
+    assert [text for text, after in kinds if text.startswith("**Hands up.**") and after == "code"] == []
+
+
 def test_each_exercise_is_in_one_lesson_and_the_other_way_round(script):
     """The exercises of the notebooks are those that `check` knows, two to six in a lesson, in order."""
     found = [script.exercises(lesson) for lesson in LESSONS.values()]
