@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,14 @@ def test_lessons_have_one_form(name):
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
     assert [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"] == []
     assert len(LESSONS[name]["cells"]) <= 45
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_question_does_not_part_a_text_from_its_cell(name):
+    """The text before a cell says what the cell does; a question to the class comes before it or after the cell."""
+    cells = LESSONS[name]["cells"]
+    kinds = [(source(cell), after["cell_type"]) for cell, after in pairwise(cells)]
+    assert [text for text, after in kinds if text.startswith("**Hands up.**") and after == "code"] == []
 
 
 def test_each_exercise_is_in_one_lesson_and_the_other_way_round(script):

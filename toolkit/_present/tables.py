@@ -149,6 +149,10 @@ def markdown_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], number
     return "\n".join(f"| {' | '.join(cells)} |" for cells in chain((head, rule), rows))
 
 
+# For hosts whose style sheet gives tables no padding, such as marimo's; that of Jupyter is more specific.
+_PADDED = "<style>:where(.mathjax_ignore) :is(th,td){padding:2px 8px}</style>"
+
+
 def html_table(
     rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_from: int | None = None, right: Collection[int] = ()
 ) -> str:
@@ -176,7 +180,7 @@ def html_table(
         texts = (f'<{tag} style="text-align:{side}">{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))
         return f"<tr>{''.join(texts)}</tr>"
 
-    return f"<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+    return f"{_PADDED}<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
 
 
 # Largest integer that every JSON reader holds exactly: many read numbers as 64-bit floats (RFC 8259, section 6).

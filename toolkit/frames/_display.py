@@ -68,11 +68,7 @@ class Table:
         rows = [[escape(cell) for cell in row] for row in self.rows]
         heads = [_head(name, facts) for name, facts in zip(self.columns, self.facts, strict=True)]
         table = html_table(rows, head=heads, right=self.numbers)
-        return literal(f'{_PADDED}{table}<div style="opacity:.7">{escape(self.note)}</div>')
-
-
-# For hosts whose style sheet has no padding of tables, such as marimo's. Jupyter's own is more specific.
-_PADDED = "<style>:where(.mathjax_ignore) :is(th,td){padding:2px 8px}</style>"
+        return literal(f'{table}<div style="opacity:.7">{escape(self.note)}</div>')
 
 
 def _head(name: str, facts: dict[str, str]) -> str:

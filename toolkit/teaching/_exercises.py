@@ -161,9 +161,10 @@ class Exercise(msgspec.Struct, frozen=True, omit_defaults=True):
 def plain(value: int | str) -> str:
     """Return a value in the form in which answers are compared.
 
-    Text is lowercase, without surrounding whitespace or a trailing ``()``; a leading address has all its digits.
+    Text is lowercase, without surrounding whitespace or quotes or a trailing ``()``; a leading address has all its
+    digits.
     """
-    text = str(value).strip().casefold().removesuffix("()")
+    text = str(value).strip().strip("`'\"").casefold().removesuffix("()")
     first, mark, rest = text.partition("::")
     try:
         return address(first) + mark + rest if first.startswith("0x") else text

@@ -25,7 +25,7 @@ def test_html_cells_are_aligned_by_column():
     """Text is left, numbers are right, in the head too."""
     html = html_table([["x", "1"]], head=["name", "n"], numbers_from=1)
     assert html.count("text-align:left") == html.count("text-align:right") == 2
-    assert html.startswith("<table><tr><th")
+    assert "<table><tr><th" in html
     assert html.endswith("</td></tr></table>")
 
 

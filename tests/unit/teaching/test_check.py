@@ -119,6 +119,7 @@ def test_the_sentence_on_a_neighbour_does_not_say_which_way_to_go(name):
         ("12.1", ["0x10001", 65537, "65537", "0x010001", 0x10001]),
         ("12.3", ["16,000 octas", 16_000]),
         ("14.3", ["book depth", "Book depth"]),
+        ("10.1", ["state", "State", "`state`", "'state'"]),
         ("17.4", ["800 %", "800%", "800 percent", "+800 %"]),
         ("10.3", ["1252", "version 1,252", "ledger version 1252", "v1252"]),
     ],
