@@ -54,11 +54,6 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         """The name that nodes use in error messages for the JSON form of an argument."""
         return "string<move_struct_tag_id>"
 
-    @property
-    def node_name(self) -> str:
-        """The name that nodes use for the layout in error messages about vector elements."""
-        return "Struct"
-
     def parts(self) -> Iterable[Kind]:
         """Return the layouts that this layout contains."""
         return ()
@@ -93,7 +88,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         return self.from_json(value)
 
     def argument_decoder(self) -> Codec:
-        """Return the function that converts an argument's JSON to a Python value, and raises the errors of a node."""
+        """Return the function that converts an argument's JSON to a Python value, if a node accepts it."""
         return self.from_argument
 
     def from_json(self, value: Any) -> Any:

@@ -287,7 +287,7 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         layout = code.layout(str(key_tag))
         if isinstance(layout, Untyped) and layout.reason.startswith(NO_ABI):
             messages.invalid_input("Could not find module")
-        encoded = encode_bcs(layout, decode_argument(layout, key, where=""))
+        encoded = encode_bcs(layout, decode_argument(layout, key, where="table key"))
     except SchemaError as error:
         messages.invalid_input(str(error))
     data = _stored_item(node, handle, encoded, version, messages.encode(key).decode())
