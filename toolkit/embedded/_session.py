@@ -260,7 +260,7 @@ class Session:
         """
         self.meter.charge(f"instr.{instruction}_generic.base" if arguments else f"instr.{instruction}.base")
         kind = self.code.struct(resource, arguments)
-        if "key" not in kind.abilities:
+        if "key" not in resource.move_declared().move_abilities:
             raise ContractError(f"{kind.kind.text} must have the ability key to be stored under an address")
         if at is not None and self._borrowed and not is_framework(resource):
             self._check_not_borrowed((str(parse_address(at)), kind.tag), kind.kind.text)
