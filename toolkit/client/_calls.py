@@ -18,7 +18,7 @@ from toolkit._present.messages import MAX_NAMED, cut_text
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.client._http import Answer, Outages, PreparedCall, Request, is_outage, json_body, path
-from toolkit.client._node_errors import renamed
+from toolkit.client._node_errors import needed_for
 from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
 from toolkit.move import decode_module_abi, parse_address, parse_type_tag, resolve_layout
 from toolkit.move._codecs import is_closed
@@ -765,7 +765,7 @@ class _PreparedRead(Generic[T, Types]):
         try:
             modules, form = self._forms.found(encoded_by)
         except (VersionPruned, NotFound) as error:  # the lookup of a module at a version that cannot be read
-            raise renamed(asked, error) from None
+            raise needed_for(asked, error) from None
         request = form.request
         if version is not None:
             request = replace(request, url=f"{request.url}?ledger_version={version}")  # the URLs of reads have no query

@@ -33,6 +33,7 @@ class _AfterImport:
             run = spec.loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
+                del spec.loader.exec_module  # the library keeps nothing of this hook
                 run(module)
                 # If a module of this package is what imports pandas, it is only half imported. It is then used through
                 # `_extension`, which is imported after it.
