@@ -24,6 +24,7 @@ from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Ref, Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from toolkit.vm._context import TransactionContext
     from toolkit.vm._environment import Environment
     from toolkit.vm._gas import Meter
     from toolkit.vm._layouts import Layout
@@ -122,7 +123,7 @@ class Machine:
         meter: Meter,
         *,
         environment: Environment,
-        context: Any = None,
+        context: TransactionContext | None = None,
         trace: list[tuple[CompiledFunction, int, int, int]] | None = None,
     ) -> None:
         self.loader = loader

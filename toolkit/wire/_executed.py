@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -17,23 +17,13 @@ from toolkit.wire._aborts import VM_STATUS_CODES, Abort
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.wire._transactions import Event
+
 # The virtual machine emits one of these events for each payload of a multisig account that it runs. The names that end
 # in `Event` are those of ledgers before module events.
 _EXECUTED = "0x1::multisig_account::TransactionExecution"
 FAILED = frozenset({f"{_EXECUTED}Failed", f"{_EXECUTED}FailedEvent"})
 _ENDED = FAILED | {f"{_EXECUTED}Succeeded", f"{_EXECUTED}SucceededEvent"}
-
-
-class Event(Protocol):
-    """An event as in the response."""
-
-    @property
-    def type(self) -> str:
-        """Type of the event."""
-
-    @property
-    def data(self) -> Raw:
-        """Payload of the event."""
 
 
 _STATUS_NAMES = {number: name for name, number in VM_STATUS_CODES.items()}
