@@ -185,7 +185,7 @@ class _Slot:
         if request.headers != self._headers:
             handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, authorization))
             self._headers = request.headers
-        url = http.ascii_url(request.url)
+        url = request.url
         handle.setopt(pycurl.URL, url)
         if (site := url[: url.find("/", len("https://"))]) != self.site:
             self.is_proxied = surroundings.apply(handle, site)

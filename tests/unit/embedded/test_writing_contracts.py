@@ -70,7 +70,6 @@ CLASSES = {
     "class Shop(Module, address='0x5407'):\n    @view\n    def blocks(self) -> u64:\n        return 3": ("Shop.blocks", "another name"),
     "class Shop(Module):\n    pass": ("class Shop(Module)", "address='0xcafe'"),
     "class Shop(Module, address='shop'):\n    pass": ("not an address: 'shop'", "hex digits"),
-    "class Shop(Module, address='0x5407'):\n    @view()\n    def f(self) -> u64: ...": ("write @view", "parentheses"),
 }  # fmt: skip
 
 
