@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from toolkit._present.messages import describe, shorten
 from toolkit.move import _codecs as codecs
 from toolkit.move._bcs import uleb128
-from toolkit.move._codecs import BcsDecoder, BcsEncoder, Codec, Kind, Mismatch
+from toolkit.move._codecs import BaseLayout, BcsDecoder, BcsEncoder, Codec, Mismatch
 from toolkit.move._ids import format_hex
 from toolkit.move._scalars import BYTES, Scalar, UInt
 from toolkit.move._type_tags import StructTag, TypeTag, wire_type
@@ -21,7 +21,7 @@ _MAX_PLAIN_NUMBER = (1 << 32) - 1  # nodes take numbers up to u32 as JSON number
 _BYTE = UInt(8)
 
 
-class VectorOf(Kind, frozen=True):
+class VectorOf(BaseLayout, frozen=True):
     """The layout of ``vector<element>``, for any element type except u8.
 
     Parameters
@@ -46,7 +46,7 @@ class VectorOf(Kind, frozen=True):
     def words(self) -> str:
         return f"array<{self.element.words}>"
 
-    def parts(self) -> Iterable[Kind]:
+    def parts(self) -> Iterable[BaseLayout]:
         return (self.element,)
 
     def json_decoder(self) -> Codec:
@@ -114,7 +114,7 @@ def _json_array(element: Codec) -> Codec:
     return convert
 
 
-class OptionOf(Kind, frozen=True):
+class OptionOf(BaseLayout, frozen=True):
     """The layout of ``0x1::option::Option<element>``.
 
     Parameters
@@ -136,7 +136,7 @@ class OptionOf(Kind, frozen=True):
     def move_type(self) -> str:
         return f"0x1::option::Option<{self.element.move_type}>"
 
-    def parts(self) -> Iterable[Kind]:
+    def parts(self) -> Iterable[BaseLayout]:
         return (self.element,)
 
     def some(self, value: Any) -> Any:
@@ -245,7 +245,7 @@ def _no_option(value: Any) -> Mismatch:
     return Mismatch(f'expected an Option, as {{"vec": []}} or {{"vec": [x]}}, got {codecs.preview(value)}')
 
 
-class StructOf(Kind, frozen=True):
+class StructOf(BaseLayout, frozen=True):
     """The layout of a struct.
 
     Parameters
@@ -270,7 +270,7 @@ class StructOf(Kind, frozen=True):
     def move_type(self) -> str:
         return wire_type(self.tag)
 
-    def parts(self) -> Iterable[Kind]:
+    def parts(self) -> Iterable[BaseLayout]:
         return [inner for _, inner in self.fields]
 
     def json_decoder(self) -> Codec:
@@ -368,7 +368,7 @@ class StructOf(Kind, frozen=True):
         return self._json(tuple((name, codecs.argument_decoder(layout)) for name, layout in self.fields))
 
 
-class EnumOf(Kind, frozen=True):
+class EnumOf(BaseLayout, frozen=True):
     """The layout of an enum.
 
     Parameters
@@ -397,12 +397,12 @@ class EnumOf(Kind, frozen=True):
         """Return the name of each variant and the variant's fields as a struct."""
         return [(name, StructOf(self.tag, fields)) for name, fields in self.variants]
 
-    def parts(self) -> Iterable[Kind]:
+    def parts(self) -> Iterable[BaseLayout]:
         return [struct for _, struct in self.structs()]
 
     def closed(self) -> bool:
         # Nodes before 2026 print that a type is an enum, but not its variants.
-        return bool(self.variants) and Kind.closed(self)
+        return bool(self.variants) and BaseLayout.closed(self)
 
     def json_decoder(self) -> Codec:
         return self._json({name: codecs.json_decoder(struct) for name, struct in self.structs()})
@@ -487,7 +487,7 @@ class EnumOf(Kind, frozen=True):
         return decode
 
 
-class _Open(Kind, frozen=True):
+class _Open(BaseLayout, frozen=True):
     """Base class of kinds whose structure is not known: JSON is passed through, and there is no BCS form."""
 
     tag: TypeTag

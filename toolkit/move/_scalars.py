@@ -13,7 +13,7 @@ from toolkit._present.text import plural
 from toolkit.errors import InputError
 from toolkit.move import _ids as ids
 from toolkit.move._bcs import MAX_LENGTH, uleb128
-from toolkit.move._codecs import BcsDecoder, Codec, Kind, Mismatch, ended, read_flag, read_length
+from toolkit.move._codecs import BaseLayout, BcsDecoder, Codec, Mismatch, ended, read_flag, read_length
 from toolkit.move._type_tags import MAX_NUMBER_BITS
 
 _MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign; int() is slow for much longer texts
@@ -25,7 +25,7 @@ _UNSIGNED_FORMATS = {8: "<B", 16: "<H", 32: "<I", 64: "<Q"}
 _SIGNED_FORMATS = {8: "<b", 16: "<h", 32: "<i", 64: "<q"}
 
 
-class Bool(Kind, frozen=True):
+class Bool(BaseLayout, frozen=True):
     """The layout of ``bool``.
 
     Examples
@@ -52,7 +52,7 @@ class Bool(Kind, frozen=True):
         out.append(value)
 
 
-class Integer(Kind, frozen=True):
+class Integer(BaseLayout, frozen=True):
     """Base class of `UInt` and `Int`."""
 
     bits: int
@@ -202,7 +202,7 @@ class Int(Integer, frozen=True):
     """
 
 
-class _AddressBytes(Kind, frozen=True):
+class _AddressBytes(BaseLayout, frozen=True):
     """Base class of layouts whose values are addresses in BCS."""
 
     def read(self, data: bytes, position: int) -> tuple[str, int]:
@@ -296,7 +296,7 @@ def _converted(address: Any, convert: Callable[[str], str]) -> str:
     raise Mismatch(f"expected string<address>, got {describe(address)}")
 
 
-class Bytes(Kind, frozen=True):
+class Bytes(BaseLayout, frozen=True):
     """The layout of ``vector<u8>``.
 
     Examples
@@ -353,7 +353,7 @@ class Bytes(Kind, frozen=True):
 BYTES = Bytes()
 
 
-class String(Kind, frozen=True):
+class String(BaseLayout, frozen=True):
     """The layout of ``0x1::string::String``.
 
     Examples

@@ -12,7 +12,7 @@ from toolkit.vm._values import read_ref
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.vm._code import AccessSpecifier, FunctionDefinition
+    from toolkit.vm._code import AccessedResource, AccessSpecifier, FunctionDefinition
     from toolkit.vm._values import Value
 
 MAX_LISTS = 256
@@ -44,8 +44,8 @@ class AccessStack:
                 value = arguments[local]
                 address = read_ref(value) if isinstance(value, tuple) else value
             resource = clause.resource
-            if len(resource) == 3:  # an instance of a struct
-                resource = (*resource[:2], substituted(resource[2], types))
+            if resource.arguments is not None:
+                resource = resource._replace(arguments=substituted(resource.arguments, types))
             clauses.append((clause, resource, address))
         self.lists.append(clauses)
 
@@ -81,11 +81,6 @@ def _allows(clauses: Sequence[Any], kind: Struct, address: bytes, *, writes: boo
     )
 
 
-def _matches(resource: tuple[Any, ...], place: bytes | None, kind: Struct, address: bytes) -> bool:
-    if place is not None and place != address:
-        return False
-    if not resource:
-        return True
-    if len(resource) == 1:
-        return resource[0] in (kind.module.address, kind.module)
-    return resource[:2] == (kind.module, kind.name) and resource[2:] in ((), (kind.arguments,))
+def _matches(resource: AccessedResource, place: bytes | None, kind: Struct, address: bytes) -> bool:
+    own = address, kind.module.address, kind.module, kind.name, kind.arguments
+    return all(wanted is None or wanted == found for wanted, found in zip((place, *resource), own, strict=True))

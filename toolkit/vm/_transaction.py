@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from toolkit.errors import SchemaError, Unsupported
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm import _features as flags
+from toolkit.vm import _gas_versions as since
 from toolkit.vm._arguments import is_signer, make_arguments, may_be_sent
 from toolkit.vm._bcs import write_text
 from toolkit.vm._charges import ChangeCharges, check_limits
@@ -29,7 +30,7 @@ from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initializer, read_bundle
 from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Fee, Status, Write, status_of
 from toolkit.vm._signers import signers_of
-from toolkit.vm._state import Change, Overlay, Session, module_key, resource_key, session_hash, write_order
+from toolkit.vm._state import Change, Overlay, Session, WriteKind, module_key, resource_key, session_hash, write_order
 from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct, struct_modules, substituted
 from toolkit.vm._values import option, signer
 from toolkit.wire import SignedTransaction
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.vm._code import FunctionDefinition
-    from toolkit.vm._compile import CompiledFunction
     from toolkit.vm._state import Event, Read
+    from toolkit.vm._trace import TraceStep
     from toolkit.vm._values import Value
 
 _VALIDATION = ModuleId(FRAMEWORK, "transaction_validation")
@@ -196,7 +197,7 @@ class _Run:
             environment.replace("randomness::PerBlockRandomness", _SIMULATED_RANDOMNESS)
         self.loader = Loader(environment.base, self.schedule, self.features)
         self.meter = Meter(self.schedule, raw.max_gas_amount, log=log)
-        self.trace: list[tuple[CompiledFunction, int, int, int]] | None = [] if log else None
+        self.trace: list[TraceStep] | None = [] if log else None
         self.state = Overlay(environment.base)
         self.events: list[Event] = []
         self.refund = 0
@@ -430,7 +431,7 @@ class _Run:
     def _account_fee(self) -> int:
         """Return what a slot of a new account costs: a node expects at most 300 bytes in it."""
         schedule = self.schedule
-        if schedule.version >= 13 and flags.REFUNDABLE_BYTES in self.features:
+        if schedule.version >= since.REFUNDABLE_BYTES and flags.REFUNDABLE_BYTES in self.features:
             return schedule["txn.storage_fee_per_state_slot"] + 300 * schedule["txn.storage_fee_per_state_byte"]
         return schedule.legacy("storage_fee_per_state_slot_create")
 
@@ -545,7 +546,7 @@ class _Run:
             loader.visit_lazily([*modules, *struct_modules(types)], meter)
         else:
             loader.visit_all(modules, meter)
-            if self.schedule.version >= 31:
+            if self.schedule.version >= since.TYPE_ARGUMENTS:
                 loader.visit_all(struct_modules(types), meter)
 
     def _run_script(self, machine: Machine, script: requests.EncodedScript) -> None:
@@ -662,7 +663,7 @@ class _Run:
         """Charge the changes of the prologue and the payload; return the state and the events with them."""
         state = self.state.copy()
         state.apply(session.changes())
-        state.apply({key: Change(code, kind="code") for key, code in self.published.items()})
+        state.apply({key: Change(code, WriteKind.CODE) for key, code in self.published.items()})
         events = self.events + session.events
         check_limits(state, events, self.schedule)
         charges = ChangeCharges(state, events, self.meter, self.features, self._now())
@@ -704,7 +705,7 @@ class _Run:
             change, op = self.state.changes[key], self.state.operation(key)
             metadata = change.metadata
             # No deposit for what is not charged: what the epilogue creates, and all of it at a gas price of 0.
-            if op == "create" and metadata is None and change.kind != "delta":
+            if op == "create" and metadata is None and change.kind is not WriteKind.DELTA:
                 metadata = (0, 0, self._now())
             writes[key] = Write(op, change.value, metadata)
         events = [EmittedEvent(str(event.type), event.key, event.sequence_number, event.data) for event in self.events]
