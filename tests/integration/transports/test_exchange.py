@@ -122,7 +122,7 @@ def test_both_transports_take_the_same_bodies(server, transport, encoding, body,
 
 
 def test_chunks_are_joined(server, transport):
-    """A chunked body is one body; its trailer is no header."""
+    """A chunked body is one body; its trailer is not a header."""
     answer = get(transport, server, "chunked")
     assert answer.body == FINE
     assert "x-trailer" not in answer.headers
@@ -289,7 +289,7 @@ def test_threads_at_once_have_a_connection_each_and_close_ends_all(server, trans
 
 
 def test_a_connection_that_the_server_closed_while_idle_is_replaced(server, transport):
-    """A server's keep-alive limit is no error."""
+    """A server's keep-alive limit is not an error."""
     for _ in range(3):
         assert get(transport, server, "hangup").body == FINE
         server.settled(0)

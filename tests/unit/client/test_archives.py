@@ -48,7 +48,7 @@ def test_the_text_names_the_archive():
     "named", ["http://archive.test/v1", "ftp://archive.test", "javascript:alert(1)", "https://", "x" * 500, ""]
 )
 def test_only_https_archives_count(named):
-    """What is no absolute https URL is not an archive."""
+    """Only an absolute https URL is an archive."""
     assert refusal("x", pruned(archive=named)).archive is None
 
 

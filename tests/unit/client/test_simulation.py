@@ -218,7 +218,7 @@ class TestExplain:
         ],
     )
     def test_other_statuses(self, status, told):
-        """Codes without a category have none; what is no abort is left alone."""
+        """Codes without a category have none; other statuses are left alone."""
         assert abort_parts(Abort.find(status)) == (None, told)
 
     def test_a_success_says_cost_and_that_nothing_was_done(self):

@@ -305,7 +305,7 @@ def test_one_end_may_be_left_out(plan, expected):
     "plan", ["..", "2026-05-01..:1d", "..2026-05-01:1mo", "....", ":1mo", "2026-05-01...2026-05-02"]
 )
 def test_periods_without_two_ends_are_refused(plan):
-    """As are no ends at all."""
+    """As is a plan without ends."""
     with pytest.raises(InputError):
         VersionPlan.parse(plan)
 

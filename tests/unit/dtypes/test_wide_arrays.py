@@ -186,7 +186,7 @@ def test_floats_are_refused_in_arithmetic():
 
 @pytest.mark.parametrize("bad", [1.5, 1.0, True, "0x1", "1e3", object()])
 def test_no_other_value_gets_in(bad):
-    """Building and setting refuse what is no integer."""
+    """Building and setting refuse anything that is not an integer."""
     with pytest.raises(SchemaError):
         pd.array([bad], dtype="u128")
     series = pd.Series([1], dtype="u128")
