@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolkit.errors import Unsupported
 from toolkit.vm._errors import MoveError
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from toolkit.vm._code import AccessedResource, AccessSpecifier, FunctionDefinition
     from toolkit.vm._values import Value
 
+    # A clause, the resource of it with the type arguments of the call, and its address.
+    Allowed = tuple[AccessSpecifier, AccessedResource, bytes | None]
+
 MAX_LISTS = 256
 
 
@@ -22,7 +25,7 @@ class AccessStack:
     """The lists of clauses of the functions on the call stack; each must allow an access."""
 
     def __init__(self) -> None:
-        self.lists: list[list[tuple[AccessSpecifier, tuple[Any, ...], bytes | None]]] = []
+        self.lists: list[list[Allowed]] = []
 
     def push(self, function: FunctionDefinition, types: tuple[Type, ...], arguments: Sequence[Value]) -> None:
         """Add the clauses of a function that is called, with the addresses of its arguments.
@@ -34,7 +37,7 @@ class AccessStack:
         """
         if len(self.lists) >= MAX_LISTS:
             raise MoveError("ACCESS_STACK_LIMIT_EXCEEDED")
-        clauses = []
+        clauses: list[Allowed] = []
         for clause in function.access or ():
             address = clause.address
             if isinstance(address, tuple):
@@ -67,7 +70,7 @@ class AccessStack:
                 raise MoveError("ACCESS_DENIED", f"not allowed to perform `{action} {kind}(@{address_text(address)})`")
 
 
-def _allows(clauses: Sequence[Any], kind: Struct, address: bytes, *, writes: bool) -> bool:
+def _allows(clauses: Sequence[Allowed], kind: Struct, address: bytes, *, writes: bool) -> bool:
     if not clauses:
         return False
     # Whoever may write may read; whoever may not read may not write.
