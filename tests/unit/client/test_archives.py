@@ -81,7 +81,7 @@ def test_secrets_go_to_the_same_site_only(archive, goes, url, monkeypatch):
     """An archive elsewhere is asked without the key, and without the login."""
     opened = []
 
-    def open_transport(_, credentials, **options):
+    def open_transport(credentials, **options):
         opened.append((credentials.api_key, credentials.login))
         return Road(answer({"type": "0x1::m::R", "data": {}}))
 

@@ -77,9 +77,9 @@ def test_the_key_of_the_environment_is_for_both(monkeypatch):
     monkeypatch.setenv("LEDGER_TOOLKIT_API_KEY", "of-the-environment")
     keys = []
 
-    def open_transport(url, credentials, **options):
+    def open_transport(credentials, **options):
         keys.append(credentials.api_key)
-        return _open_transport(url, credentials, **options)
+        return _open_transport(credentials, **options)
 
     monkeypatch.setattr("toolkit.client._node._open_transport", open_transport)
     for make in (Node, connect):
