@@ -108,9 +108,9 @@ def test_modules_call_what_they_may(ledger):
     """Public functions of all modules, friend functions of those that name them, private ones of none."""
     assert ledger.view("0x7111::desk::offer")[0] == [8]
     assert ledger.view("0x5712::stranger::price")[0] == [3]
-    with pytest.raises(InputError, match="0x7111::desk cannot call 0x7111::till::secret, which is private"):
+    with pytest.raises(InputError, match=r"0x7111::desk .*0x7111::till::secret.*private"):
         ledger.view("0x7111::desk::peek")
-    with pytest.raises(InputError, match="0x5712::stranger cannot call 0x7111::till::discount, which is friend"):
+    with pytest.raises(InputError, match=r"0x5712::stranger .*0x7111::till::discount.*friend"):
         ledger.view("0x5712::stranger::discount")
     with pytest.raises(InputError, match="0x5713::desk cannot call"):
         ledger.view("0x5713::desk::discount")
@@ -127,7 +127,7 @@ def test_transactions_call_entry_functions_of_any_visibility(ledger):
 
 def test_a_friend_is_the_name_of_another_module():
     """Friends are at the same address, so a name is enough."""
-    with pytest.raises(InputError, match="friends must be other modules"):
+    with pytest.raises(InputError, match=r"\bfriends\b"):
         type("Own", (Module,), {}, address="0x1a", friends=["own"])
     with pytest.raises(InputError, match="0x1::coin"):
         type("Own", (Module,), {}, address="0x1a", friends=["0x1::coin"])
@@ -213,7 +213,7 @@ def test_only_structs_with_key_are_stored():
 
     ledger = embedded.Ledger()
     ledger.publish(Plain)
-    with pytest.raises(ContractError, match="must have the ability key"):
+    with pytest.raises(ContractError, match="ability key"):
         ledger.commit("0x7115::plain::store", sender="0xb0b")
 
 

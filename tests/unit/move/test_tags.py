@@ -145,7 +145,7 @@ def test_names_are_checked_on_construction():
     """A tag cannot hold anything but a type."""
     with pytest.raises(InputError, match="unknown type 'u7'"):
         Primitive("u7")
-    with pytest.raises(InputError, match="struct name '9' is not a Move identifier"):
+    with pytest.raises(InputError, match="struct name '9'"):
         StructTag("0x1", "m", "9")
 
 
