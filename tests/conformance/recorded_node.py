@@ -11,6 +11,7 @@ import contextlib
 import gzip
 import json
 import re
+import socket
 import threading
 from bisect import bisect_right
 from collections import defaultdict
@@ -471,7 +472,25 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, node: RecordedNode) -> None:
         self.node = node
+        self._connections: set[socket.socket] = set()
         super().__init__(("127.0.0.1", 0), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer on a connection in a thread of its own, until the client or `server_close` ends the connection."""
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget a connection that has ended."""
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        """End the threads, which wait for requests of clients that keep their connections."""
+        super().server_close()
+        for connection in list(self._connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -8,7 +8,7 @@ import pytest
 import toolkit
 from toolkit import embedded
 from toolkit.archive._folder import Folder, Partition
-from toolkit.archive._manifest import Manifest, Table
+from toolkit.archive._manifest import Manifest, StoredTable
 from toolkit.embedded import Event, Module, Struct, entry, signer, u8, u64, u128, vector, view
 from toolkit.wire import LedgerState
 
@@ -106,7 +106,13 @@ def test_lists_have_one_column_in_every_archive(shop, tmp_path):
 def test_columns_that_differ_in_case_are_both_readable(tmp_path):
     """As Arrow names them, and in SQL with a number and a warning; Move distinguishes case."""
     manifest = Manifest(
-        chain_id=4, first=0, last=-1, partition=100, every=1, tables=(Table("t", event_type="0x1::a::B"),), node="n"
+        chain_id=4,
+        first=0,
+        last=-1,
+        partition=100,
+        every=1,
+        tables=(StoredTable("t", event_type="0x1::a::B"),),
+        node="n",
     )
     folder = Folder(tmp_path)
     folder.make_folders(manifest)

@@ -135,7 +135,7 @@ def test_a_node_that_does_not_list_resources_says_so(ledger, monkeypatch):
 
 
 def test_the_bytecode_states_the_groups(ledger):
-    """The metadata of a module names the group of each member; what is no module is refused."""
+    """The metadata of a module names the group of each member; anything that is not a module is refused."""
     answer = toolkit.connect(ledger).module_answer("0x5e1f", "shelf", ledger.head)
     code = bytes.fromhex(json.loads(answer)["bytecode"][2:])
     assert resource_groups(code) == dict.fromkeys(("Label", "Size"), "0x5e1f::shelf::Group")

@@ -147,7 +147,7 @@ ITEMS = [
     Row("/tables/0x1/item", ITEM, 415, FRAMEWORK, "is not supported: text/json", None, False, {"Content-Type": "text/json"}),
     Row("/tables/0x1/item", ITEM | {"key_type": "&u64"}, 400, INVALID, "&u64", None, False),
     Row("/tables/0x1/item", ITEM | {"key_type": "signer", "key": "0x1"}, 400, INVALID, "signer"),
-    Row("/tables/0x1/item", ITEM | {"key_type": "u8", "key": 256}, 400, INVALID, "invalid number"),
+    Row("/tables/0x1/item", ITEM | {"key_type": "u8", "key": 256}, 400, INVALID, "number 256"),
     Row("/tables/0x1/raw_item", {"key": "0x00"}, 403, "api_disabled", "Only BCS is supported", None, False, {"Accept": "application/x-bcs;q=0.5"}),
 ]  # fmt: skip
 SENT = [

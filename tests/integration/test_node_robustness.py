@@ -61,7 +61,7 @@ def _serves(url):
 @BOUNDED
 @given(st.binary(max_size=2_000))
 def test_random_bytes_leave_the_node_serving(url, data):
-    """Whatever is no HTTP is 400 or a closed connection, never a 500."""
+    """Anything that is not HTTP is 400 or a closed connection, never a 500."""
     assert b" 500 " not in _exchange(url, data)[:20]
     assert _serves(url)
 

@@ -132,7 +132,7 @@ def test_a_missing_module_or_function_fails_at_the_intrinsic_cost(url):
 
 
 def test_a_script_ends_as_bytecode_that_cannot_be_read(url):
-    """There is no VM here, so every script is what a node calls malformed."""
+    """Scripts cannot run here, so each is what a node calls malformed."""
     simulated = _simulate(url, _raw(EncodedScript(bytes.fromhex("a11ceb0b030000"))))
     assert simulated["vm_status"] == "CODE_DESERIALIZATION_ERROR"
     assert simulated["payload"] == {
@@ -502,7 +502,7 @@ def test_a_failing_multisig_payload_is_told_by_an_event():
 
 
 def test_a_multisig_payload_in_json(url):
-    """With and without an inner payload; an account that is no multisig account is refused."""
+    """With and without an inner payload; an account that is not a multisig account is refused."""
     request = toolkit.SimulationRequest(Multisig("0xb0b"), sender="0xa11ce")
     body = request.body(
         sequence_number=0, max_gas_amount=200_000, gas_unit_price=100, expiration_timestamp_secs=32_503_680_000

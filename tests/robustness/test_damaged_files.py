@@ -46,7 +46,7 @@ def small(honest, tmp_path_factory):
 
 
 def rerun(study, folder):
-    """Run a study into a folder again; damage is reported by warnings, which are no errors here."""
+    """Run a study into a folder again; damage is reported by warnings, which are not errors here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return results(study.run(folder, progress=False))

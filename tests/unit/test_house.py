@@ -57,12 +57,16 @@ LAZY_EXCEPTION = {
 }
 
 
-def imported_names(source: str) -> list[tuple[str, bool]]:
-    """Return (dotted name, at module level) for each name that a module imports, also in functions and for typing."""
+def imported_names(source: str, *, run: bool = False) -> list[tuple[str, bool]]:
+    """Return (dotted name, at module level) for each name that a module imports; with `run`, not those for typing."""
     tree = ast.parse(source)
     top = {id(node) for node in tree.body}
+    typing = [one for one in tree.body if isinstance(one, ast.If) and ast.unparse(one.test) == "TYPE_CHECKING"]
+    left_out = {id(node) for block in typing if run for node in ast.walk(block)}
     found = []
     for node in ast.walk(tree):
+        if id(node) in left_out:
+            continue
         if isinstance(node, ast.Import):
             found += [(alias.name, id(node) in top) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -93,12 +97,13 @@ def test_imports_point_one_way(layer):
 def import_circle(sources: dict[str, str]) -> list[str]:
     """Return modules that import each other in a circle; empty if there are none.
 
-    An import counts wherever it is: at the top, inside a function, or under ``TYPE_CHECKING``. ``from package import
-    name`` is an import of the module ``package.name`` if there is one, and otherwise of the package.
+    An import counts at the top and inside a function. Under ``TYPE_CHECKING`` it is never run, and saves a protocol
+    with one implementation. ``from package import name`` is an import of the module ``package.name`` if there is one,
+    and otherwise of the package.
     """
     imports = {}
     for module, source in sources.items():
-        names = [name for name, _ in imported_names(source)]
+        names = [name for name, _ in imported_names(source, run=True)]
         found = {name if name in sources else name.rpartition(".")[0] for name in names}
         imports[module] = (found & sources.keys()) - {module}
     try:
@@ -115,19 +120,20 @@ def import_circle(sources: dict[str, str]) -> list[str]:
         "from toolkit.gas import _one as one",
         "import toolkit.gas._one",
         "def late():\n    from toolkit.gas._one import Record",
-        "if TYPE_CHECKING:\n    from toolkit.gas._one import Record",
     ],
 )
 def test_a_circle_is_found_wherever_its_imports_are(back):
-    """The check itself: a circle counts if one of its imports is late, or serves annotations only."""
+    """The check itself: a circle counts if one of its imports is late, but not if it serves annotations only."""
     sources = {"toolkit.gas._one": "from toolkit.gas._two import words", "toolkit.gas._two": "from toolkit import wire"}
     assert import_circle(sources) == []
     circle = import_circle(sources | {"toolkit.gas._two": back})
     assert set(circle) == set(sources)
+    typing = "if TYPE_CHECKING:\n    from toolkit.gas._one import Record"
+    assert import_circle(sources | {"toolkit.gas._two": typing}) == []
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    """What two modules need of each other is in a module below both, or is a protocol.
+    """What two modules need of each other when they run is in a module below both.
 
     Packages are modules, too, except for `toolkit` itself: it defines the version, and lists names imported on use.
     """

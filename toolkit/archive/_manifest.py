@@ -53,7 +53,7 @@ class StoredFile(msgspec.Struct, frozen=True, array_like=True):
     footer: _Count
 
 
-class Table(msgspec.Struct, frozen=True, omit_defaults=True):
+class StoredTable(msgspec.Struct, frozen=True, omit_defaults=True):
     """A table of an archive.
 
     Attributes
@@ -107,7 +107,7 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.name if self.view is None else short_addresses(f"values of {self.view['function']}")
 
 
-def check_names(tables: Sequence[Table]) -> None:
+def check_names(tables: Sequence[StoredTable]) -> None:
     """Raise InputError if two tables have one name in SQL, or on a file system that ignores case."""
     names = [table.name.lower() for table in tables]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -132,7 +132,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         Number of versions per file; each file begins at a multiple of this number.
     every : int
         View results are read at multiples of this number.
-    tables : tuple of Table
+    tables : tuple of StoredTable
     files : str or None
         URL of the files, if they are not in the folder. It is used only if the caller passes the same URL, because
         anybody may have written the manifest.
@@ -154,7 +154,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last: Annotated[int, Meta(ge=-1, lt=2**62)]
     partition: Annotated[int, Meta(ge=MIN_PARTITION, le=MAX_PARTITION)]
     every: Annotated[int, Meta(ge=1, lt=2**62)]
-    tables: tuple[Table, ...]
+    tables: tuple[StoredTable, ...]
     files: str | None = None
     node: str
     build: str | None = None
@@ -171,7 +171,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if wrong := [table for table in self.tables if len(table.files) != partitions]:
             raise InputError(f"table {wrong[0].name}: expected {partitions} files, got {len(wrong[0].files)}")
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> StoredTable:
         """Return the table with this name."""
         found = next((table for table in self.tables if table.name == name), None)
         if found is None:

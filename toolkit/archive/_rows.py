@@ -33,7 +33,7 @@ from toolkit.wire._transactions import UserTransaction, collector_paused
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from toolkit.archive._manifest import Table
+    from toolkit.archive._manifest import StoredTable
     from toolkit.client._reads import Reads
     from toolkit.frames._balances import Slot
     from toolkit.move import TypeTag
@@ -150,7 +150,7 @@ def rows_of_events(tables: Mapping[str, pa.Table], tag: str, *, failures: bool =
     return pa.concat_tables([found, EVENT_ROWS.table(outcome)]).sort_by("ledger_version")
 
 
-def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: Table) -> pa.Table:
+def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: StoredTable) -> pa.Table:
     """Return the events of a type with one column per field, decoded with the ABI at the version of each event.
 
     Raises
@@ -190,7 +190,7 @@ def _absent_modules(node: Reads, tag: TypeTag, versions: Sequence[int]) -> list[
     return sorted("::".join(key) for key in absent)
 
 
-def view_rows(node: Reads, table: Table, versions: Sequence[int]) -> pa.Table:
+def view_rows(node: Reads, table: StoredTable, versions: Sequence[int]) -> pa.Table:
     """Return the results of a view at the given versions.
 
     Raises

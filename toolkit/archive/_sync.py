@@ -12,7 +12,7 @@ from msgspec import structs
 from toolkit.archive._archive import Archive
 from toolkit.archive._files import Staged, files_at
 from toolkit.archive._folder import Folder, Partition, stored, unwritten
-from toolkit.archive._manifest import BASIC, MAX_PARTITION, MIN_PARTITION, Manifest, Table, check_names
+from toolkit.archive._manifest import BASIC, MAX_PARTITION, MIN_PARTITION, Manifest, StoredTable, check_names
 from toolkit.archive._rows import Collected, balance_rows, typed_event_rows, view_rows
 from toolkit.client._arguments import event_tag, named_calls
 from toolkit.client._executors import max_ranges, opened_executor, results
@@ -157,20 +157,20 @@ def sync(
 
 def _tables(
     tables: Sequence[str] | None, events: Mapping[str, str] | None, views: Mapping[str, str | ViewFunction] | None
-) -> tuple[Table, ...]:
+) -> tuple[StoredTable, ...]:
     """Check and return the tables that a caller names."""
     names = {"transactions", *(("events", "changes") if tables is None else tables)}
     if isinstance(tables, str) or not names <= set(BASIC):
         raise InputError(f"tables: expected one or more of {', '.join(BASIC)}, got {tables!r:.80}")
-    found = [Table(name) for name in BASIC if name in names]
-    found += [Table(name, event_type=str(event_tag(text))) for name, text in (events or {}).items()]
-    found += [Table(name, view=call.to_wire()) for name, call in (named_calls(views) if views else {}).items()]
+    found = [StoredTable(name) for name in BASIC if name in names]
+    found += [StoredTable(name, event_type=str(event_tag(text))) for name, text in (events or {}).items()]
+    found += [StoredTable(name, view=call.to_wire()) for name, call in (named_calls(views) if views else {}).items()]
     check_names(found)
     return tuple(found)
 
 
 def _check_same(
-    manifest: Manifest, asked: tuple[Table, ...], tables: Sequence[str] | None, **options: int | None
+    manifest: Manifest, asked: tuple[StoredTable, ...], tables: Sequence[str] | None, **options: int | None
 ) -> None:
     """Raise InputError if the caller names tables or options that differ from those of the archive."""
     there = {table.name: (table.event_type, table.view) for table in manifest.tables}
@@ -190,7 +190,7 @@ def _check_same(
 def _new(
     node: Reads,
     versions: Versions | None,
-    tables: tuple[Table, ...],
+    tables: tuple[StoredTable, ...],
     *,
     every: int | None,
     partition: int | None,

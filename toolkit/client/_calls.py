@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -18,7 +18,7 @@ from toolkit._present.messages import MAX_NAMED, cut_text
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.client._http import Answer, Outages, PreparedCall, Request, is_outage, json_body, path
-from toolkit.client._node_errors import renamed
+from toolkit.client._node_errors import needed_for
 from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
 from toolkit.move import decode_module_abi, parse_address, parse_type_tag, resolve_layout
 from toolkit.move._codecs import is_closed
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from toolkit.client._reads import Reads
     from toolkit.frames._calls import TableItemRecord, ViewRecord
     from toolkit.move import FunctionAbi, Layout, ModuleAbi, TypeTag
     from toolkit.wire import EntryFunction, LedgerState, ViewFunction
@@ -729,24 +730,12 @@ class _Form(Generic[Types]):
     types: Types
 
 
-class CallSource(Protocol):
-    """What is needed of a node to prepare a call: `Reads` has it, which is built on this module."""
-
-    abis: AbiStore
-    encoding: Encoding
-
-    @property
-    def newest(self) -> LedgerState | None: ...
-    def ledger(self) -> LedgerState: ...
-    def request(self, method: str, where: str, **options: Any) -> Request: ...
-
-
 class _PreparedRead(Generic[T, Types]):
     """A read of state that is prepared once and can be sent at any version."""
 
     _gas = False
 
-    def __init__(self, node: CallSource, asked: str) -> None:
+    def __init__(self, node: Reads, asked: str) -> None:
         self._node, self._asked = node, asked
         self._forms = Made(node.abis, self._form)
 
@@ -765,7 +754,7 @@ class _PreparedRead(Generic[T, Types]):
         try:
             modules, form = self._forms.found(encoded_by)
         except (VersionPruned, NotFound) as error:  # the lookup of a module at a version that cannot be read
-            raise renamed(asked, error) from None
+            raise needed_for(asked, error) from None
         request = form.request
         if version is not None:
             request = replace(request, url=f"{request.url}?ledger_version={version}")  # the URLs of reads have no query
@@ -802,7 +791,7 @@ class PreparedView(_PreparedRead[ViewResult, _Signature]):
 
     _gas = True
 
-    def __init__(self, node: CallSource, call: ViewFunction) -> None:
+    def __init__(self, node: Reads, call: ViewFunction) -> None:
         super().__init__(node, f"view {call.function}")
         self._call = call
 
@@ -853,7 +842,7 @@ class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
         If the handle or a type cannot be parsed.
     """
 
-    def __init__(self, node: CallSource, handle: str, *, key: Any, key_type: str, value_type: str) -> None:
+    def __init__(self, node: Reads, handle: str, *, key: Any, key_type: str, value_type: str) -> None:
         self._handle, self._key = parse_table_handle(handle), key
         self._key_tag, self._value_tag = parse_type_tag(key_type), parse_type_tag(value_type)
         super().__init__(node, f"item {visible(repr(key), 60)} of table {self._handle}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
 import heapq
 import io
 import logging
@@ -149,6 +148,10 @@ class Surroundings:
         raise NodeUnreachable(http.NOT_THERE.format(failure.strerror or failure))
 
 
+# The transfers of the parent process, in a forked child.
+_left_to_parent: list[Transfers[Any]] = []
+
+
 class _Slot:
     """A libcurl easy handle, reused for many requests, and its current request."""
 
@@ -182,7 +185,7 @@ class _Slot:
         if request.headers != self._headers:
             handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, authorization))
             self._headers = request.headers
-        url = http.ascii_url(request.url)
+        url = request.url
         handle.setopt(pycurl.URL, url)
         if (site := url[: url.find("/", len("https://"))]) != self.site:
             self.is_proxied = surroundings.apply(handle, site)
@@ -350,8 +353,12 @@ class Transfers(Generic[_Tag]):
         self._alarm.close()
 
     def leave_to_parent(self) -> None:
-        """Keep this object alive in a forked child, where freeing it would affect the parent's sockets and polls."""
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+        """Keep this object in a forked child until it exits, without touching the poll that it shares with its parent.
+
+        Freed earlier, it would end the parent's TLS connections.
+        """
+        self._watched.clear()
+        _left_to_parent.append(self)
 
     def _release(self, slot: _Slot) -> None:
         del self._busy[slot.handle]

@@ -196,8 +196,6 @@ T = TypeVar("T")
 
 # Name of a node for a `Ledger` that the user holds; only that object can be read again.
 OWN_LEDGER = "embedded ledger"
-# Host suffix of a ledger that answers inside this process, without a server.
-IN_PROCESS = ".in-process.localhost"
 # Base URLs of public nodes by network name. Source: the network tables of the published SDKs.
 NETWORKS = {
     "mainnet": "https://api.mainnet.aptoslabs.com/v1",
@@ -221,7 +219,7 @@ MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024
 TOTAL_TIMEOUTS = 10
 
 # Headers of every request; headers of the request itself take precedence.
-COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
+COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip"}
 
 CLOSED = "this node client is closed; call connect() again"
 CUT_OFF = "the response was cut off ({}); try again"
@@ -246,7 +244,6 @@ MAX_SHOWN = 120
 
 # Values of Content-Encoding that change nothing.
 _NOT_ENCODED = frozenset({"", "identity", "none"})
-_ZLIB_METHOD = 8  # of deflate, in the first byte of a zlib stream
 # Environment variables that name certificate authorities, for users of `requests`, curl and OpenSSL.
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
@@ -405,13 +402,10 @@ def embedded_node(target: object) -> tuple[str, str] | None:
 
 @cache
 def embedded_url(ledger: Ledger) -> str:
-    """Serve a ledger and return its URL; without a web server, return a URL that `LedgerTransport` serves."""
-    try:
-        from toolkit.embedded import start
-    except ImportError:
-        url = f"http://ledger-{len(_served)}{IN_PROCESS}/v1"
-    else:
-        url = start(ledger).url
+    """Serve a ledger and return its URL."""
+    from toolkit.embedded import start
+
+    url = start(ledger).url
     _served[url] = ledger
     return url
 
@@ -423,24 +417,6 @@ _served: dict[str, Ledger] = {}
 def served_ledger(url: str) -> Ledger | None:
     """Return the ledger that `embedded_url` serves at a URL, or None for the URL of any other node."""
     return _served.get(url)
-
-
-def in_process_ledger(url: str) -> Ledger | None:
-    """Return the ledger of a URL that this process serves without a socket; None for any other URL.
-
-    Raises
-    ------
-    InputError
-        If the URL belongs to a ledger in another process.
-    """
-    if not (urlsplit(url).hostname or "").endswith(IN_PROCESS):
-        return None
-    if url not in _served:
-        raise errors.InputError(
-            f"{url} is a ledger in another process, which does not serve it over a socket; install uvicorn there to "
-            "make it reachable"
-        )
-    return _served[url]
 
 
 @dataclass(frozen=True, slots=True)
@@ -688,17 +664,6 @@ def json_body(value: Any) -> bytes:
         ) from None
 
 
-def ascii_url(url: str) -> str:
-    """Return a URL with its host in ASCII (IDNA), as sent by `requests`; ValueError if it has no such form."""
-    if url.isascii():
-        return url
-    import requests
-
-    prepared = requests.PreparedRequest()
-    prepared.prepare_url(url, None)
-    return prepared.url or url
-
-
 def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return headers by lower-case name; values of a repeated header are joined by commas."""
     headers: dict[str, str] = {}
@@ -756,7 +721,7 @@ class Unpacker:
         try:
             while data and room > 0:
                 if self._stream is None or self._stream.eof:  # gzip allows one member after another
-                    self._stream = self._opened(data[0])
+                    self._stream = self._opened()
                 parts.append(self._stream.decompress(data, room))
                 room -= len(parts[-1])
                 data = self._stream.unused_data
@@ -764,13 +729,10 @@ class Unpacker:
             raise errors.NodeUnreachable(NOT_UNPACKED) from None
         return b"".join(parts)
 
-    def _opened(self, first: int) -> Any:
-        if self._encoding in {"gzip", "x-gzip"}:
-            return zlib.decompressobj(16 + zlib.MAX_WBITS)
-        if self._encoding != "deflate" or self._stream is not None:
+    def _opened(self) -> Any:
+        if self._encoding not in {"gzip", "x-gzip"}:
             raise zlib.error
-        # Some servers omit the header of zlib, whose first byte ends in 8.
-        return zlib.decompressobj(zlib.MAX_WBITS if first & 15 == _ZLIB_METHOD else -zlib.MAX_WBITS)
+        return zlib.decompressobj(16 + zlib.MAX_WBITS)
 
 
 def reason_text(text: str, credentials: Credentials) -> str:

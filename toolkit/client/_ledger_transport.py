@@ -1,8 +1,8 @@
-"""The transport to a ledger in this process, without a socket; used if no web server is installed."""
+"""The transport to a ledger in this process, without a socket; forks of an embedded node use it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from toolkit.client import _http as http
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 class LedgerTransport:
     """Transport to a ledger in this process: the thread that sends a request also handles it.
-
-    It does not simulate latency and faults, which only the web server does.
 
     Parameters
     ----------
@@ -31,9 +29,6 @@ class LedgerTransport:
         self._answer_request = answer_request
         self._node = EmbeddedNode(ledger)
         self._closed = False
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a transport to a ledger in this process cannot be pickled")
 
     def send(self, request: Request) -> Answer:
         """Handle one request.

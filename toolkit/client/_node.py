@@ -173,7 +173,7 @@ class Node(Reads):
             cache = None  # the caller's transport may lead anywhere: its answers are not mixed with others
         connection = Connection(
             url,
-            transport or _open_transport(url, credentials, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace),
+            transport or _open_transport(credentials, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace),
             cache=NodeCache(url, open_cache(url, cache), offline=offline, shared=cache_name),
             retry=retry,
             pace=pace,
@@ -229,7 +229,7 @@ class Node(Reads):
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
         credentials = self._connection.credentials if same else http.NO_CREDENTIALS
-        return _open_transport(archive, credentials, timeout_s=self._timeout_s)
+        return _open_transport(credentials, timeout_s=self._timeout_s)
 
     # the three operations -------------------------------------------------------------------------------------
 
@@ -679,18 +679,9 @@ class Node(Reads):
 
 
 def _open_transport(
-    url: str,
-    credentials: http.Credentials,
-    *,
-    timeout_s: float,
-    max_in_flight: int = 1,
-    pace: http.Pace | None = None,
+    credentials: http.Credentials, *, timeout_s: float, max_in_flight: int = 1, pace: http.Pace | None = None
 ) -> Transport | BulkEngine:
     """Return the transport to a node: over libcurl if pycurl is installed, else over `requests`."""
-    if (ledger := http.in_process_ledger(url)) is not None:
-        from toolkit.client._ledger_transport import LedgerTransport
-
-        return LedgerTransport(ledger)
     try:
         from toolkit.client._engine import BulkEngine
     except ImportError:

@@ -24,7 +24,6 @@ ABSENT = frozenset({"module_not_found", NO_ACCOUNT, "resource_not_found", "state
 NO_ITEM = "table_item_not_found"
 
 
-_ANSWERED = ": the node answered "
 _Refusal = TypeVar("_Refusal", bound=errors.NodeError)
 
 _CLASSES: dict[int, type[errors.NodeError]] = {
@@ -135,7 +134,7 @@ def refusal(
     if usable:
         told.append(f"the node names an archive, {archive}; connect to it, or pass archive=True to connect()")
     said = visible(_ZEROS.sub("0x", message), 600) or "no message"
-    text = f"{_ZEROS.sub('0x', asked)}{_ANSWERED}{status}{f' {code}' if code else ''}: {said}"
+    text = f"{_ZEROS.sub('0x', asked)}: the node answered {status}{f' {code}' if code else ''}: {said}"
     return kind(
         f"{text} ({'; '.join(told)})" if told else text,
         status=status,
@@ -148,18 +147,9 @@ def refusal(
     )
 
 
-def renamed(asked: str, error: _Refusal) -> _Refusal:
-    """Attribute the error of a lookup to the call that needs the lookup, such as a view at a pruned version.
-
-    Parameters
-    ----------
-    asked : str
-        The call in words, as for `refusal`.
-    error : NodeError
-        As `refusal` returns it.
-    """
-    asked, (_, found, rest) = _ZEROS.sub("0x", asked), str(error).partition(_ANSWERED)
-    return _again(error, f"{asked}{found}{rest}" if found else f"{asked}: {error}")
+def needed_for(asked: str, error: _Refusal) -> _Refusal:
+    """Return the error of a lookup whose message begins with the call that needs it, such as a view at a version."""
+    return _again(error, f"{_ZEROS.sub('0x', asked)}: {error}")
 
 
 def extended(error: _Refusal, advice: str) -> _Refusal:

@@ -20,7 +20,7 @@ from toolkit import errors
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural
 from toolkit.client._calls import Abis, AbiStore, Encoding, ListedModule, PreparedView, ViewResult, abi_of
-from toolkit.client._http import Answer, Outcomes, PreparedCall, Request, Sendable, json_body, path
+from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, path
 from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
 from toolkit.client._warnings import warn_caller
@@ -77,6 +77,8 @@ class Reads:
         # The oldest version at which a view answered a probe.
         self.probed_oldest: int | None = None
         self._connection = connection
+        # Sends many calls at once; returns a request to a path below the base URL; bypasses the cache in this thread.
+        self.many, self.request, self.fresh = connection.perform_many, connection.request, connection.fresh
 
     @property
     def cache(self) -> AnswerCache | None:
@@ -92,10 +94,6 @@ class Reads:
     def mask_error(self, error: errors.SchemaError) -> None:
         """Mask the credentials of this node in an error that quotes a response."""
         self._connection.credentials.mask_error(error)
-
-    def fresh(self, *, repeats: bool = True) -> AbstractContextManager[None]:
-        """Return a context in which this thread bypasses the cache; without `repeats`, requests are not retried."""
-        return self._connection.fresh(repeats=repeats)
 
     def ledger_changed(self, since_s: float) -> None:
         """Forget the responses cached since a Unix time, because the node serves another ledger."""
@@ -113,25 +111,17 @@ class Reads:
             raise call.untyped.with_traceback(None)
         return self._connection.perform(call)
 
-    def many(self, calls: Iterable[Sendable[T]]) -> Outcomes[T]:
-        """Send many calls at once; yield the position and the result or error of each as it arrives."""
-        return self._connection.perform_many(calls)
-
-    def request(self, method: str, where: str, **options: Any) -> Request:
-        """Return a request to a path below the base URL; see `Connection.request`."""
-        return self._connection.request(method, where, **options)
-
     def _get(
         self, asked: str, read: Callable[[Answer], T], *parts: str | int, pin: int | None = None, **query: Any
     ) -> PreparedCall[T]:
         """Prepare a GET request; `pin` is the version of a pinned read, and query parameters of None are omitted."""
-        return PreparedCall(self._connection.request("GET", path(*parts), query=query), asked, read, pin)
+        return PreparedCall(self.request("GET", path(*parts), query=query), asked, read, pin)
 
     # views and table items ----------------------------------------------------------------------------------------
 
     def run_view(self, call: ViewFunction, ledger_version: int | None = None) -> ViewResult:
         """Run a view at a version; the head by default."""
-        return self.one(self.prepare_view(call, ledger_version))
+        return self.one(PreparedView(self, call).at(as_version_or_head(ledger_version)))
 
     def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> PreparedCall[ViewResult]:
         """Prepare a view at one version."""
@@ -142,7 +132,7 @@ class Reads:
         asked = f"raw item {key.hex()[:20]} of table {handle} at version {ledger_version}"
         body, where = json_body({"key": "0x" + key.hex()}), path("tables", handle, "raw_item")
         query = {"ledger_version": ledger_version}
-        request = self._connection.request("POST", where, body=body, query=query, accept="application/x-bcs")
+        request = self.request("POST", where, body=body, query=query, accept="application/x-bcs")
         return PreparedCall(request, asked, lambda answer: answer.bcs(asked), ledger_version)
 
     def prepare_state_value(self, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
@@ -150,7 +140,7 @@ class Reads:
         asked = f"state value 0x{key.hex()[:40]} at version {ledger_version}"
         body, query = json_body({"key": f"0x{key.hex()}"}), {"ledger_version": ledger_version}
         where = path("experimental", "state_values", "raw")
-        request = self._connection.request("POST", where, body=body, query=query, accept="application/x-bcs")
+        request = self.request("POST", where, body=body, query=query, accept="application/x-bcs")
         return PreparedCall(request, asked, lambda answer: answer.bcs(asked), ledger_version)
 
     def _if_present(self, call: PreparedCall[T]) -> T | None:

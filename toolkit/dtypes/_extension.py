@@ -80,20 +80,6 @@ class WideIntIndex(pd.Index):
         return super().drop(_exact(labels), errors=errors)
 
 
-class _Integer(type):
-    """The class of `WideInteger`."""
-
-    def __repr__(cls) -> str:
-        return "cast the keys of both frames to one dtype to merge them: frame.astype({key: 'u256'})"
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, int)
-
-
-class WideInteger(int, metaclass=_Integer):
-    """The type of elements, Python ints. Its repr is all that pandas reports if it cannot merge keys of two dtypes."""
-
-
 @register_extension_dtype
 class WideIntDtype(ExtensionDtype):
     """pandas dtype of 128- and 256-bit integers. Elements are Python ints; missing values are ``pd.NA``.
@@ -115,7 +101,7 @@ class WideIntDtype(ExtensionDtype):
     True
     """
 
-    type: ClassVar[builtins.type] = WideInteger
+    type: ClassVar[builtins.type] = int
     kind = "O"  # the kind of Python ints in numpy; with "i" or "u" pandas would convert to 64 bits and to floats
     na_value = pd.NA
     _metadata = ("name",)

@@ -29,10 +29,11 @@ class _AfterImport:
             return None
         sys.meta_path.remove(self)
         spec = find_spec(name)
-        if spec is not None and spec.loader is not None:
-            run = spec.loader.exec_module
+        if spec is not None and (loader := spec.loader) is not None:
+            run = loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
+                del loader.exec_module  # the library keeps nothing of this hook
                 run(module)
                 # If a module of this package is what imports pandas, it is only half imported. It is then used through
                 # `_extension`, which is imported after it.
@@ -40,7 +41,7 @@ class _AfterImport:
                 if not any(getattr(module.__spec__, "_initializing", False) for module in own):
                     import_module(_LIBRARIES[self._library])
 
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+            loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 

@@ -1,4 +1,4 @@
-"""The modules published at a ledger version, with their layouts, struct types, functions, abilities and upgrades.
+"""The modules published at a ledger version, with their layouts, struct types, functions and upgrades.
 
 A `CodeSet` is immutable: publishing creates a new one, so its caches are never invalidated.
 """
@@ -14,48 +14,25 @@ from toolkit.embedded._state import StateKey, VersionedState, resource_key
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.types import ABILITIES, argument_type_of, is_framework, option_of, vector_of
 from toolkit.errors import InputError
-from toolkit.move import Primitive, StructTag, Vector, decode_bcs, parse_type_tag, resolve_layout
+from toolkit.move import StructTag, Vector, decode_bcs, parse_type_tag, resolve_layout
 from toolkit.move._bcs import Reader, Writer, read_type_tag
 from toolkit.move._ids import address_to_bytes
 from toolkit.move._type_tags import substitute, wire_type
 from toolkit.wire._state_keys import struct_tag_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from toolkit.embedded._definitions import Definition, Function
     from toolkit.embedded.types import MoveType, Struct
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
 
-_VALUES = frozenset({"copy", "drop", "store"})
 OPTION = "0x1::option::Option"
-# Abilities of the types of annotations that are not struct classes; they do not depend on type arguments.
-_BUILT_IN = {
-    "0x1::object::Object": _VALUES,
-    "0x1::string::String": _VALUES,
-    "0x1::table::Table": frozenset({"store"}),
-}
-
-
-def abilities_of(code: CodeSet, tag: TypeTag) -> frozenset[str]:
-    """Return the abilities of a type; a struct has the abilities that it declares, whatever its type arguments."""
-    if isinstance(tag, Vector):
-        return _VALUES & abilities_of(code, tag.element)
-    if isinstance(tag, Primitive):
-        return frozenset({"drop"}) if tag.name == "signer" else _VALUES
-    if not isinstance(tag, StructTag):
-        return frozenset()
-    if tag.base == OPTION:
-        return _VALUES & abilities_of(code, tag.type_arguments[0])
-    if tag.base in _BUILT_IN:
-        return _BUILT_IN[tag.base]
-    struct = code.struct_class(tag)
-    return frozenset() if struct is None else frozenset(struct.move_declared().move_abilities)
 
 
 def struct_constraints(struct: type[Struct]) -> tuple[tuple[str, ...], ...]:
-    """Return the abilities that each type argument of a struct must have."""
+    """Return the abilities that a struct declares for each of its type arguments."""
     declared = struct.move_declared()
     parameters = getattr(declared, "__parameters__", ())
     return tuple(declared.move_constraints.get(parameter.__name__, ()) for parameter in parameters)
@@ -75,12 +52,11 @@ _STRUCT = b"\x07"
 
 
 class StructType(NamedTuple):
-    """A struct with its type arguments: canonical tag, conversions, layout, abilities, and resource group or None."""
+    """A struct with its type arguments: canonical tag, conversions, layout, and resource group or None."""
 
     tag: str
     kind: MoveType
     layout: Layout
-    abilities: frozenset[str]
     group: str | None
 
 
@@ -159,14 +135,13 @@ class CodeSet:
         if len(constraints) != len(arguments):
             expected = plural(len(constraints), "type argument")
             raise InputError(f"{struct.__name__}: expected {expected}, got {len(arguments)}")
-        self._check_constraints(constraints, arguments)
         kind = struct.move_type(tuple(map(self._kind, arguments)))
         try:
             parsed = parse_type_tag(kind.text)
         except InputError as error:  # a type argument at the depth limit, nested one level deeper here
             raise VmError("TYPE_RESOLUTION_FAILURE", str(error)) from None
         group = None if struct.move_group is None else str(parse_type_tag(struct.move_group))
-        return StructType(str(parsed), kind, self.layout(kind.text), abilities_of(self, parsed), group)
+        return StructType(str(parsed), kind, self.layout(kind.text), group)
 
     def _function(self, address: str, module: str, name: str, arguments: tuple[TypeTag, ...]) -> BoundFunction:
         """Return a function with its type arguments.
@@ -175,7 +150,7 @@ class CodeSet:
         ------
         VmError
             If the module or function is not published, the number of type arguments is wrong, or a type argument is a
-            struct that does not exist or lacks an ability that the function requires.
+            struct that does not exist.
         """
         definition = self.modules.get((address, module))
         if definition is None:
@@ -193,7 +168,7 @@ class CodeSet:
         Raises
         ------
         VmError
-            If the number of type arguments is wrong, or a type argument does not exist or lacks an ability.
+            If the number of type arguments is wrong, or a type argument does not exist.
         """
         self._check_arguments(function, arguments)
         return self.substituted(None, function, arguments)
@@ -240,16 +215,6 @@ class CodeSet:
             )
         for argument in arguments:
             self._check_exists(argument)
-        self._check_constraints(function.constraints, arguments)
-
-    def _check_constraints(self, constraints: Sequence[Sequence[str]], arguments: tuple[TypeTag, ...]) -> None:
-        """Raise the VM's error if a type argument lacks an ability."""
-        for index, (wanted, argument) in enumerate(zip(constraints, arguments, strict=True)):
-            had = abilities_of(self, argument)
-            missing = next((ability for ability in wanted if ability not in had), None)
-            if missing is not None:
-                text = f"type argument T{index} must have {', '.join(wanted)}; {wire_type(argument)} lacks {missing}"
-                raise VmError("CONSTRAINT_NOT_SATISFIED", text)
 
     def _check_exists(self, tag: TypeTag) -> None:
         """Raise the VM's error if a struct that a type argument names is not published."""

@@ -80,19 +80,6 @@ def _marked(function: _F, **changes: Any) -> _F:
     return called  # type: ignore[return-value]  # same signature as the method it wraps
 
 
-def _without_brackets(decorator: _F) -> _F:
-    """Return a decorator that raises InputError if it is written with parentheses, as in ``@view()``."""
-
-    @functools.wraps(decorator)
-    def checked(*arguments: Any, **options: Any) -> Any:
-        if options or len(arguments) != 1 or not inspect.isfunction(arguments[0]):
-            raise InputError(f"write @{decorator.__name__} without parentheses, on the line above a function")
-        return decorator(arguments[0])
-
-    return typing.cast("_F", checked)
-
-
-@_without_brackets
 def entry(function: _F) -> _F:
     """Mark a method as an entry function: transactions may call it.
 
@@ -110,7 +97,6 @@ def entry(function: _F) -> _F:
     return _marked(function, is_entry=True)
 
 
-@_without_brackets
 def view(function: _F) -> _F:
     """Mark a method as a public view function: it reads the ledger and returns values.
 
@@ -127,7 +113,6 @@ def view(function: _F) -> _F:
     return _marked(function, is_view=True)
 
 
-@_without_brackets
 def public(function: _F) -> _F:
     """Mark a method as a public function: other modules may call it through `Module.use`.
 
@@ -144,7 +129,6 @@ def public(function: _F) -> _F:
     return _marked(function, visibility="public")
 
 
-@_without_brackets
 def friend(function: _F) -> _F:
     """Mark a method as a friend function: the friends of its module may call it through `Module.use`.
 
@@ -164,7 +148,6 @@ def friend(function: _F) -> _F:
     return _marked(function, visibility="friend")
 
 
-@_without_brackets
 def private(function: _F) -> _F:
     """Mark a method as a private function: other modules cannot call it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit.move._bcs import Writer
 
@@ -141,12 +141,6 @@ class Function:
             "params": ["&signer"] * self.signers + [parameter.text for parameter in self.parameters],
             "return": [returned.text for returned in self.returns],
         }
-
-
-class Contract(Protocol):
-    """A contract class, as executions use it."""
-
-    definition: Definition
 
 
 @dataclass(frozen=True, slots=True)

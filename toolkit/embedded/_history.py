@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolkit.embedded import teaching
 from toolkit.embedded._chain import Milestone, MilestoneKind
@@ -24,10 +24,8 @@ from toolkit.move import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
-    from toolkit.embedded._chain import Chain
-    from toolkit.embedded._contract import Module
+    from toolkit.embedded._ledger import Ledger
     from toolkit.embedded._transaction import CommittedTransaction
 
 
@@ -81,37 +79,12 @@ class _RandomNumbers:
         return choices[self.below(len(choices))]
 
 
-class WritableLedger(Protocol):
-    """What a history uses of `Ledger`."""
-
-    chain: Chain
-
-    @property
-    def head(self) -> int: ...
-
-    def block(self, *, epilogue: bool = True) -> AbstractContextManager[None]: ...
-
-    def commit(
-        self, function: str, *arguments: Any, sender: str, type_arguments: Sequence[str] = ()
-    ) -> CommittedTransaction: ...
-
-    def govern(self, *upgrades: type[Module], schedule: str) -> CommittedTransaction: ...
-
-    def publish(self, *contracts: type[Module]) -> CommittedTransaction: ...
-
-    def set_features(self, *, enable: Sequence[int]) -> CommittedTransaction: ...
-
-    def set_gas_schedule(self, schedule: str) -> CommittedTransaction: ...
-
-    def view(self, function: str, arguments: Sequence[Any] = ()) -> tuple[list[Any], int]: ...
-
-
 class History:
     """Commits a history to a ledger: the events, and the everyday transactions between them.
 
     Parameters
     ----------
-    ledger : WritableLedger
+    ledger : Ledger
         A new `Ledger`.
     seed : int
         Determines the transactions between the events.
@@ -119,7 +92,7 @@ class History:
         Number of versions in the whole history.
     """
 
-    def __init__(self, ledger: WritableLedger, seed: int, versions: int) -> None:
+    def __init__(self, ledger: Ledger, seed: int, versions: int) -> None:
         self._ledger = ledger
         self._random = _RandomNumbers(seed)
         self._versions = versions

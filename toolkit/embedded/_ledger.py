@@ -166,8 +166,8 @@ class ContractPackage(NamedTuple):
         Raises
         ------
         InputError
-            If no contract is given, the contracts are not at one address, a module they use is not published, a type
-            lacks an ability, or an upgrade is not compatible or has the same bytecode as the published module.
+            If no contract is given, the contracts are not at one address, a module they use is not published, or an
+            upgrade is not compatible or has the same bytecode as the published module.
         """
         code = ledger.chain.code_at(ledger.head)
         definitions = tuple(contract.definition for contract in contracts)

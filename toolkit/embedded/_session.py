@@ -9,7 +9,7 @@ from toolkit.embedded._code import CodeSet, StructType, decode_group, encode_gro
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, Meter, Schedule, whole_pages
 from toolkit.embedded._state import StateKey, StateValue, VersionedState, resource_key
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
-from toolkit.embedded.types import READ_ONLY, Access, MoveType, Struct, is_framework
+from toolkit.embedded.types import READ_ONLY, Access, MoveType, Struct, freeze, is_framework
 from toolkit.errors import ContractError, SchemaError
 from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_address
 from toolkit.move._ids import address_from_bytes, address_to_bytes
@@ -18,9 +18,10 @@ from toolkit.wire._state_keys import struct_tag_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.embedded._definitions import Contract, Definition
+    from toolkit.embedded._contract import Module
+    from toolkit.embedded._definitions import Definition
 
-_M = TypeVar("_M", bound="Contract")
+_M = TypeVar("_M", bound="Module")
 _R = TypeVar("_R", bound="Struct")
 _V = TypeVar("_V")
 
@@ -115,7 +116,7 @@ class Lent(Generic[_V]):
         if kind is None:
             self._store()
         if isinstance(self._value, Struct):
-            self._value.freeze()
+            freeze(self._value)
 
 
 class Session:
@@ -260,7 +261,7 @@ class Session:
         """
         self.meter.charge(f"instr.{instruction}_generic.base" if arguments else f"instr.{instruction}.base")
         kind = self.code.struct(resource, arguments)
-        if "key" not in kind.abilities:
+        if "key" not in resource.move_declared().move_abilities:
             raise ContractError(f"{kind.kind.text} must have the ability key to be stored under an address")
         if at is not None and self._borrowed and not is_framework(resource):
             self._check_not_borrowed((str(parse_address(at)), kind.tag), kind.kind.text)

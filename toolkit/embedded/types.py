@@ -592,26 +592,12 @@ class Struct:
         self.__dict__.update(fields)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self.check_writable(name)
+        _check_writable(self, name)
         if name not in self.__dict__:
             instead = did_you_mean(name, self.__dict__) or f"its fields are {', '.join(self.__dict__)}"
-            raise ContractError(f"{self._path()} has no field {name}; {instead}")
+            raise ContractError(f"{_path(self)} has no field {name}; {instead}")
         take = _takes(type(self)).get(name)  # type: ignore[arg-type]  # classes are hashable
         self.__dict__[name] = value if take is None else take(value)
-
-    def check_writable(self, field: str = "") -> None:
-        """Record that a borrowed value changes; raise ContractError if the change would not be stored."""
-        if self.move_access is Access.READ_ONLY:
-            raise ContractError(f"{self._path()}{field and '.'}{field} cannot be changed: {READ_ONLY}")
-        if self.move_access is Access.BORROWED:
-            _set_access(self, Access.CHANGED)
-
-    def freeze(self) -> None:
-        """Refuse further changes of fields, which would not be stored."""
-        _set_access(self, Access.READ_ONLY)
-        for value in self.__dict__.values():
-            if isinstance(value, Struct):
-                value.freeze()
 
     def unpack(self) -> tuple[Any, ...]:
         """Return the values of the fields in order, like ``let Ticket { price } = ticket`` in Move.
@@ -650,10 +636,6 @@ class Struct:
         return f"{type(self).__name__}({fields})"
 
     @classmethod
-    def _path(cls) -> str:
-        return cls.__qualname__.rpartition("<locals>.")[2]
-
-    @classmethod
     @functools.cache
     def move_fields(cls) -> dict[str, Any]:
         """Return the resolved annotations of the fields by name, in order of declaration."""
@@ -680,6 +662,29 @@ class Struct:
 
 # The descriptor of the slot, which sets it without `Struct.__setattr__`.
 _set_access: Callable[[Struct, Access], None] = vars(Struct)["move_access"].__set__
+
+
+# Functions, because a contract may call a field by any name.
+
+
+def freeze(struct: Struct) -> None:
+    """Refuse further changes of fields, which would not be stored."""
+    _set_access(struct, Access.READ_ONLY)
+    for value in struct.__dict__.values():
+        if isinstance(value, Struct):
+            freeze(value)
+
+
+def _check_writable(struct: Struct, field: str = "") -> None:
+    """Record that a borrowed value changes; raise ContractError if the change would not be stored."""
+    if struct.move_access is Access.READ_ONLY:
+        raise ContractError(f"{_path(struct)}{field and '.'}{field} cannot be changed: {READ_ONLY}")
+    if struct.move_access is Access.BORROWED:
+        _set_access(struct, Access.CHANGED)
+
+
+def _path(struct: Struct) -> str:
+    return type(struct).__qualname__.rpartition("<locals>.")[2]
 
 
 class Enum(Struct):
@@ -777,7 +782,7 @@ class Enum(Struct):
         """
         if not isinstance(value, self.move_declared()):
             raise mismatch(self.move_declared().__name__, value)
-        self.check_writable()
+        _check_writable(self)
         object.__setattr__(self, "__class__", type(value))
         self.__dict__.clear()
         self.__dict__.update(value.__dict__)

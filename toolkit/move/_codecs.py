@@ -32,7 +32,7 @@ VARIANT = "__variant__"  # key of the variant's name in the value of an enum
 MAX_NAMES = 5  # enough to recognise an object
 
 
-class Kind(msgspec.Struct, frozen=True, cache_hash=True):
+class BaseLayout(msgspec.Struct, frozen=True, cache_hash=True):
     """Base class of layouts, which are kinds of Move types with their codecs.
 
     A kind without parts implements its codecs as methods: `from_json`, `to_json`, `read`, `write`, `argument` and
@@ -54,12 +54,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         """The name that nodes use in error messages for the JSON form of an argument."""
         return "string<move_struct_tag_id>"
 
-    @property
-    def node_name(self) -> str:
-        """The name that nodes use for the layout in error messages about vector elements."""
-        return "Struct"
-
-    def parts(self) -> Iterable[Kind]:
+    def parts(self) -> Iterable[BaseLayout]:
         """Return the layouts that this layout contains."""
         return ()
 
@@ -93,7 +88,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         return self.from_json(value)
 
     def argument_decoder(self) -> Codec:
-        """Return the function that converts an argument's JSON to a Python value, and raises the errors of a node."""
+        """Return the function that converts an argument's JSON to a Python value, if a node accepts it."""
         return self.from_argument
 
     def from_json(self, value: Any) -> Any:
@@ -118,7 +113,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def is_closed(layout: Kind) -> bool:
+def is_closed(layout: BaseLayout) -> bool:
     """Return whether every part of a layout is known, so that its values have a BCS form.
 
     Parameters
@@ -140,11 +135,11 @@ def is_closed(layout: Kind) -> bool:
 
 
 # Compiled once per layout.
-json_decoder: Callable[[Kind], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("json_decoder"))
-json_encoder: Callable[[Kind], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("json_encoder"))
-bcs_decoder: Callable[[Kind], BcsDecoder] = lru_cache(_CACHE_SIZE)(methodcaller("bcs_decoder"))
-bcs_encoder: Callable[[Kind], BcsEncoder] = lru_cache(_CACHE_SIZE)(methodcaller("bcs_encoder"))
-argument_decoder: Callable[[Kind], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("argument_decoder"))
+json_decoder: Callable[[BaseLayout], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("json_decoder"))
+json_encoder: Callable[[BaseLayout], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("json_encoder"))
+bcs_decoder: Callable[[BaseLayout], BcsDecoder] = lru_cache(_CACHE_SIZE)(methodcaller("bcs_decoder"))
+bcs_encoder: Callable[[BaseLayout], BcsEncoder] = lru_cache(_CACHE_SIZE)(methodcaller("bcs_encoder"))
+argument_decoder: Callable[[BaseLayout], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("argument_decoder"))
 
 
 class Mismatch(Exception):  # noqa: N818  # internal: never leaves this package

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from toolkit._present.messages import describe, shorten
 from toolkit.move import _codecs as codecs
 from toolkit.move._bcs import uleb128
-from toolkit.move._codecs import BcsDecoder, BcsEncoder, Codec, Kind, Mismatch
+from toolkit.move._codecs import BaseLayout, BcsDecoder, BcsEncoder, Codec, Mismatch
 from toolkit.move._ids import format_hex
-from toolkit.move._node_messages import expect_map, json_debug, member, quoted
 from toolkit.move._scalars import BYTES, Scalar, UInt
 from toolkit.move._type_tags import StructTag, TypeTag, wire_type
 
@@ -22,7 +21,7 @@ _MAX_PLAIN_NUMBER = (1 << 32) - 1  # nodes take numbers up to u32 as JSON number
 _BYTE = UInt(8)
 
 
-class VectorOf(Kind, frozen=True):
+class VectorOf(BaseLayout, frozen=True):
     """The layout of ``vector<element>``, for any element type except u8.
 
     Parameters
@@ -47,11 +46,7 @@ class VectorOf(Kind, frozen=True):
     def words(self) -> str:
         return f"array<{self.element.words}>"
 
-    @property
-    def node_name(self) -> str:
-        return f"Vector({self.element.node_name})"
-
-    def parts(self) -> Iterable[Kind]:
+    def parts(self) -> Iterable[BaseLayout]:
         return (self.element,)
 
     def json_decoder(self) -> Codec:
@@ -100,14 +95,7 @@ class VectorOf(Kind, frozen=True):
         return out
 
     def argument_decoder(self) -> Codec:
-        element = codecs.argument_decoder(self.element)
-
-        def decode(value: Any) -> list[Any]:
-            if type(value) is not list:
-                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {json_debug(value)}")
-            return [element(item) for item in value]
-
-        return decode
+        return _json_array(codecs.argument_decoder(self.element))
 
 
 def _json_array(element: Codec) -> Codec:
@@ -126,7 +114,7 @@ def _json_array(element: Codec) -> Codec:
     return convert
 
 
-class OptionOf(Kind, frozen=True):
+class OptionOf(BaseLayout, frozen=True):
     """The layout of ``0x1::option::Option<element>``.
 
     Parameters
@@ -148,7 +136,7 @@ class OptionOf(Kind, frozen=True):
     def move_type(self) -> str:
         return f"0x1::option::Option<{self.element.move_type}>"
 
-    def parts(self) -> Iterable[Kind]:
+    def parts(self) -> Iterable[BaseLayout]:
         return (self.element,)
 
     def some(self, value: Any) -> Any:
@@ -230,13 +218,11 @@ class OptionOf(Kind, frozen=True):
         element, nested = codecs.argument_decoder(self.element), isinstance(self.element, OptionOf)
 
         def decode(value: Any) -> Any:
-            items = member(expect_map(value), "vec")
+            items = value.get("vec") if type(value) is dict else None
             if self.element == _BYTE:  # a vector<u8>, which is hex
                 items = list(BYTES.from_argument(items))
-            if type(items) is not list:
-                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {json_debug(items)}")
-            if len(items) > 1:
-                raise Mismatch("an Option has at most one element")
+            if type(items) is not list or len(items) > 1:
+                raise _no_option(value)
             found = element(items[0]) if items else None
             return {"vec": [found]} if nested and items else found
 
@@ -252,10 +238,14 @@ def option_items(value: Any, element: Layout) -> list[Any]:
             items = list(BYTES.from_json(items))
         if type(items) is list and len(items) <= 1:
             return items
-    raise Mismatch(f'expected an Option, as {{"vec": []}} or {{"vec": [x]}}, got {codecs.preview(value)}')
+    raise _no_option(value)
 
 
-class StructOf(Kind, frozen=True):
+def _no_option(value: Any) -> Mismatch:
+    return Mismatch(f'expected an Option, as {{"vec": []}} or {{"vec": [x]}}, got {codecs.preview(value)}')
+
+
+class StructOf(BaseLayout, frozen=True):
     """The layout of a struct.
 
     Parameters
@@ -280,7 +270,7 @@ class StructOf(Kind, frozen=True):
     def move_type(self) -> str:
         return wire_type(self.tag)
 
-    def parts(self) -> Iterable[Kind]:
+    def parts(self) -> Iterable[BaseLayout]:
         return [inner for _, inner in self.fields]
 
     def json_decoder(self) -> Codec:
@@ -364,17 +354,21 @@ class StructOf(Kind, frozen=True):
         return out
 
     def argument_decoder(self) -> Codec:
-        plan = tuple((name, codecs.argument_decoder(layout)) for name, layout in self.fields)
+        decode, names = self.strict_argument_decoder(), {name for name, _ in self.fields}
 
-        def decode(value: Any) -> dict[str, Any]:
-            given = expect_map(value)
+        def decode_fields(value: Any) -> Any:
             # Nodes ignore keys that are not fields of the struct.
-            return {name: codec(member(given, name)) for name, codec in plan}
+            known = type(value) is dict and {name: one for name, one in value.items() if name in names}
+            return decode(value if known is False else known)
 
-        return decode
+        return decode_fields
+
+    def strict_argument_decoder(self) -> Codec:
+        """Return the decoder for an argument whose keys must all be fields, as in the variant of an enum."""
+        return self._json(tuple((name, codecs.argument_decoder(layout)) for name, layout in self.fields))
 
 
-class EnumOf(Kind, frozen=True):
+class EnumOf(BaseLayout, frozen=True):
     """The layout of an enum.
 
     Parameters
@@ -403,12 +397,12 @@ class EnumOf(Kind, frozen=True):
         """Return the name of each variant and the variant's fields as a struct."""
         return [(name, StructOf(self.tag, fields)) for name, fields in self.variants]
 
-    def parts(self) -> Iterable[Kind]:
+    def parts(self) -> Iterable[BaseLayout]:
         return [struct for _, struct in self.structs()]
 
     def closed(self) -> bool:
         # Nodes before 2026 print that a type is an enum, but not its variants.
-        return bool(self.variants) and Kind.closed(self)
+        return bool(self.variants) and BaseLayout.closed(self)
 
     def json_decoder(self) -> Codec:
         return self._json({name: codecs.json_decoder(struct) for name, struct in self.structs()})
@@ -481,24 +475,19 @@ class EnumOf(Kind, frozen=True):
             raise mismatch.at(name) from None
 
     def argument_decoder(self) -> Codec:
-        plans = {name: (codecs.argument_decoder(struct), dict(struct.fields)) for name, struct in self.structs()}
+        plans = {name: struct.strict_argument_decoder() for name, struct in self.structs()}
 
         def decode(value: Any) -> dict[str, Any]:
-            given = expect_map(value)
-            if len(given) != 1:
-                raise Mismatch(f"expected one variant of {self.tag.base} as {{name: fields}}, got {len(given)} keys")
-            name, inner = next(iter(given.items()))
-            if name not in plans:
-                raise Mismatch(f"{self.tag.base} has no variant {quoted(name)}; it has {', '.join(plans)}")
-            codec, known = plans[name]
-            if unknown := [key for key in expect_map(inner) if key not in known]:
-                raise Mismatch(f"variant {name} has no field {quoted(unknown[0])}")
-            return {codecs.VARIANT: name, **codec(inner)}
+            if type(value) is not dict or len(value) != 1 or not value.keys() <= plans.keys():
+                expected = f"expected {self.tag.base} as {{name: fields}} with one of {', '.join(plans)}"
+                raise Mismatch(f"{expected}, got {codecs.preview(value)}")
+            [(name, inner)] = value.items()
+            return {codecs.VARIANT: name, **plans[name](inner)}
 
         return decode
 
 
-class _Open(Kind, frozen=True):
+class _Open(BaseLayout, frozen=True):
     """Base class of kinds whose structure is not known: JSON is passed through, and there is no BCS form."""
 
     tag: TypeTag
@@ -514,18 +503,17 @@ class _Open(Kind, frozen=True):
         return value
 
     def _why(self, verb: str) -> str:
-        """Return why values do not have a BCS form."""
+        """Return why values cannot be read or written."""
         raise NotImplementedError
 
     def read(self, data: bytes, position: int) -> tuple[Any, int]:  # noqa: ARG002
-        raise Mismatch(self._why("read from"))
+        raise Mismatch(self._why("read from BCS"))
 
     def write(self, value: Any, out: bytearray) -> None:  # noqa: ARG002
-        raise Mismatch(self._why("written as"))
+        raise Mismatch(self._why("written as BCS"))
 
-    def from_argument(self, value: Any) -> Any:
-        reason = self.reason if isinstance(self, Untyped) else "function values cannot be arguments"
-        raise Mismatch(f"unexpected move type {self.tag} for value {json_debug(value)} ({reason})")
+    def from_argument(self, value: Any) -> Any:  # noqa: ARG002
+        raise Mismatch(self._why("decoded as arguments"))
 
 
 class FunctionValue(_Open, frozen=True):
@@ -546,7 +534,7 @@ class FunctionValue(_Open, frozen=True):
     words = "string<move_function_id>"
 
     def _why(self, verb: str) -> str:
-        return f"function values ({self.tag}) cannot be {verb} BCS"
+        return f"function values ({self.tag}) cannot be {verb}"
 
     def argument(self, value: Any) -> Any:  # noqa: ARG002
         raise Mismatch("a function value cannot be an argument")
@@ -575,7 +563,7 @@ class Untyped(_Open, frozen=True):
         yield self.reason
 
     def _why(self, verb: str) -> str:
-        return f"{self.tag} cannot be {verb} BCS: {self.reason}"
+        return f"{self.tag} cannot be {verb}: {self.reason}"
 
     def argument(self, value: Any) -> Any:
         """Encode a value of unknown type. Bytes become hex, and negative and large integers become text."""

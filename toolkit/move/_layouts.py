@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 64  # deepest nesting of a layout; the deepest in the recorded frameworks is 9
 MAX_NODES = 20_000  # types in a layout, counted with repetition; it bounds memory against hostile ABIs
-NO_ABI = "no ABI of module"  # start of the reason of an `Untyped` layout whose module is not known
 
 _STRING = tags.StructTag("0x1", "string", "String")
 
@@ -156,7 +155,7 @@ class _Resolver:
                 inner, size = self.sized(tag.type_arguments[0])
                 return OptionOf(inner), size + 1
         if (module := self.abis.module_abi(tag.address, tag.module)) is None:
-            return Untyped(tag, f"{NO_ABI} {tag.address}::{tag.module}"), 1
+            return Untyped(tag, f"no ABI of module {tag.address}::{tag.module}"), 1
         if (struct := module.struct(tag.name)) is None:
             return Untyped(tag, f"module {tag.address}::{tag.module} has no struct {tag.name}"), 1
         return self._declared(tag, struct)

@@ -13,21 +13,19 @@ from toolkit._present.text import plural
 from toolkit.errors import InputError
 from toolkit.move import _ids as ids
 from toolkit.move._bcs import MAX_LENGTH, uleb128
-from toolkit.move._codecs import BcsDecoder, Codec, Kind, Mismatch, ended, read_flag, read_length
-from toolkit.move._node_messages import expect_map, expect_text, hex_problem, json_kind, member, quoted
+from toolkit.move._codecs import BaseLayout, BcsDecoder, Codec, Mismatch, ended, read_flag, read_length
 from toolkit.move._type_tags import MAX_NUMBER_BITS
 
 _MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign; int() is slow for much longer texts
-_ADDRESS_DIGITS = 2 * ids.ADDRESS_LENGTH
 # int() also accepts "1_0", spaces and the digits of other scripts, which nodes neither print nor accept.
 _is_canonical = re.compile(r"0|-?[1-9][0-9]*").fullmatch  # as nodes print integers
-_is_integer = re.compile(r"[+-]?[0-9]+").fullmatch  # as nodes accept them in arguments
+_signed_digits = re.compile(r"(?:\+|(-))?0*(0|[1-9][0-9]*)").fullmatch  # as nodes accept them in arguments
 # Formats of `struct`, which is faster than int.from_bytes, by whether the integer is signed and its bits.
 _UNSIGNED_FORMATS = {8: "<B", 16: "<H", 32: "<I", 64: "<Q"}
 _SIGNED_FORMATS = {8: "<b", 16: "<h", 32: "<i", 64: "<q"}
 
 
-class Bool(Kind, frozen=True):
+class Bool(BaseLayout, frozen=True):
     """The layout of ``bool``.
 
     Examples
@@ -39,7 +37,6 @@ class Bool(Kind, frozen=True):
 
     move_type = "bool"
     words = "boolean"
-    node_name = "Bool"
 
     def from_json(self, value: Any) -> bool:
         if isinstance(value, bool):
@@ -54,13 +51,8 @@ class Bool(Kind, frozen=True):
             raise Mismatch(f"expected a bool, got {describe(value)}")
         out.append(value)
 
-    def from_argument(self, value: Any) -> bool:
-        if isinstance(value, bool):
-            return value
-        raise Mismatch(f"invalid type: {json_kind(value)}, expected a boolean")
 
-
-class Integer(Kind, frozen=True):
+class Integer(BaseLayout, frozen=True):
     """Base class of `UInt` and `Int`."""
 
     bits: int
@@ -72,10 +64,6 @@ class Integer(Kind, frozen=True):
     @property
     def words(self) -> str:
         return f"{'integer' if self.bits <= MAX_NUMBER_BITS else 'string'}<{self.move_type}>"
-
-    @property
-    def node_name(self) -> str:
-        return self.move_type.upper()
 
     @property
     def range(self) -> tuple[int, int]:
@@ -169,32 +157,17 @@ class Integer(Kind, frozen=True):
         return number if self.bits <= MAX_NUMBER_BITS else str(number)
 
     def argument_decoder(self) -> Codec:
-        return self._node_number if self.bits <= MAX_NUMBER_BITS else self._node_digits
+        decode, is_signed = self.json_decoder(), isinstance(self, Int)
+        if self.bits <= MAX_NUMBER_BITS:
+            return decode
 
-    def _node_number(self, value: Any) -> int:
-        low, high = self.range
-        if type(value) is int and low <= value <= high:
-            return value
-        if type(value) in {int, float}:
-            raise Mismatch("invalid number")
-        raise Mismatch(f"invalid type: {json_kind(value)}, expected {self.move_type}")
+        def decode_digits(value: Any) -> Any:
+            found = _signed_digits(value) if type(value) is str else None
+            if found is None or (found[1] and not is_signed):
+                return decode(value)
+            return decode(found[2] if not found[1] or found[2] == "0" else f"-{found[2]}")
 
-    def _node_digits(self, value: Any) -> int:
-        text = expect_text(value)
-        low, high = self.range
-        if not text:
-            problem = "cannot parse integer from empty string"
-        elif not _is_integer(text) or (text.startswith("-") and low == 0):
-            problem = "invalid digit found in string"
-        else:
-            # Leading zeros are accepted; the length check avoids int() of very long texts.
-            digits = text.lstrip("+-").lstrip("0") or "0"
-            if len(digits) <= len(str(high)):
-                number = -int(digits) if text.startswith("-") else int(digits)
-                if low <= number <= high:
-                    return number
-            problem = f"number too {'small' if text.startswith('-') else 'large'} to fit in target type"
-        raise Mismatch(f"Parsing {self.move_type} string {quoted(text)} failed, caused by error: {problem}")
+        return decode_digits
 
 
 class UInt(Integer, frozen=True):
@@ -229,7 +202,7 @@ class Int(Integer, frozen=True):
     """
 
 
-class _AddressBytes(Kind, frozen=True):
+class _AddressBytes(BaseLayout, frozen=True):
     """Base class of layouts whose values are addresses in BCS."""
 
     def read(self, data: bytes, position: int) -> tuple[str, int]:
@@ -257,7 +230,6 @@ class Address(_AddressBytes, frozen=True):
 
     move_type = "address"
     words = "string<address>"
-    node_name = "Address"
 
     def from_json(self, value: Any) -> str:
         return _converted(value, ids.parse_address)
@@ -272,17 +244,6 @@ class Address(_AddressBytes, frozen=True):
             with contextlib.suppress(InputError):
                 return ids.parse_address(given)
         raise Mismatch(f"expected an address, got {describe(value)}; pass 0x and 1 to 64 hex digits")
-
-    def from_argument(self, value: Any) -> str:
-        text = expect_text(value).removeprefix("0x")
-        if not 0 < len(text) <= _ADDRESS_DIGITS:
-            size = "long" if text else "short"
-            limits = f"must be 1 to {_ADDRESS_DIGITS} chars long, excluding the leading 0x"
-            raise Mismatch(f"Invalid account address: Hex string is too {size}, {limits}")
-        # The node pads the text first, so positions count from the start of 64 digits.
-        if problem := hex_problem(text.rjust(_ADDRESS_DIGITS, "0")):
-            raise Mismatch(f"Invalid account address: Hex characters are invalid: {problem}")
-        return ids.parse_address(text)
 
 
 ADDRESS = Address()
@@ -308,7 +269,7 @@ class ObjectOf(_AddressBytes, frozen=True):
                 raise mismatch.at("inner") from None
         if type(value) is str:
             return _converted(value, ids.parse_address)
-        raise Mismatch(f'expected an object address, as {{"inner": string<address>}}, got {describe(value)}')
+        raise self._misfit(value)
 
     def to_json(self, value: Any) -> dict[str, str]:
         return {"inner": _converted(value, ids.wire_address)}
@@ -317,7 +278,12 @@ class ObjectOf(_AddressBytes, frozen=True):
         return {"inner": ADDRESS.argument(value)}
 
     def from_argument(self, value: Any) -> str:
-        return ADDRESS.from_argument(member(expect_map(value), "inner"))
+        if type(value) is dict and "inner" in value:
+            return ADDRESS.from_json(value["inner"])
+        raise self._misfit(value)
+
+    def _misfit(self, value: Any) -> Mismatch:
+        return Mismatch(f'expected an object address, as {{"inner": string<address>}}, got {describe(value)}')
 
 
 def _converted(address: Any, convert: Callable[[str], str]) -> str:
@@ -330,7 +296,7 @@ def _converted(address: Any, convert: Callable[[str], str]) -> str:
     raise Mismatch(f"expected string<address>, got {describe(address)}")
 
 
-class Bytes(Kind, frozen=True):
+class Bytes(BaseLayout, frozen=True):
     """The layout of ``vector<u8>``.
 
     Examples
@@ -342,7 +308,6 @@ class Bytes(Kind, frozen=True):
 
     move_type = "vector<u8>"
     words = "string<hex>"
-    node_name = "Vector(U8)"
 
     def from_json(self, value: Any) -> bytes:
         if type(value) is str and value[:2] == "0x":
@@ -381,17 +346,14 @@ class Bytes(Kind, frozen=True):
         raise Mismatch(f"expected vector<u8>, got {describe(value)}; pass bytes, or 0x and two hex digits per byte")
 
     def from_argument(self, value: Any) -> bytes:
-        text = expect_text(value)
-        digits = text.removeprefix("0x")
-        if problem := "Odd number of digits" if len(digits) % 2 else hex_problem(digits):
-            raise Mismatch(f"decode hex-encoded string({quoted(text)}) failed, caused by error: {problem}")
-        return bytes.fromhex(digits)
+        bare = type(value) is str and not value.startswith("0x")
+        return self.from_json(f"0x{value}" if bare else value)
 
 
 BYTES = Bytes()
 
 
-class String(Kind, frozen=True):
+class String(BaseLayout, frozen=True):
     """The layout of ``0x1::string::String``.
 
     Examples
@@ -426,11 +388,6 @@ class String(Kind, frozen=True):
         if isinstance(value, str):
             return value
         raise Mismatch(f"expected 0x1::string::String, got {describe(value)}; pass a str")
-
-    def from_argument(self, value: Any) -> str:
-        if type(value) is str:
-            return value
-        raise Mismatch("failed to parse string::String.")
 
 
 Scalar: TypeAlias = Bool | UInt | Int | Address | ObjectOf | Bytes | String

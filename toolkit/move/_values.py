@@ -246,7 +246,7 @@ def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     value : JSON value
         Value from the request.
     where : str, default "arguments[0]"
-        Name of the argument in error messages. If it is empty, as for a table key, the message is only the cause.
+        Name of the argument in error messages.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     Raises
     ------
     SchemaError
-        If a node would reject the value. The message is that of the node.
+        If a node would reject the value. The message states the path.
 
     Examples
     --------
@@ -264,16 +264,12 @@ def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
     >>> decode_argument(Address(), 5)
     Traceback (most recent call last):
     ...
-    toolkit.errors.SchemaError: parse arguments[0] failed, expect string<address>, caused by error: \
-invalid type: number, expected a string
+    toolkit.errors.SchemaError: arguments[0]: expected string<address>, got number 5
     """
     try:
         return codecs.argument_decoder(ADDRESS if isinstance(layout, ObjectOf) else layout)(value)
     except Mismatch as mismatch:
-        if not where:
-            raise SchemaError(mismatch.text) from None
-        text = f"parse {where} failed, expect {layout.words}, caused by error: {mismatch.text}"
-        raise SchemaError(text, column=where) from None
+        codecs.raise_schema_error(mismatch, where)
 
 
 # tables --------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolkit.errors import Unsupported
 from toolkit.vm._errors import MoveError
@@ -12,8 +12,11 @@ from toolkit.vm._values import read_ref
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.vm._code import AccessSpecifier, FunctionDefinition
+    from toolkit.vm._code import AccessedResource, AccessSpecifier, FunctionDefinition
     from toolkit.vm._values import Value
+
+    # A clause, the resource of it with the type arguments of the call, and its address.
+    Allowed = tuple[AccessSpecifier, AccessedResource, bytes | None]
 
 MAX_LISTS = 256
 
@@ -22,7 +25,7 @@ class AccessStack:
     """The lists of clauses of the functions on the call stack; each must allow an access."""
 
     def __init__(self) -> None:
-        self.lists: list[list[tuple[AccessSpecifier, tuple[Any, ...], bytes | None]]] = []
+        self.lists: list[list[Allowed]] = []
 
     def push(self, function: FunctionDefinition, types: tuple[Type, ...], arguments: Sequence[Value]) -> None:
         """Add the clauses of a function that is called, with the addresses of its arguments.
@@ -34,7 +37,7 @@ class AccessStack:
         """
         if len(self.lists) >= MAX_LISTS:
             raise MoveError("ACCESS_STACK_LIMIT_EXCEEDED")
-        clauses = []
+        clauses: list[Allowed] = []
         for clause in function.access or ():
             address = clause.address
             if isinstance(address, tuple):
@@ -44,8 +47,8 @@ class AccessStack:
                 value = arguments[local]
                 address = read_ref(value) if isinstance(value, tuple) else value
             resource = clause.resource
-            if len(resource) == 3:  # an instance of a struct
-                resource = (*resource[:2], substituted(resource[2], types))
+            if resource.arguments is not None:
+                resource = resource._replace(arguments=substituted(resource.arguments, types))
             clauses.append((clause, resource, address))
         self.lists.append(clauses)
 
@@ -67,7 +70,7 @@ class AccessStack:
                 raise MoveError("ACCESS_DENIED", f"not allowed to perform `{action} {kind}(@{address_text(address)})`")
 
 
-def _allows(clauses: Sequence[Any], kind: Struct, address: bytes, *, writes: bool) -> bool:
+def _allows(clauses: Sequence[Allowed], kind: Struct, address: bytes, *, writes: bool) -> bool:
     if not clauses:
         return False
     # Whoever may write may read; whoever may not read may not write.
@@ -81,11 +84,6 @@ def _allows(clauses: Sequence[Any], kind: Struct, address: bytes, *, writes: boo
     )
 
 
-def _matches(resource: tuple[Any, ...], place: bytes | None, kind: Struct, address: bytes) -> bool:
-    if place is not None and place != address:
-        return False
-    if not resource:
-        return True
-    if len(resource) == 1:
-        return resource[0] in (kind.module.address, kind.module)
-    return resource[:2] == (kind.module, kind.name) and resource[2:] in ((), (kind.arguments,))
+def _matches(resource: AccessedResource, place: bytes | None, kind: Struct, address: bytes) -> bool:
+    own = address, kind.module.address, kind.module, kind.name, kind.arguments
+    return all(wanted is None or wanted == found for wanted, found in zip((place, *resource), own, strict=True))

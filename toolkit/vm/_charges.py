@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.vm import _features as flags
+from toolkit.vm import _gas_versions as since
 from toolkit.vm._bcs import tag_bytes
 from toolkit.vm._errors import MoveError
-from toolkit.vm._state import write_order
+from toolkit.vm._state import WriteKind, write_order
 from toolkit.wire._state_keys import key_size
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from toolkit.vm._schedule import Schedule
     from toolkit.vm._state import Event, Metadata, Overlay
 
-_ORDER = {"value": 0, "delayed": 0, "aggregator": 1, "code": 2}  # kinds of changes in the order of charging
+_ORDER = {WriteKind.VALUE: 0, WriteKind.DELAYED: 0, WriteKind.AGGREGATOR: 1, WriteKind.CODE: 2}  # of charging
 
 
 def event_size(event: Event) -> int:
@@ -40,7 +41,7 @@ def check_limits(overlay: Overlay, events: Sequence[Event], schedule: Schedule) 
         if amount > schedule[f"txn.max_{limit}"] and schedule[f"txn.max_{limit}"]:
             raise MoveError("STORAGE_WRITE_LIMIT_REACHED")
 
-    if schedule.version >= 11:
+    if schedule.version >= since.WRITE_LIMITS:
         check(len(overlay.changes), "write_ops_per_transaction")
     total = 0
     for key, change in overlay.changes.items():
@@ -76,7 +77,7 @@ class ChangeCharges:
         self.features = features
         self.created = now if flags.SLOT_METADATA in features else 0
         # Nobody pays the write of an aggregator that was never read.
-        priced = [key for key, change in overlay.changes.items() if change.kind != "delta"]
+        priced = [key for key, change in overlay.changes.items() if change.kind is not WriteKind.DELTA]
         self.keys = sorted(priced, key=lambda key: (_ORDER[overlay.changes[key].kind], write_order(key)))
 
     def charge(self, size: int, price: int) -> int:
@@ -97,7 +98,7 @@ class ChangeCharges:
         self._charge_io(size)
         if price == 0:
             return 0
-        refundable = self.schedule.version >= 13 and flags.REFUNDABLE_BYTES in self.features
+        refundable = self.schedule.version >= since.REFUNDABLE_BYTES and flags.REFUNDABLE_BYTES in self.features
         fee, refund = self._refundable_fee() if refundable else self._legacy_fee(size)
         self.meter.charge_storage(fee, price)
         return refund if flags.STORAGE_REFUND in self.features else 0
@@ -117,7 +118,7 @@ class ChangeCharges:
         prices = self.schedule
         slot, byte = prices["txn.storage_io_per_state_slot_write"], prices["txn.storage_io_per_state_byte_write"]
         size = key_size(key) + len(value or b"")
-        if prices.version >= 12:
+        if prices.version >= since.WHOLE_SLOTS:
             return slot + byte * size
         if value is None:
             return 0
@@ -155,7 +156,7 @@ class ChangeCharges:
             more = min(byte * growth, target - deposit[1]) if growth > 0 and target > deposit[1] else 0
             fee += more
             # A slot that only aggregators changed keeps its lack of metadata.
-            keeps = old is None and change.kind == "delayed"
+            keeps = old is None and change.kind is WriteKind.DELAYED
             self._book(key, more, 0, None if keeps else (deposit[0], deposit[1] + more, deposit[2]))
         return fee, refund
 

@@ -7,7 +7,7 @@ it refuses, a node may refuse for another reason, and a node refuses more, such 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Unsupported
 from toolkit.vm._code import FRIEND, PUBLIC, FunctionUse
@@ -17,28 +17,16 @@ from toolkit.vm._types import KEY, STORE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.vm._code import FunctionDefinition, FunctionHandle, StructDefinition
+    from toolkit.vm._code import FunctionHandle, StructDefinition
     from toolkit.vm._instructions import Instruction
+    from toolkit.vm._loader import Loader
     from toolkit.vm._module import Module
-    from toolkit.vm._types import ModuleId, Type
+    from toolkit.vm._types import ModuleId
     from toolkit.vm._values import Value
 
 _READS = {"CopyLoc", "MoveLoc", "MutBorrowLoc", "ImmBorrowLoc"}
 _ACQUIRE = {"MutBorrowGlobal", "ImmBorrowGlobal", "MoveFrom"}
 _ENDS = {"Branch", "Ret", "Abort"}
-
-
-class CodeLoader(Protocol):
-    """What finds code; `toolkit.vm._loader.Loader` does."""
-
-    def module(self, module: ModuleId) -> Module:
-        """Return a module."""
-
-    def function(self, module: ModuleId, name: str) -> FunctionDefinition:
-        """Return a function."""
-
-    def abilities(self, kind: Type) -> int:
-        """Return the abilities of values of a type."""
 
 
 def refused(place: str, message: str) -> Unsupported:
@@ -99,7 +87,7 @@ def _block_end(code: Sequence[Instruction], start: int, starts: set[int]) -> int
     return at
 
 
-def check_calls(loader: CodeLoader, caller: ModuleId | None, handles: Sequence[FunctionHandle]) -> None:
+def check_calls(loader: Loader, caller: ModuleId | None, handles: Sequence[FunctionHandle]) -> None:
     """Check that the functions that a script or module names exist as it says, and that it may call them.
 
     Raises
@@ -143,7 +131,7 @@ def check_acquires(module: Module) -> None:
             raise refused(str(function), f"does not say that it acquires {', '.join(sorted(used - said))}")
 
 
-def check_struct(loader: CodeLoader, struct: StructDefinition) -> None:
+def check_struct(loader: Loader, struct: StructDefinition) -> None:
     """Check that names are not repeated, and that fields have the abilities that the struct promises.
 
     Raises

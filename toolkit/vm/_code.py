@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.vm._types import ModuleId, Struct, Type
 
@@ -43,6 +43,15 @@ class FunctionHandle(NamedTuple):
     attributes: frozenset[int] = frozenset()
 
 
+class AccessedResource(NamedTuple):
+    """Resources of modules of an account, of a module, of a struct, or one of them; all if nothing is given."""
+
+    account: bytes | None = None
+    module: ModuleId | None = None
+    name: str | None = None
+    arguments: tuple[Type, ...] | None = None
+
+
 class AccessSpecifier(NamedTuple):
     """A clause of the resources that a function may read or write.
 
@@ -52,16 +61,15 @@ class AccessSpecifier(NamedTuple):
         Whether it is about writing, which includes reading.
     negated : bool
         Whether it forbids.
-    resource : tuple
-        Which resources: () for all, (address,) for those of an account's modules, (ModuleId,) for those of a module,
-        (ModuleId, name) for those of a struct, (ModuleId, name, type arguments) for one.
+    resource : AccessedResource
+        Which resources.
     address : bytes, (int, int or None) or None
         Where they are: at an address; at that in a parameter, perhaps through an instance of a function; anywhere.
     """
 
     writes: bool
     negated: bool
-    resource: tuple[Any, ...]
+    resource: AccessedResource
     address: bytes | tuple[int, int | None] | None
 
 

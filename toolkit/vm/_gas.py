@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.errors import Unsupported
+from toolkit.vm import _gas_versions as since
 from toolkit.vm._errors import MoveError
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class Meter:
         if amount > self.balance:
             amount = self._exhaust()
             failed = MoveError("OUT_OF_GAS")
-            if self.schedule.version < 12:
+            if self.schedule.version < since.WHOLE_SLOTS:
                 octas = 0
         self.storage += amount
         self.fee += octas
@@ -200,9 +201,9 @@ class Meter:
             raise failed
 
     def _exhaust(self) -> int:
-        """Return what a charge takes that exceeds what is left: all of it; below version 12 it is lost instead."""
+        """Return what a charge takes that exceeds what is left: all of it; in older versions, it is lost instead."""
         left = self.balance
-        if self.schedule.version >= 12:
+        if self.schedule.version >= since.WHOLE_SLOTS:
             return left
         self.budget -= left
         return 0
@@ -238,19 +239,19 @@ class Meter:
         schedule = self.schedule
         amount = schedule["txn.dependency_per_module"] + schedule["txn.dependency_per_byte"] * size
         self.charge(amount, "DEP", f"{age} {module} size={size}")
-        if schedule.version >= 15:
+        if schedule.version >= since.DEPENDENCIES:
             self.modules += 1
             self.module_bytes += size
             most, largest = schedule["txn.max_num_dependencies"], schedule["txn.max_total_dependency_size"]
             if self.modules > most or self.module_bytes > largest:
                 raise MoveError("DEPENDENCY_LIMIT_REACHED")
 
-    # Natives. From version 36 each charge is booked at once; below, their sum when the native returns or aborts.
+    # Natives.
 
     def native_starts(self, released: int) -> None:
         """Release the memory of a native's arguments."""
         self.use_memory(-released, "native", always=True)
-        self._native = 0 if self.schedule.version < 36 else None
+        self._native = 0 if self.schedule.version < since.NATIVES_AT_ONCE else None
 
     def charge_native(self, amount: int) -> None:
         """Charge something that a native does."""

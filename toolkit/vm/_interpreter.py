@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Unsupported
 from toolkit.vm import _features as flags
+from toolkit.vm import _gas_versions as since
 from toolkit.vm._access import AccessStack
 from toolkit.vm._code import MODULE_LOCK, FunctionDefinition
 from toolkit.vm._compile import MAX_STACK, CompiledFunction, Piece, Site, is_scalar
@@ -18,12 +19,14 @@ from toolkit.vm._environment import MAINNET, NO_CAPTURED_OPTIONS, TESTNET
 from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._natives import NATIVES
 from toolkit.vm._natives._registry import Dispatch, NativeCall, may_stand_for
+from toolkit.vm._trace import TraceStep
 from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, Type, address_text, substituted, type_list
 from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Ref, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from toolkit.vm._context import TransactionContext
     from toolkit.vm._environment import Environment
     from toolkit.vm._gas import Meter
     from toolkit.vm._layouts import Layout
@@ -122,8 +125,8 @@ class Machine:
         meter: Meter,
         *,
         environment: Environment,
-        context: Any = None,
-        trace: list[tuple[CompiledFunction, int, int, int]] | None = None,
+        context: TransactionContext | None = None,
+        trace: list[TraceStep] | None = None,
     ) -> None:
         self.loader = loader
         self.session = session
@@ -243,7 +246,7 @@ class Machine:
             self.offset = piece.offsets[at]
             if trace is not None:
                 assert self.frame is not None and meter.log is not None  # noqa: S101, PT018 - traces have a log
-                trace.append((self.frame.code, self.offset, self.depth, len(meter.log)))
+                trace.append(TraceStep(self.frame.code, self.offset, self.depth, len(meter.log)))
             branches = at == count and piece.target is not None
             # The log names the target of a branch that is taken.
             taken = branches and (piece.when is None or stack[-1] == piece.when)
@@ -267,7 +270,7 @@ class Machine:
             return error
         # From 1000 on are errors of validation: code that runs has passed it, so nodes blame the verifier.
         verifies = 1000 <= error.number < 2000 and not error.of_types
-        if verifies and (error.status != "DEPENDENCY_LIMIT_REACHED" or self.schedule.version < 42):
+        if verifies and (error.status != "DEPENDENCY_LIMIT_REACHED" or self.schedule.version < since.LIMITS_BY_NAME):
             error = MoveError("VERIFICATION_ERROR", error.message)
         return error.at(frame.location, frame.code.definition.index, self.offset)
 
@@ -637,7 +640,7 @@ class Machine:
 
     def read_price(self, size: int) -> int:
         """Return what it costs to read a slot of this size."""
-        if self.schedule.version >= 12:
+        if self.schedule.version >= since.WHOLE_SLOTS:
             size = -(-size // _PAGE) * _PAGE
         prices = self.schedule
         return prices["txn.storage_io_per_state_slot_read"] + prices["txn.storage_io_per_state_byte_read"] * size

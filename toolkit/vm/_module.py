@@ -327,16 +327,15 @@ class _File:
     def _access_clause(self, reader: BinaryReader) -> records.AccessSpecifier:
         writes, negated = _choice(reader, 1, 2) == 2, _choice(reader, 1, 2) == 2
         kind = _choice(reader, 1, 5)
-        resource: tuple[Any, ...] = ()
+        resource = records.AccessedResource()
         if kind == 2:
-            resource = (self._item(reader, self.addresses),)
+            resource = records.AccessedResource(account=self._item(reader, self.addresses))
         elif kind == 3:
-            resource = (self._item(reader, self.modules),)
+            resource = records.AccessedResource(module=self._item(reader, self.modules))
         elif kind >= 4:
             handle = self._item(reader, self.structs)
-            resource = (handle.module, handle.name)
-            if kind == 5:
-                resource = (*resource, self._item(reader, self.signatures))
+            arguments = self._item(reader, self.signatures) if kind == 5 else None
+            resource = records.AccessedResource(None, handle.module, handle.name, arguments)
         place = _choice(reader, 1, 3)
         address: Any = None
         if place == 2:

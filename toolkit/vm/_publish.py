@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.vm import _features as flags
+from toolkit.vm import _gas_versions as since
 from toolkit.vm._checks import check_acquires, check_calls, check_struct
 from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC
 from toolkit.vm._environment import MAINNET
@@ -36,8 +37,9 @@ def read_bundle(request: PublishRequest) -> list[Module]:
 
 def charge_bundle(modules: list[Module], loader: Loader, meter: Meter) -> None:
     """Charge the modules that are replaced, the new ones, and what these depend on."""
-    if loader.lazy and meter.schedule.version < 15:
-        raise MoveError("UNKNOWN_INVARIANT_VIOLATION_ERROR", "lazy loading below gas feature version 15")
+    if loader.lazy and meter.schedule.version < since.DEPENDENCIES:
+        text = f"lazy loading below gas feature version {since.DEPENDENCIES}"
+        raise MoveError("UNKNOWN_INVARIANT_VIOLATION_ERROR", text)
     for module in modules:
         if loader.find(module.id) is not None:
             loader.visit(module.id, meter)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.errors import InputError
 from toolkit.vm import _features as flags
+from toolkit.vm import _gas_versions as since
 from toolkit.vm._trace import Profile, Trace
 from toolkit.vm._types import ModuleId
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from toolkit.vm._gas import Entry, Meter
     from toolkit.vm._metadata import Attributes
     from toolkit.vm._state import Metadata
+    from toolkit.vm._trace import TraceStep
 
 _LIMITS = {"EXECUTION_LIMIT_REACHED", "IO_LIMIT_REACHED", "STORAGE_LIMIT_REACHED"}
 _LIMITS |= {"TOO_MANY_DELAYED_FIELDS", "UNABLE_TO_CAPTURE_DELAYED_FIELDS"}
@@ -101,7 +103,7 @@ def status_of(
         return Status("out_of_gas", error.status)
     miscellaneous = error.status in _LIMITS
     miscellaneous |= error.status == "VM_MAX_VALUE_DEPTH_REACHED" and flags.FUNCTION_VALUES in features
-    miscellaneous |= error.status == "MEMORY_LIMIT_EXCEEDED" and version >= 42
+    miscellaneous |= error.status == "MEMORY_LIMIT_EXCEEDED" and version >= since.LIMITS_BY_NAME
     miscellaneous |= 1000 <= number < 2000 or 3000 <= number < 4000
     miscellaneous |= 2000 <= number < 3000 and flags.CHARGE_INVARIANT_VIOLATION in features
     if miscellaneous:
@@ -148,7 +150,7 @@ class _Measured:
     """What was charged, if a log was asked for."""
 
     _meter: Meter | None = field(repr=False, default=None)
-    _trace: list[Any] | None = field(repr=False, default=None)
+    _trace: list[TraceStep] | None = field(repr=False, default=None)
 
     @property
     def log(self) -> list[Entry]:
@@ -168,7 +170,7 @@ class _Measured:
         """Gas by function, and the call tree."""
         log = self.log
         assert self._meter is not None  # noqa: S101 - it has a log
-        first = {start: code.name for code, offset, depth, start in self._trace or () if depth == 1 and offset == 0}
+        first = {one.start: one.code.name for one in self._trace or () if one.depth == 1 and one.offset == 0}
         return Profile.from_log(log, self._meter.dispatched, first)
 
     @property

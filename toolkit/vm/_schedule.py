@@ -1,7 +1,7 @@
 """The gas schedule of the state: prices by name, as one execution sees them.
 
 A schedule has a version, which also says how a node charges. What a version changes is decided where it matters, by
-comparing `Schedule.version`; the prices that came with it are listed here.
+comparing `Schedule.version` with `_gas_versions`; the prices that came with it are listed here.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections import defaultdict
 from functools import lru_cache
 
 from toolkit.errors import Unsupported
+from toolkit.vm import _gas_versions as since
 from toolkit.vm._bcs import Input
 from toolkit.vm._errors import MoveError
 from toolkit.vm._layouts import LayoutMaker
@@ -81,23 +82,23 @@ class Schedule:
         return self.prices.get(name, 0)
 
     def legacy(self, name: str) -> int:
-        """Return a price of ``txn.`` that was renamed to ``txn.legacy_`` at version 14."""
-        return self[f"txn.legacy_{name}" if self.version >= 14 else f"txn.{name}"]
+        """Return a price of ``txn.`` that is now named ``txn.legacy_``."""
+        return self[f"txn.legacy_{name}" if self.version >= since.LEGACY_NAMES else f"txn.{name}"]
 
     @property
     def max_type_nodes(self) -> int:
         """Largest number of nodes of a type."""
-        return self["txn.max_ty_size"] if self.version >= 20 else 128
+        return self["txn.max_ty_size"] if self.version >= since.TYPE_LIMITS else 128
 
     @property
     def max_type_depth(self) -> int:
         """Deepest nesting of a type."""
-        return self["txn.max_ty_depth"] if self.version >= 20 else 20
+        return self["txn.max_ty_depth"] if self.version >= since.TYPE_LIMITS else 20
 
     @property
     def max_layout_nodes(self) -> int:
         """Largest number of nodes of a layout by which values are serialized."""
-        return 512 if self.version >= 34 else 256
+        return 512 if self.version >= since.LARGER_LAYOUTS else 256
 
     @classmethod
     def from_bcs(cls, data: bytes) -> Schedule:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from toolkit.move._bcs import uleb128
@@ -118,7 +119,7 @@ class Overlay:
             before = self.base.get(key)
             metadata = self.changes[key].metadata if key in self.changes else before and before[1]
             # The node forgets the metadata of an aggregator that was never read.
-            self.changes[key] = change._replace(metadata=None if change.kind == "delta" else metadata or None)
+            self.changes[key] = change._replace(metadata=None if change.kind is WriteKind.DELTA else metadata or None)
 
     def operation(self, key: bytes) -> str:
         """Return whether a change creates, modifies or deletes."""
@@ -127,16 +128,25 @@ class Overlay:
         return "modify" if self.base.get(key) is not None else "create"
 
 
-class Change(NamedTuple):
-    """A new value of a state key, or None, and its metadata.
+class WriteKind(Enum):
+    """What is written. Charges are ordered by it."""
 
-    `kind` is "value"; "code" for a module; "delayed" if only aggregators in the value have changed; "aggregator" for an
-    old aggregator; "delta" for one that was never read, whose write nobody pays. Charges are ordered by it.
-    """
+    VALUE = auto()
+    CODE = auto()
+    #: Only aggregators in the value have changed.
+    DELAYED = auto()
+    #: An old aggregator.
+    AGGREGATOR = auto()
+    #: An aggregator that was never read, whose write nobody pays.
+    DELTA = auto()
+
+
+class Change(NamedTuple):
+    """A new value of a state key, or None, and its metadata."""
 
     value: bytes | None
+    kind: WriteKind = WriteKind.VALUE
     metadata: Metadata | None = None
-    kind: str = "value"
 
 
 class Event(NamedTuple):
@@ -282,7 +292,7 @@ class Session:
                 continue
             data = _encoded(slot.layout, slot.cell[0])
             if slot.tag is None:
-                changes[slot.key] = Change(data, kind="delayed" if _only_delayed(slot.cell) else "value")
+                changes[slot.key] = Change(data, WriteKind.DELAYED if _only_delayed(slot.cell) else WriteKind.VALUE)
             else:
                 members = self.groups[slot.key].members
                 if data is None:
@@ -291,7 +301,7 @@ class Session:
                     members[slot.tag] = data
                 groups[slot.key] = groups.get(slot.key, True) and _only_delayed(slot.cell)
         for key, delayed in groups.items():
-            changes[key] = Change(self.groups[key].encoded(), kind="delayed" if delayed else "value")
+            changes[key] = Change(self.groups[key].encoded(), WriteKind.DELAYED if delayed else WriteKind.VALUE)
         for (handle, key), (cell, layout) in self.items.items():
             if _changed(cell):
                 changes[item_key(handle, key)] = Change(_encoded(layout, cell[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.vm._disassembler import instruction_text
 from toolkit.vm._instructions import LOG_NAMES
@@ -13,10 +13,20 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from toolkit.vm._compile import CompiledFunction
     from toolkit.vm._gas import Entry
 
 _INSTRUCTIONS = frozenset(LOG_NAMES.values())
 ROOT = "transaction"  # name of what is charged outside of frames
+
+
+class TraceStep(NamedTuple):
+    """An instruction that ran: its place in its function, how deep that is, and how many entries the log had before."""
+
+    code: CompiledFunction
+    offset: int
+    depth: int
+    start: int
 
 
 @dataclass
@@ -174,9 +184,9 @@ class Trace:
     rows: list[dict[str, Any]]
 
     @classmethod
-    def from_log(cls, log: Sequence[Entry], steps: Sequence[tuple[Any, int, int, int]]) -> Trace:
+    def from_log(cls, log: Sequence[Entry], steps: Sequence[TraceStep]) -> Trace:
         """Join instructions with the entries that they were charged by."""
-        ends = [step[3] for step in steps[1:]] + [len(log)]
+        ends = [step.start for step in steps[1:]] + [len(log)]
         rows = []
         for (code, offset, depth, start), end in zip(steps, ends, strict=True):
             charged = log[start:end]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolkit.move._ids import FunctionId, address_to_bytes
 from toolkit.vm._arguments import make_arguments
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from toolkit.vm._code import FunctionDefinition
     from toolkit.vm._state import Read
+    from toolkit.vm._trace import TraceStep
     from toolkit.vm._values import Value
 
 _SESSION = 5  # number of the kind of session
@@ -98,7 +99,7 @@ def _view(
     loader = Loader(environment.base, environment.schedule, environment.features)
     session = Session(Overlay(environment.base), session_hash(bytes((_SESSION,))))
     meter = Meter(environment.schedule, max_gas, log=log)
-    trace: list[Any] | None = [] if log else None
+    trace: list[TraceStep] | None = [] if log else None
     machine = Machine(loader, session, meter, environment=environment, trace=trace)
     values: list[bytes] = []
     status = Status("success")

@@ -182,16 +182,17 @@ class _Writer:
     def _clause(self, clause: Any) -> bytes:
         data = bytearray((2 if clause.writes else 1, 2 if clause.negated else 1))
         resource = clause.resource
-        if not resource:
+        if resource.account is not None:
+            data += b"\2" + uleb128(self.entry(tables.ADDRESSES, resource.account))
+        elif resource.module is None:
             data.append(1)
-        elif isinstance(resource[0], bytes):
-            data += b"\2" + uleb128(self.entry(tables.ADDRESSES, resource[0]))
-        elif len(resource) == 1:
-            data += b"\3" + uleb128(self.module(resource[0]))
+        elif resource.name is None:
+            data += b"\3" + uleb128(self.module(resource.module))
         else:
-            arguments = resource[2] if len(resource) == 3 else ()
-            data += bytes((len(resource) + 2,)) + uleb128(self.struct(Struct(resource[0], resource[1], arguments)))
-            data += uleb128(self.signature(arguments)) if len(resource) == 3 else b""
+            arguments = resource.arguments
+            data.append(4 if arguments is None else 5)
+            data += uleb128(self.struct(Struct(resource.module, resource.name, arguments or ())))
+            data += b"" if arguments is None else uleb128(self.signature(arguments))
         if clause.address is None:
             data.append(1)
         elif isinstance(clause.address, bytes):

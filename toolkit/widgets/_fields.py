@@ -28,7 +28,7 @@ from toolkit.move._values import encode_argument
 from toolkit.widgets._messages import Group, Part, Rows, Switch, Text, blank_of, select
 
 if TYPE_CHECKING:
-    from toolkit.move._codecs import Kind
+    from toolkit.move._codecs import BaseLayout
 
 Model = TypeVar("Model")
 
@@ -164,7 +164,7 @@ def _takes(layout: move.Layout) -> str:
     return f"{'0' if low == 0 else f'-2^{power}'} to 2^{power} - 1"
 
 
-def _parts(layout: Kind) -> int:
+def _parts(layout: BaseLayout) -> int:
     return 1 + sum(map(_parts, layout.parts()))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -17,23 +17,13 @@ from toolkit.wire._aborts import VM_STATUS_CODES, Abort
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.wire._transactions import Event
+
 # The virtual machine emits one of these events for each payload of a multisig account that it runs. The names that end
 # in `Event` are those of ledgers before module events.
 _EXECUTED = "0x1::multisig_account::TransactionExecution"
 FAILED = frozenset({f"{_EXECUTED}Failed", f"{_EXECUTED}FailedEvent"})
 _ENDED = FAILED | {f"{_EXECUTED}Succeeded", f"{_EXECUTED}SucceededEvent"}
-
-
-class Event(Protocol):
-    """An event as in the response."""
-
-    @property
-    def type(self) -> str:
-        """Type of the event."""
-
-    @property
-    def data(self) -> Raw:
-        """Payload of the event."""
 
 
 _STATUS_NAMES = {number: name for name, number in VM_STATUS_CODES.items()}
@@ -133,7 +123,7 @@ def multisig_execution(events: Sequence[Event]) -> MultisigExecution | None:
     return None
 
 
-class Call(msgspec.Struct, gc=False):
+class RanCall(msgspec.Struct, gc=False):
     """A payload as in the node's response. Fields that its type does not have are None.
 
     Parameters
@@ -146,9 +136,9 @@ class Call(msgspec.Struct, gc=False):
         Type arguments.
     arguments : msgspec.Raw
         Arguments as in the node's JSON; empty if there are none.
-    transaction_payload : Call or None
+    transaction_payload : RanCall or None
         Call of a multisig payload.
-    decrypted_payload : Call or None
+    decrypted_payload : RanCall or None
         Payload of an encrypted transaction that the node has decrypted.
     """
 
@@ -156,19 +146,19 @@ class Call(msgspec.Struct, gc=False):
     function: str | None = None
     type_arguments: tuple[str, ...] | None = None
     arguments: Raw = _NO_ARGUMENTS
-    transaction_payload: Call | None = None
-    decrypted_payload: Call | None = None
+    transaction_payload: RanCall | None = None
+    decrypted_payload: RanCall | None = None
 
 
 class _Typed(msgspec.Struct, gc=False):
     type: str | None = None
 
 
-_decode_call = msgspec.json.Decoder(Call).decode
+_decode_call = msgspec.json.Decoder(RanCall).decode
 _decode_typed = msgspec.json.Decoder(_Typed).decode
 
 
-def payload_head(payload: Raw | bytes) -> Call:
+def payload_head(payload: Raw | bytes) -> RanCall:
     """Return the fields of a payload; only its type if the payload is of an unknown kind.
 
     Raises
@@ -179,15 +169,15 @@ def payload_head(payload: Raw | bytes) -> Call:
     try:
         return _decode_call(payload)
     except msgspec.ValidationError:
-        return Call(_decode_typed(payload).type)
+        return RanCall(_decode_typed(payload).type)
 
 
-def call_that_ran(head: Call, events: Sequence[Event] = ()) -> Call:
+def call_that_ran(head: RanCall, events: Sequence[Event] = ()) -> RanCall:
     """Return the innermost call of a payload: decrypted, of a multisig account, or stored on chain by one.
 
     Parameters
     ----------
-    head : Call
+    head : RanCall
         The payload, as returned by `payload_head`.
     events : sequence of Event
         Events of the transaction, which contain a payload that is stored on chain.
@@ -200,7 +190,7 @@ def call_that_ran(head: Call, events: Sequence[Event] = ()) -> Call:
     return head if execution is None or not execution.payload else _stored_call(execution.payload)
 
 
-def _stored_call(payload: bytes) -> Call:
+def _stored_call(payload: bytes) -> RanCall:
     """Return the call of a payload in the BCS form that multisig accounts store. Its arguments are BCS in hex."""
     from toolkit.wire._bcs_forms import whole
     from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedEntryFunction, script_argument_json
@@ -208,10 +198,10 @@ def _stored_call(payload: bytes) -> Call:
     try:
         stored = whole(MULTISIG_PAYLOAD, payload)
     except SchemaError:
-        return Call()
+        return RanCall()
     types = tuple(map(wire_type, stored.type_arguments))
     if not isinstance(stored, EncodedEntryFunction):
         arguments = list(map(script_argument_json, stored.arguments))
-        return Call("script_payload", None, types, Raw(msgspec.json.encode(arguments)))
+        return RanCall("script_payload", None, types, Raw(msgspec.json.encode(arguments)))
     arguments = [f"0x{one.hex()}" for one in stored.arguments]
-    return Call("entry_function_payload", stored.function.wire, types, Raw(msgspec.json.encode(arguments)))
+    return RanCall("entry_function_payload", stored.function.wire, types, Raw(msgspec.json.encode(arguments)))

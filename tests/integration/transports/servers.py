@@ -11,7 +11,6 @@ import socket
 import ssl
 import threading
 import time
-import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote, urlsplit
@@ -78,9 +77,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def serve_gzip(self) -> None:
         self.answer(gzip.compress(FINE), Content_Encoding="gzip")
-
-    def serve_deflate(self) -> None:
-        self.answer(zlib.compress(FINE), Content_Encoding="deflate")
 
     def serve_encoded(self) -> None:
         """Answer with the encoding and the bytes that a test has set."""

@@ -7,7 +7,6 @@ import json
 import pickle
 import threading
 import time
-import zlib
 
 import pytest
 
@@ -77,16 +76,13 @@ def test_the_charset_is_not_believed(server, transport):
     assert get(transport, server, "charset").body == LATIN
 
 
-@pytest.mark.parametrize("where", ["gzip", "deflate"])
-def test_compression_is_unpacked(server, transport, where):
+def test_compression_is_unpacked(server, transport):
     """The transport offers it, and unpacks it."""
-    assert get(transport, server, where).body == FINE
-    assert server.seen[0][2]["Accept-Encoding"] == "gzip, deflate"
+    assert get(transport, server, "gzip").body == FINE
+    assert server.seen[0][2]["Accept-Encoding"] == "gzip"
 
 
 BODY = FINE * 20
-RAW = zlib.compressobj(wbits=-15)
-RAW_DEFLATE = RAW.compress(BODY) + RAW.flush()
 DAMAGED = bytearray(gzip.compress(BODY))
 DAMAGED[20:40] = b"\xff" * 20
 
@@ -103,20 +99,17 @@ DAMAGED[20:40] = b"\xff" * 20
         ("GZIP", gzip.compress(BODY), True),
         ("gzip, identity", gzip.compress(BODY), True),
         ("gzip", gzip.compress(BODY[:50]) + gzip.compress(BODY[50:]), True),
-        ("deflate", zlib.compress(BODY), True),
-        ("deflate", RAW_DEFLATE, True),
         ("gzip", gzip.compress(BODY)[:-4], False),
         ("gzip", gzip.compress(BODY)[:-12], False),
         ("gzip", gzip.compress(BODY) + b"more", False),
         ("gzip", bytes(DAMAGED), False),
-        ("deflate", zlib.compress(BODY)[:-2], False),
-        ("deflate", RAW_DEFLATE[:-2], False),
         ("gzip, gzip", gzip.compress(gzip.compress(BODY)), False),
+        ("deflate", BODY, False),
         ("br", BODY, False),
         ("zstd", BODY, False),
         ("unknown", BODY, False),
     ],
-    ids=[str(number) for number in range(17)],  # the bytes contain the time
+    ids=[str(number) for number in range(14)],  # the bytes contain the time
 )
 def test_both_transports_take_the_same_bodies(server, transport, encoding, body, is_good):
     """A compressed body is complete, or there is no answer; an encoding that was not offered is refused."""
@@ -129,7 +122,7 @@ def test_both_transports_take_the_same_bodies(server, transport, encoding, body,
 
 
 def test_chunks_are_joined(server, transport):
-    """A chunked body is one body; its trailer is no header."""
+    """A chunked body is one body; its trailer is not a header."""
     answer = get(transport, server, "chunked")
     assert answer.body == FINE
     assert "x-trailer" not in answer.headers
@@ -296,7 +289,7 @@ def test_threads_at_once_have_a_connection_each_and_close_ends_all(server, trans
 
 
 def test_a_connection_that_the_server_closed_while_idle_is_replaced(server, transport):
-    """A server's keep-alive limit is no error."""
+    """A server's keep-alive limit is not an error."""
     for _ in range(3):
         assert get(transport, server, "hangup").body == FINE
         server.settled(0)

@@ -9,7 +9,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, user_transaction
 from toolkit.archive._archive import Archive
 from toolkit.archive._columns import with_columns_of
 from toolkit.archive._folder import Folder, Partition
-from toolkit.archive._manifest import Manifest, Table
+from toolkit.archive._manifest import Manifest, StoredTable
 from toolkit.archive._sync import sync
 from toolkit.client._node import Node
 from toolkit.errors import SchemaError
@@ -65,7 +65,13 @@ def test_a_column_whose_type_changes_has_one_column_per_type(tmp_path):
     """In every file a column has one type, so that all readers can read all files; nothing is cast or lost."""
     values = [7, 2**40, {"a": 1}, 8, {"b": "x"}]
     manifest = Manifest(
-        chain_id=4, first=0, last=-1, partition=100, every=1, tables=(Table("price", event_type="0x1::a::B"),), node="n"
+        chain_id=4,
+        first=0,
+        last=-1,
+        partition=100,
+        every=1,
+        tables=(StoredTable("price", event_type="0x1::a::B"),),
+        node="n",
     )
     folder = Folder(tmp_path)
     folder.make_folders(manifest)

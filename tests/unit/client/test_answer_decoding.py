@@ -165,10 +165,10 @@ def test_a_value_that_does_not_fit_is_a_row_with_what_was_expected(typed):
     }
     node, _ = a_node(routes)
     call = ViewFunction("0x1::m::pair")
-    with pytest.warns(FailedReadsWarning, match=r"^1 of 6 views failed \(schema_error\), for example: .*'998993'"):
+    with pytest.warns(FailedReadsWarning, match=r"1 of 6 views.*schema_error.*'998993'"):
         frame = fetch_views(node, call, versions="500:505", typed=typed, progress=False)
     assert frame["error_code"].dropna().to_dict() == {3: "schema_error"}
-    assert frame["error_message"][3].startswith("0x1::m::pair return value 1: expect")
+    assert frame["error_message"][3].startswith("0x1::m::pair return value 1:")
     columns = ["value_0", "value_1"] if typed else ["value"]
     assert frame[columns].notna().all(axis=1).tolist() == [True, True, True, False, True, True]
     with pytest.raises(SchemaError, match="return value 1"):
@@ -183,10 +183,10 @@ def test_in_bcs_the_bytes_that_do_not_fit_are_told():
         f"POST /tables/{HANDLE}/item": bad(b"\7", "application/x-bcs"),
     }
     node, _ = a_node(routes, encoding="bcs")
-    with pytest.warns(FailedReadsWarning, match=r"the read failed: .*count return value 0.*\\x01\\x07"):
+    with pytest.warns(FailedReadsWarning, match=r"::count return value 0.*\\x01\\x07"):
         fetch_views(node, COUNT, versions=[500], progress=False)
     types = {"key_type": "u8", "value_type": "bool"}
-    with pytest.warns(FailedReadsWarning, match=r"the read failed: item 2 of table .*\\x07"):
+    with pytest.warns(FailedReadsWarning, match=r"item 2 of table .*\\x07"):
         fetch_table_items(node, HANDLE, keys=[2], **types, versions=[500], progress=False)
 
 

@@ -48,7 +48,7 @@ def test_the_text_names_the_archive():
     "named", ["http://archive.test/v1", "ftp://archive.test", "javascript:alert(1)", "https://", "x" * 500, ""]
 )
 def test_only_https_archives_count(named):
-    """What is no absolute https URL is not an archive."""
+    """Only an absolute https URL is an archive."""
     assert refusal("x", pruned(archive=named)).archive is None
 
 
@@ -81,7 +81,7 @@ def test_secrets_go_to_the_same_site_only(archive, goes, url, monkeypatch):
     """An archive elsewhere is asked without the key, and without the login."""
     opened = []
 
-    def open_transport(_, credentials, **options):
+    def open_transport(credentials, **options):
         opened.append((credentials.api_key, credentials.login))
         return Road(answer({"type": "0x1::m::R", "data": {}}))
 

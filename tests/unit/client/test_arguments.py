@@ -51,7 +51,7 @@ def test_what_is_no_view_call_is_refused(node, calls, words):
 @pytest.mark.parametrize("keys", ["alice", b"alice", {"alice": 1}, None, 5])
 def test_one_key_is_no_list_of_keys(node, keys):
     """The letters of a name are not its keys."""
-    with pytest.raises(InputError, match=r"keys must be a list .*write one key as \[key\]"):
+    with pytest.raises(InputError, match=r"^keys .*\[key\]"):
         fetched(node, keys)
 
 
@@ -79,13 +79,13 @@ def test_what_is_no_node_is_refused(given):
         lambda: toolkit.fetch_simulations(given, [TRIED]),
         lambda: toolkit.fetch_transactions(given, versions="0:5"),
     ):
-        with pytest.raises(InputError, match=r"expected a Node, as returned by toolkit.connect, got"):
+        with pytest.raises(InputError, match=r"toolkit\.connect"):
             fetch()
 
 
 def test_a_snapshot_is_no_node(node):
     """The fetch functions take versions instead."""
-    with pytest.raises(InputError, match=r"use its .node and versions=7"):
+    with pytest.raises(InputError, match=r"\.node .*versions=7"):
         toolkit.fetch_views(node.at(7), VIEW)
 
 
@@ -144,7 +144,5 @@ def test_a_single_argument_is_not_a_list_of_its_characters(arguments):
             lambda: node.view("0xcafe::registry::record_of", arguments),
             lambda: ViewFunction("0x1::m::f", arguments),
         ):
-            with pytest.raises(
-                InputError, match=rf"arguments: expected a list, got {arguments!r}; write \[{arguments!r}\]"
-            ):
+            with pytest.raises(InputError, match=rf"arguments: .*\[{arguments!r}\]"):
                 read()

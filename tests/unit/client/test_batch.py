@@ -91,7 +91,7 @@ def test_a_sweep_in_which_nothing_can_be_prepared_ends(error):
 
 
 def test_a_misfit_of_one_answer_is_an_outcome():
-    """One answer that is no u64 does not end the others."""
+    """An answer that is not a u64 does not end the others."""
 
     def odd(query, body):
         return answer(["many"]) if query["ledger_version"] == "102" else counting(query, body)

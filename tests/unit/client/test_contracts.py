@@ -148,7 +148,7 @@ def test_help_is_made_from_the_abi(shop, name, parts):
 
 def test_a_function_that_a_node_cannot_call_says_so(shop):
     """With who can call it, and which functions can be called."""
-    with pytest.raises(InputError, match=r"only friends of its module.*buy"):
+    with pytest.raises(InputError, match=r"friends.*\bbuy\b"):
         shop.mint(5)
 
 
@@ -195,9 +195,9 @@ def test_a_pinned_contract_has_the_abi_of_its_version():
     past = shop.at(5)
     assert "price" in shop
     assert set(past) == {"size"}
-    with pytest.raises(AttributeError, match="has no function 'price' at version 5"):
+    with pytest.raises(AttributeError, match=r"'price'.*\b5\b"):
         _ = past.price
-    with pytest.raises(InputError, match="has no function 'price' at version 5"):
+    with pytest.raises(InputError, match=r"'price'.*\b5\b"):
         shop.price.at(5, "0xb0b", 5)
     shop.price.at(900, "0xb0b", 5)
     assert transport.asked[-1][1] == {"ledger_version": "900"}
@@ -208,7 +208,7 @@ def test_a_pinned_contract_does_not_simulate(transport, shop):
     """A node simulates at its head only; the request can be made."""
     past = shop.at(5)
     sent = len(transport.asked)
-    with pytest.raises(NotAtPast, match="at its head only, not at version 5"):
+    with pytest.raises(NotAtPast, match=r"head.*\b5\b"):
         past.buy(5, sender="0xb0b")
     assert past.buy.request(5, sender="0xb0b") == shop.buy.request(5, sender="0xb0b")
     assert len(transport.asked) == sent
@@ -270,7 +270,7 @@ def test_a_node_that_does_not_list_modules_still_says_that_one_is_missing(listin
     """The suggestion is left out."""
     routes = {"GET /accounts/0xcafe/modules": listing}
     transport = fake(**routes, **{"GET /accounts/0xcafe/module/shoq": refused(404, "module_not_found", head=HEAD)})
-    with pytest.raises(NotFound, match=r"0xcafe::shoq does not exist at version 1000") as caught:
+    with pytest.raises(NotFound, match=r"0xcafe::shoq\b.*\b1000\b") as caught:
         toolkit.Node(URL, transport=transport).contract("0xcafe::shoq")
     assert (caught.value.status, caught.value.error_code) == (404, "module_not_found")
 

@@ -102,7 +102,7 @@ class TestViews:
     def test_a_clipped_plan_is_warned_about(self):
         """The note of the plan reaches the caller."""
         node, _ = node_with(head=ledger(oldest=100))
-        with pytest.warns(UserWarning, match="versions 0 to 99 are pruned"):
+        with pytest.warns(UserWarning, match=r"\b0 to 99\b"):
             frame = fetch_views(node, COUNT, versions="0:104", progress=False)
         assert frame["ledger_version"].tolist() == [100, 101, 102, 103, 104]
 
@@ -192,7 +192,7 @@ class TestViews:
         frame = fetch_views(node, ViewFunction("0x1::m::hidden"), versions="100:104", progress=False)
         assert frame["value"].tolist() == ["5"] * 5
         node, fake = node_with({"POST /view": refused(400, "invalid_input", "could not find view function by x")})
-        with pytest.raises(InputError, match="0x1::m::hidden: the module has no function"):
+        with pytest.raises(InputError, match="0x1::m::hidden"):
             fetch_views(node, ViewFunction("0x1::m::hidden"), versions="100:104", progress=False)
         assert [query["ledger_version"] for query, _ in fake.sent("POST /view")] == ["104", "1000"]  # newest, and head
 

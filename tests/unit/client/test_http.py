@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.client._engine import BulkEngine
-from toolkit.client._http import NETWORKS, Request, ascii_url, base_url, is_nearby, redacted_url
-from toolkit.client._transport import SessionTransport
-from toolkit.errors import InputError, NodeUnreachable
+from toolkit.client._http import NETWORKS, base_url, is_nearby, redacted_url
+from toolkit.errors import InputError
 from toolkit.gas._study import Study
 from toolkit.wire import ViewFunction
 
@@ -46,7 +44,7 @@ def test_a_url_with_or_without_v1_gives_one_base(target, expected):
 )
 def test_what_is_neither_name_nor_url_is_refused_with_the_choices(target):
     """The refusal lists what could be written instead."""
-    with pytest.raises(InputError, match="expected one of embedded, mainnet, testnet, devnet, local, or an") as caught:
+    with pytest.raises(InputError, match="embedded, mainnet, testnet, devnet, local") as caught:
         base_url(target)
     assert repr(target) in str(caught.value)
 
@@ -164,13 +162,3 @@ def test_a_refused_url_does_not_show_its_password(target):
     with pytest.raises(InputError) as caught:
         Study(node=target, calls=[ViewFunction("0x1::chain_id::get")])
     assert "hunter2" not in str(caught.value)
-
-
-@pytest.mark.parametrize("transport_class", [SessionTransport, BulkEngine])
-def test_a_host_that_is_not_ascii_is_looked_up_by_both_transports(transport_class):
-    """Its name goes out in the ASCII form; here nobody has it."""
-    transport = transport_class(timeout_s=2.0)
-    with pytest.raises(NodeUnreachable, match="cannot connect"):
-        transport.send(Request("GET", "http://日本.invalid/v1"))
-    transport.close()
-    assert ascii_url("http://日本.invalid/v1?a=b") == "http://xn--wgv71a.invalid/v1?a=b"

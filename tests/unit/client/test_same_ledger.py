@@ -80,7 +80,7 @@ def test_without_transactions_the_numbers_are_left(first):
     assert watched.anchor == LedgerAnchor(4, 1_000, 5)
     watched.guard.check()
     watched.answers(described(chain_id=7), where="GET ")
-    with pytest.raises(LedgerChanged, match="expected chain id 4, got 7"):
+    with pytest.raises(LedgerChanged, match=r"chain id 4\b.*\b7\b"):
         watched.guard.check()
 
 
@@ -88,7 +88,7 @@ def test_another_transaction_is_another_ledger_at_once():
     """Nothing is waited for."""
     watched = Watched()
     watched.answers(transaction("b"))
-    with pytest.raises(LedgerChanged, match=f"expected transaction 900 to be 0x{'a' * 64}, got 0x{'b' * 64}"):
+    with pytest.raises(LedgerChanged, match=rf"\b900\b.*0x{'a' * 64}.*0x{'b' * 64}"):
         watched.guard.check()
     assert watched.clock.waits == []
 
@@ -122,7 +122,7 @@ def test_an_anchor_that_cannot_be_read_any_more_leaves_the_numbers(later):
     watched.answers(later)
     watched.guard.check()
     watched.answers(described(900), where="GET ")
-    with pytest.raises(LedgerChanged, match="expected a head of 1000"):
+    with pytest.raises(LedgerChanged, match=r"head.*\b1000\b"):
         watched.guard.check()
 
 
@@ -211,7 +211,7 @@ def test_an_answer_of_another_chain_is_an_error_of_its_own_and_no_row():
     for read in reads:
         node = Node(URL, transport=fake)
         node.ledger()
-        with pytest.raises(LedgerChanged, match=r"chain id 4, .* got 9.*Connect again"):
+        with pytest.raises(LedgerChanged, match=r"chain id 4\b.*\b9\b"):
             read(node)
 
 
@@ -227,7 +227,7 @@ def test_a_chain_that_is_expected_is_expected_of_the_first_answer():
     """What workers of an executor do."""
     node = Node(URL, transport=FakeNode({}))
     node.expect_chain(7)
-    with pytest.raises(LedgerChanged, match=r"chain id 7, .* got 4"):
+    with pytest.raises(LedgerChanged, match=r"chain id 7\b.*\b4\b"):
         node.ledger()
 
 

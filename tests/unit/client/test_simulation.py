@@ -218,14 +218,15 @@ class TestExplain:
         ],
     )
     def test_other_statuses(self, status, told):
-        """Codes without a category have none; what is no abort is left alone."""
+        """Codes without a category have none; other statuses are left alone."""
         assert abort_parts(Abort.find(status)) == (None, told)
 
     def test_a_success_says_cost_and_that_nothing_was_done(self):
         """Five facts in lines."""
         lines = simulated(COIN_INFO)[0].explain().splitlines()
         assert lines[0] == "0x1::m::pay from 0xa11ce would succeed."
-        assert "9 gas units at 100 octas each, 0.00000900 APT net" in lines[1]
+        assert "9 gas units" in lines[1]
+        assert "0.00000900 APT" in lines[1]
         assert "State changes: 1 resource written." in lines[-2]
         assert lines[-1].endswith("Nothing was signed, submitted or stored.")
 
@@ -239,7 +240,7 @@ class TestExplain:
             "storage_fee_refund_octas": str(10**8 + 900 + 5),
         }
         event = {"guid": V2_EVENT, "sequence_number": "0", "type": FEE_STATEMENT, "data": fee}
-        assert "a refund of 1.00000005 APT net" in simulated(COIN_INFO, events=[event])[0].explain()
+        assert "refund of 1.00000005 APT" in simulated(COIN_INFO, events=[event])[0].explain()
 
     @pytest.mark.parametrize(
         ("symbol", "decimals", "net"),

@@ -142,7 +142,7 @@ def test_what_cannot_be_a_plan_is_refused(plan, head, words):
 @pytest.mark.parametrize("entry", [True, 1.0, "5", None, -1_002, 2**64])
 def test_an_entry_that_is_no_version_is_named(entry):
     """One bad entry of a list is refused by name, with the range that would do."""
-    with pytest.raises(InputError, match=r"expected an integer from -1001 to 2\^63 - 1") as caught:
+    with pytest.raises(InputError, match=r"-1001 to 2\^63 - 1") as caught:
         resolve_versions([1, entry], head=HEAD)
     assert repr(entry) in str(caught.value)
 
@@ -305,7 +305,7 @@ def test_one_end_may_be_left_out(plan, expected):
     "plan", ["..", "2026-05-01..:1d", "..2026-05-01:1mo", "....", ":1mo", "2026-05-01...2026-05-02"]
 )
 def test_periods_without_two_ends_are_refused(plan):
-    """As are no ends at all."""
+    """As is a plan without ends."""
     with pytest.raises(InputError):
         VersionPlan.parse(plan)
 
@@ -350,7 +350,7 @@ def test_moments_without_offset_are_utc():
 @pytest.mark.parametrize("time", [None, 5, pd.NaT, np.datetime64("2026-05-01"), ["2026-05-01"]])
 def test_what_is_no_time_is_refused(time):
     """Other types are refused with what would do."""
-    with pytest.raises(InputError, match="is not a date: expected ISO 8601 text"):
+    with pytest.raises(InputError, match="ISO 8601"):
         moment(time)
 
 
@@ -364,7 +364,7 @@ def test_a_version_may_be_any_integer(value):
 @pytest.mark.parametrize("value", ["5", None, 1.5, True, -1, 2**63, np.array([5]), np.float64(5), pd.NA])
 def test_what_is_no_version_is_refused(value):
     """Anything but a whole number from 0 on is refused by name."""
-    with pytest.raises(InputError, match=r"is not a ledger version: expected a whole number from 0 to 2\^63 - 1"):
+    with pytest.raises(InputError, match=r"\b0 to 2\^63 - 1"):
         as_version(value)
 
 
@@ -458,7 +458,7 @@ def test_a_plan_as_it_is_written_elsewhere_is_refused(text):
 )
 def test_a_date_that_is_none_is_named(text, date):
     """The 31st of June; and a step in versions is not read as the time of a day."""
-    with pytest.raises(InputError, match=f"'{date}' is not a date: expected ISO 8601"):
+    with pytest.raises(InputError, match=f"'{date}'.*ISO 8601"):
         VersionPlan.parse(text)
 
 

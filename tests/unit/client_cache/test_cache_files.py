@@ -256,7 +256,7 @@ def make_database(path, *statements):
 
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_a_foreign_file_is_set_aside_unharmed(place, key_of, answer, kind):
-    """What is no cache is renamed with a warning, byte for byte, and a new cache begun."""
+    """A file that is not a cache is renamed with a warning, byte for byte, and a new cache begun."""
     place.parent.mkdir()
     FOREIGN[kind](place)
     before = place.read_bytes()
@@ -291,7 +291,7 @@ def test_a_damaged_file_takes_the_place_of_an_earlier_one(place):
 
 
 def test_a_truncated_file_is_set_aside(place, key_of, answer):
-    """Half a file is no cache."""
+    """Half a file is not a cache."""
     filled(place, key_of, answer, 2000)
     os.truncate(place, place.stat().st_size // 2 + 77)
     with warnings.catch_warnings():

@@ -120,7 +120,7 @@ def test_the_comparison_costs_two_requests_a_session(tmp_path):
 
 
 def test_offline_the_last_ledger_is_read(read):
-    """There is no other one to confuse it with; and a node without a fingerprint can be read offline, too."""
+    """It cannot be confused with another one; and a node without a fingerprint can be read offline, too."""
     read(Ledger("1"))
     read(Ledger("2"))
     assert read(Ledger("2"), offline=True) == (2500, 0)

@@ -88,16 +88,16 @@ def test_scaled_rounds_once(dtype, limit, decimals):
 
 def test_numbers_that_no_float_can_hold_are_refused():
     """An int beyond the largest float, and decimals beyond which every quotient is 0."""
-    with pytest.raises(SchemaError, match=r"row 1: .* too large for a float; use exact=True"):
+    with pytest.raises(SchemaError, match=r"row 1: .*exact=True"):
         dtypes.scaled(pd.Series([1, 10**400], dtype=object))
-    with pytest.raises(InputError, match="decimals must be at most 400, got 1000000000"):
+    with pytest.raises(InputError, match=r"^decimals .*\b400\b"):
         dtypes.scaled(pd.Series([1]), 10**9)
 
 
 @pytest.mark.parametrize("decimals", [-1, 1.5, True, "8"])
 def test_decimals_are_a_number_of_places(decimals):
     """A wrong number of places is the caller's error."""
-    with pytest.raises(InputError, match="decimals must be a non-negative int"):
+    with pytest.raises(InputError, match=r"^decimals "):
         dtypes.scaled(pd.Series([1]), decimals)
 
 
@@ -153,9 +153,9 @@ def test_what_no_decimal_can_represent_is_refused():
     """With its row and what to do; neither is a number rounded, nor a digit lost."""
     with pytest.raises(SchemaError, match=r"row 1: 1157.* divided by 10\*\*8 .* 76 digits"):
         dtypes.scaled(pd.Series([1, 2**256 - 1], dtype="u256"), 8, exact=True)
-    with pytest.raises(InputError, match="at most 38 for exact results, got 39"):
+    with pytest.raises(InputError, match=r"\b38\b.*\b39\b"):
         dtypes.scaled(pd.Series([1]), 39, exact=True)
-    with pytest.raises(SchemaError, match="takes a column of integers, got float64"):
+    with pytest.raises(SchemaError, match="float64"):
         dtypes.scaled(pd.Series([1.5]), 8, exact=True)
     most = dtypes.scaled(pd.Series([2**64 - 1], dtype="uint64[pyarrow]"), 18, exact=True)
     assert most.tolist() == [Decimal(2**64 - 1).scaleb(-18)]
@@ -169,5 +169,5 @@ def test_the_difference_of_two_columns_is_exact():
     for calculate in (lambda: after - before, before.diff, lambda: before.groupby([1, 1, 1]).diff()):
         with pytest.raises(pa.ArrowInvalid, match="overflow"):
             calculate()
-    with pytest.raises(InputError, match="`by` requires a number of rows"):
+    with pytest.raises(InputError, match="`by`"):
         dtypes.exact_diff(after, before, by=[1, 1, 1])

@@ -143,7 +143,7 @@ def test_columns_can_be_chosen(tmp_path):
     dtypes.write_parquet(dtypes.to_pandas(table(FLAT)), tmp_path / "flat.parquet")
     back = dtypes.read_parquet(tmp_path / "flat.parquet", columns=["u128", "text"])
     assert list(back.columns) == ["u128", "text"]
-    with pytest.raises(InputError, match=r"expected columns among .*'u128'.*, got 'absent'"):
+    with pytest.raises(InputError, match=r"'u128'.*'absent'"):
         dtypes.read_parquet(tmp_path / "flat.parquet", columns=["absent"])
 
 
@@ -157,7 +157,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
         dtypes.write_parquet(pd.DataFrame({1: [1]}), path)
     assert [file.name for file in tmp_path.iterdir()] == ["a.parquet"]
     assert path.read_bytes() == b"old"
-    with pytest.raises(InputError, match="not a readable Parquet file"):
+    with pytest.raises(InputError, match="Parquet"):
         dtypes.read_parquet(path)
 
 
@@ -176,7 +176,7 @@ def test_describe_is_the_data_dictionary():
     assert pd.isna(found.loc["text", "unit"])
     assert dtypes.describe(pd.DataFrame()).shape == (0, 6)
     for what in (5, None, pd.Series([1])):
-        with pytest.raises(InputError, match="frame must be a DataFrame, got "):
+        with pytest.raises(InputError, match=r"^frame .*DataFrame"):
             dtypes.describe(what)
 
 
@@ -277,7 +277,7 @@ def test_decimals_are_read_by_duckdb_polars_and_pyarrow(tmp_path):
 def test_longer_numbers_are_not_written_as_decimals(tmp_path, value):
     """A number of 39 digits is refused with its row and the form that works; one of 38 is written."""
     frame = pd.DataFrame({"v": pd.array([10**38 - 1, value], dtype="i256")})
-    with pytest.raises(SchemaError, match=r"column 'v', row 1: -?10+ has more than 38 digits.*wide=\"text\"") as caught:
+    with pytest.raises(SchemaError, match=r"column 'v', row 1: -?10+ .*wide=\"text\"") as caught:
         dtypes.write_parquet(frame, tmp_path / "v.parquet", wide="decimal")
     assert (caught.value.column, caught.value.rows, list(tmp_path.iterdir())) == ("v", (1,), [])
     dtypes.write_parquet(frame.head(1), tmp_path / "v.parquet", wide="decimal")
@@ -298,7 +298,7 @@ def test_wide_columns_keep_dtype_index_and_metadata(tmp_path, wide):
 
 def test_the_form_of_wide_columns_is_checked():
     """An unknown form is an error that names the three."""
-    with pytest.raises(InputError, match="wide: expected 'text', 'decimal' or 'native', got 'float'"):
+    with pytest.raises(InputError, match=r"^wide: .*'float'"):
         dtypes.to_arrow(SUPPLY, wide="float")
 
 
@@ -327,7 +327,7 @@ def test_a_column_marked_as_wide_that_is_not_is_an_error(tmp_path, column, name)
     """It is read as neither text nor another number; the message is short."""
     marked = pa.schema([pa.field("v", column.type, metadata={"wide": name})])
     pq.write_table(pa.table([column], schema=marked), tmp_path / "v.parquet")
-    with pytest.raises(SchemaError, match=r"column 'v': marked as wide integers .* expected one of u128") as caught:
+    with pytest.raises(SchemaError, match=r"column 'v': .*\bu128\b") as caught:
         dtypes.read_parquet(tmp_path / "v.parquet")
     assert len(str(caught.value)) < 300
 

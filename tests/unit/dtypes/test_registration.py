@@ -43,6 +43,17 @@ def test_pandas_and_arrow_know_the_types_in_any_order(lines, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_pandas_keeps_nothing_of_the_hook():
+    """The loader that registers the dtypes is pandas' own again, and the finder is gone."""
+    done = run(
+        "import sys, toolkit.dtypes, pandas",
+        "assert 'exec_module' not in vars(pandas.__loader__)",
+        "assert [one for one in sys.meta_path if 'toolkit' in type(one).__module__ and one._library == 'pandas'] == []",
+        USE,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_plain_pandas_without_this_package_reads_text_or_bytes(tmp_path):
     """A file of ours opens where the package is not installed: wide columns are text there, or bytes if native."""
     import pandas as pd

@@ -51,7 +51,7 @@ def test_an_abort_code_is_a_u64():
 @pytest.mark.parametrize("category", [already_exists, embedded.invalid_argument, embedded.resource_exhausted])
 def test_a_reason_has_16_bits(category, reason):
     """A larger one would be added to the category: invalid_argument(0x10000) would be an out_of_range."""
-    with pytest.raises(InputError, match=r"must be an int from 0 to 65,535"):
+    with pytest.raises(InputError, match=r"\b0 to 65,535"):
         category(reason, "")
 
 
@@ -214,7 +214,7 @@ def test_move_from_deletes_the_resource_and_remove_the_item(ledger):
 def test_type_arguments_reach_the_contract(ledger):
     """A generic view sees its type argument, and needs exactly as many as it declares."""
     assert ledger.view("0xca11::shapes::name_of", [], ["vector<u8>"])[0] == ["vector<u8>"]
-    with pytest.raises(InputError, match="expected 1 type argument, got 0"):
+    with pytest.raises(InputError, match=r"\b1 type argument\b.*\b0$"):
         ledger.view("0xca11::shapes::name_of")
 
 
@@ -252,7 +252,7 @@ def test_a_contract_may_be_defined_inside_a_function():
 
 def test_an_annotation_that_is_no_move_type_is_refused_by_name():
     """The message names the method and the types there are."""
-    with pytest.raises(InputError, match=r"Wrong\.price, returned value: float is not a Move type"):
+    with pytest.raises(InputError, match=r"Wrong\.price, returned value: float"):
 
         class Wrong(Module, address="0x5"):
             @view
@@ -262,7 +262,7 @@ def test_an_annotation_that_is_no_move_type_is_refused_by_name():
 
 def test_a_parameter_without_annotation_is_refused():
     """Every parameter needs a type, as the ABI is made from them."""
-    with pytest.raises(InputError, match="parameter amount has no type: write amount: u64"):
+    with pytest.raises(InputError, match="parameter amount"):
 
         class Wrong(Module, address="0x5"):
             @view
@@ -272,7 +272,7 @@ def test_a_parameter_without_annotation_is_refused():
 
 def test_a_struct_takes_exactly_its_fields():
     """A missing or unknown field is named."""
-    with pytest.raises(InputError, match="missing fields: y; unknown fields: z"):
+    with pytest.raises(InputError, match=r"\by\b.*\bz\b"):
         Shapes.Point(x=1, z=2)
 
 

@@ -185,7 +185,7 @@ def test_a_wrong_value_is_refused(ledger):
         ledger.view("0x1a4b::lamps::wrong")
     with pytest.raises(InputError, match="expected Mode, got Color"):
         Lamps.Mode.Off().assign(Lamps.Color.White())
-    with pytest.raises(InputError, match=r"construct one of its variants \(Off, On, Pair\)"):
+    with pytest.raises(InputError, match=r"\(Off, On, Pair\)"):
         Lamps.Mode()
     with pytest.raises(InputError, match="missing fields: green"):
         Lamps.Color.Mixed(red=1)
@@ -270,16 +270,16 @@ def test_an_upgrade_may_add_variants_at_the_end():
 
     ledger = embedded.Ledger()
     ledger.publish(First)
-    with pytest.raises(InputError, match="struct Mode is missing or has different fields"):
+    with pytest.raises(InputError, match=r"struct Mode\b"):
         ledger.publish(Other)
     ledger.publish(More)
-    with pytest.raises(InputError, match="an enum may gain variants"):
+    with pytest.raises(InputError, match="variants"):
         ledger.publish(First)
 
 
 def test_a_variant_is_not_a_type():
     """A field or parameter has the type of the enum."""
-    with pytest.raises(InputError, match=r"On is a variant.*: write the enum, Mode"):
+    with pytest.raises(InputError, match=r"^.*\bOn\b.*\bMode$"):
 
         class Wrong(Module, address="0x1a4c"):
             @view

@@ -119,7 +119,7 @@ def test_a_request_is_committed_with_its_own_options(ledger):
     assert done.request.raw.gas_unit_price == 150
     assert toolkit.address(done.request.payer) == toolkit.address("0xfee")
     for option in ({"sender": "0xb0b"}, {"secondary_signers": []}, {"max_gas_amount": 0}, {"gas_unit_price": 0}):
-        with pytest.raises(InputError, match="set them in the request"):
+        with pytest.raises(InputError, match="request"):
             ledger.execute(request, **option)
 
 
@@ -128,7 +128,7 @@ def test_a_declared_script_is_committed(ledger):
     call = toolkit.Script(pay.bytecode, arguments=[["1", "2", "3"]])
     assert ledger.execute(call, sender="0xb0b").success
     assert not ledger.execute(toolkit.Script(pay.bytecode, arguments=[[]]), sender="0xb0b").success
-    with pytest.raises(InputError, match="unknown bytecode: declare the script"):
+    with pytest.raises(InputError, match="bytecode"):
         ledger.execute(toolkit.Script("0xa11ceb0b"), sender="0xb0b")
 
 
@@ -168,7 +168,7 @@ def test_empty_blocks_move_time_versions_and_epochs():
     state = ledger.advance(3, time=datetime(2026, 1, 1, 2, 30, tzinfo=UTC))
     assert (state.version, state.epoch, f"{state.timestamp:%H:%M:%S}") == (8, 2, "02:30:02")
     for wrong in (0, -1, True, 1.5, "2"):
-        with pytest.raises(InputError, match="blocks must be an int of at least 1"):
+        with pytest.raises(InputError, match=r"^blocks .*\b1\b"):
             ledger.advance(wrong)  # type: ignore[arg-type]
     assert ledger.head == 8
 
@@ -191,7 +191,7 @@ def test_a_ledger_is_connected_to_as_it_is(ledger):
     assert toolkit.connect(ledger).url == node.url != toolkit.connect(Ledger()).url
     ledger.advance()
     assert node.ledger().version == ledger.head
-    with pytest.raises(InputError, match=r"must be a str or a toolkit\.embedded\.Ledger, got int"):
+    with pytest.raises(InputError, match=r"toolkit\.embedded\.Ledger\b.*\bint\b"):
         toolkit.connect(5)  # type: ignore[arg-type]
 
 

@@ -60,7 +60,7 @@ def test_a_dependency_must_be_published_first():
     """Publishing names what is missing, and nothing is committed."""
     ledger = embedded.Ledger()
     head = ledger.head
-    with pytest.raises(InputError, match="0xde5c::desk uses 0xfeed::price_feed, which is not published"):
+    with pytest.raises(InputError, match=r"0xde5c::desk .*0xfeed::price_feed"):
         ledger.publish(Desk)
     assert ledger.head == head
 
@@ -111,7 +111,7 @@ def test_governance_does_several_things_in_one_transaction():
     assert ledger.view("0x1::features::is_enabled", [5])[0] == [True]
     assert _packages(ledger, "0x1")[0]["upgrade_number"] == 1
     assert ledger.govern(disable=[5]).request.executable.code != done.request.executable.code
-    with pytest.raises(InputError, match=r"the governance script failed .*ENO_SUCH_FEATURE"):
+    with pytest.raises(InputError, match="ENO_SUCH_FEATURE"):
         ledger.govern(enable=[5_000])
 
 
@@ -119,5 +119,5 @@ def test_governance_upgrades_the_framework_only():
     """Contracts at other addresses are their owners' to upgrade."""
     ledger = embedded.Ledger()
     ledger.publish(Registry)
-    with pytest.raises(InputError, match="at 0x1 only, got a module at 0xcafe"):
+    with pytest.raises(InputError, match=r"\b0x1 .*\b0xcafe\b"):
         ledger.govern(Registry)

@@ -224,7 +224,7 @@ def test_a_function_that_cannot_be_a_script():
 
     def missing(run, amount): ...
 
-    with pytest.raises(InputError, match="script missing: parameter amount has no type"):
+    with pytest.raises(InputError, match="script missing: parameter amount"):
         script(missing)
 
     def wrong(run, amount: dict) -> None: ...
@@ -233,5 +233,5 @@ def test_a_function_that_cannot_be_a_script():
     for function in (wrong, returns):
         with pytest.raises(InputError, match=function.__name__):
             script(function)
-    with pytest.raises(InputError, match=r"script pay_all: expected 2 arguments \(vector<address>, u64\), got 0"):
+    with pytest.raises(InputError, match=r"script pay_all: .*\(vector<address>, u64\).*\b0$"):
         embedded.Ledger().commit(pay_all, sender=ALICE)

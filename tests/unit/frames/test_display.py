@@ -87,12 +87,12 @@ def test_chosen_columns_keep_their_order():
     """Also those without values; an unknown one is named with those that exist."""
     frame = pd.DataFrame({"a": [1], "b": [None]})
     assert show(frame, columns=["b", "a"]).columns == ("b", "a")
-    with pytest.raises(InputError, match="no column 'c'; it has a, b"):
+    with pytest.raises(InputError, match=r"'c'.*a, b"):
         show(frame, columns=["c"])
     for rows in (1, 0, True, 2.5):
-        with pytest.raises(InputError, match="rows must be an int of at least 2"):
+        with pytest.raises(InputError, match=r"^rows .*\b2\b"):
             show(frame, rows=rows)
-    with pytest.raises(InputError, match="frame must be a DataFrame, got list"):
+    with pytest.raises(InputError, match=r"^frame .*DataFrame.*list"):
         show([1])
 
 
@@ -142,5 +142,5 @@ def test_a_frame_of_which_every_row_failed_says_so():
 def test_a_column_that_does_not_exist_has_what_may_be_meant():
     """And the columns that there are."""
     frame = pd.DataFrame({"ledger_version": [1], "value": [2]})
-    with pytest.raises(InputError, match=r"'ledger_versoin'; did you mean `ledger_version`"):
+    with pytest.raises(InputError, match=r"'ledger_versoin'.*`ledger_version`"):
         show(frame, columns=["ledger_versoin"])

@@ -80,7 +80,7 @@ def test_a_hostile_value_is_shortened_in_the_text():
 
 def test_a_required_column_takes_no_null():
     """A null where there must be a value is named by its row."""
-    with pytest.raises(SchemaError, match="column 'name', row 1: expected a value, got null") as caught:
+    with pytest.raises(SchemaError, match=r"column 'name', row 1: .*null") as caught:
         rows_frame(SMALL, {"name": ["a", None, None]})
     assert caught.value.rows == (1,)
 

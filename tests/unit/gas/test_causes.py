@@ -274,7 +274,7 @@ class TestCode:
         assert "0x9::odd" not in said(cause)
 
     def test_the_set_up_of_a_new_module_belongs_to_its_publication(self):
-        """Resources and tables that `init_module` makes are no cause of their own."""
+        """Resources and tables that `init_module` makes are not causes of their own."""
         tag = "0xca11::m::Book"
         abi = module("m", address="0xca11", structs=[struct("Book", {"orders": "u64"}, abilities=["key"])])
         routes = both("/accounts/0xca11/module/m", None, abi)

@@ -94,7 +94,7 @@ def test_storage_is_exact():
 
 
 def test_a_part_that_the_change_cannot_touch_is_not_compared():
-    """A schedule that moves prices of instructions is no cause of a step of io; the shift is not explained."""
+    """A schedule that moves prices of instructions is not the cause of a step of io; the shift is not explained."""
     frame = frame_of([4] * 80, io=[3] * 40 + [8] * 40)
     found = analyse(frame, [at(40, SCHEDULE, EXECUTION)])
     assert found.steps == ()
@@ -217,7 +217,7 @@ def test_a_slot_no_longer_deleted_is_a_step_of_refund():
 
 
 def test_payload_sizes_do_not_make_steps():
-    """Gas follows the payload; payloads three times as large from the change on are no step."""
+    """Gas follows the payload; payloads three times as large from the change on are not a step."""
     rng = np.random.default_rng(5)
     size = rng.integers(50, 90, 200) * np.where(np.arange(200) < 100, 1, 3)
     found = analyse(frame_of(np.ceil(3 + 0.1 * size), payload_bytes=size), [at(100)])

@@ -63,7 +63,7 @@ def test_no_answer_says_nothing_about_gas(code):
     [(10, 12, 2, 20.0), (12, 9, -3, -25.0), (8, 8, 0, 0.0), (0, 5, 5, None), (2**62, 2**62 + 1, 1, pytest.approx(0))],
 )
 def test_changes_are_in_units_and_percent_of_the_baseline(before, after, change, percent):
-    """The baseline is the before side; from nothing there is no percentage."""
+    """The baseline is the before side; a rise from zero has no percentage."""
     found = only(compare(frame(row(1, before)), frame(row(2, after))))
     assert (found["gas_before"], found["gas_after"], found["change"]) == (before, after, change)
     assert pd.isna(found["change_percent"]) if percent is None else found["change_percent"] == percent

@@ -84,7 +84,7 @@ def test_no_answer_is_not_passed_over(side):
 
 
 def test_a_node_that_tells_no_gas_is_not_passed_over():
-    """A missing figure is no small figure."""
+    """A missing figure is not a small figure."""
     found = gate([row(1)], [row(2, None)])
     assert found.verdict == "could not judge"
     assert found.not_judged[0].reason == "the node reported no gas on the after side"

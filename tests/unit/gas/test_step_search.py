@@ -153,7 +153,7 @@ class TestOutages:
 
     @given(st.integers(1, 10**6), st.sets(st.integers(0, 10**6), max_size=7))
     def test_any_few_silent_versions_only_widen_a_step_by_themselves(self, at, silent):
-        """The step lies between answered neighbours; if it is no exact one, all between them was silent."""
+        """The step lies between answered neighbours; if it is not exact, all between them was silent."""
         silent -= {0, 10**6}
         known, _ = search(lambda v: None if v in silent else v >= at, first=0, last=10**6)
         answered = {version: outcome for version, outcome in known.items() if outcome is not None}

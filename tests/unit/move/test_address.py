@@ -37,14 +37,14 @@ def test_every_spelling_has_one_canonical_and_one_wire_form(text, canonical, wir
 
 def test_bytes_of_another_length_are_no_address():
     """Only 32 bytes make an address."""
-    with pytest.raises(InputError, match="expected 32 bytes of an address, got 31"):
+    with pytest.raises(InputError, match=r"\b32\b.*\b31\b"):
         address_from_bytes(bytes(31))
 
 
 def test_an_address_without_quotes_is_said_to_lack_them():
     """`0xcafe` is a number in Python; the message shows the text to write."""
-    with pytest.raises(InputError, match=r'not an address: 51966; .*write "0xcafe"'):
+    with pytest.raises(InputError, match=r'51966.*"0xcafe"'):
         parse_address(0xCAFE)
     for other in (True, -1, 1 << 256, 1.5, None):
-        with pytest.raises(InputError, match="expected 0x and 1 to 64 hex digits"):
+        with pytest.raises(InputError, match="1 to 64"):
             parse_address(other)

@@ -71,7 +71,7 @@ def test_towers_of_marks_are_levelled():
     ],
 )
 def test_addresses_are_spelt_as_people_do(text, shown):
-    """Without leading zeros, long ones by both ends; what is no address stays."""
+    """Without leading zeros, long ones by both ends; other text stays."""
     assert short_addresses(text) == shown
 
 

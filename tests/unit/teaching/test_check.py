@@ -252,7 +252,7 @@ def test_html_escapes_what_it_shows():
 
 
 def test_a_worked_solution_comes_with_the_third_failure():
-    """Every exercise has one; it is no part of the message, and comes with the third wrong answer."""
+    """Every exercise has one; it is not part of the message, and comes with the third wrong answer."""
     assert [name for name in EVERY if 'check("' in exercises()[name].worked or not exercises()[name].worked] == []
     assert [bool(check("01.1", answer).worked) for answer in (1, 2, 3)] == [False, False, True]
     assert "worked solution" in repr(check("01.1", 4))

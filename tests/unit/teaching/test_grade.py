@@ -132,7 +132,7 @@ def test_a_row_per_student_and_a_column_per_exercise(graded):
     ],
 )  # fmt: skip
 def test_the_last_answer_counts_and_what_did_not_run_has_a_reason(graded, student, number, expected):
-    """However `check` was called; dots are no answer; one broken copy breaks nothing."""
+    """However `check` was called; dots are not an answer; one broken copy breaks nothing."""
     assert cell(graded, student, number).startswith(expected)
 
 

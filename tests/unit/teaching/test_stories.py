@@ -55,7 +55,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("name", "answer", "said"), WRONG, ids=[f"{row[0]} {row[2][:24]}" for row in WRONG])
 def test_a_wrong_answer_is_told_what_goes_wrong(name, answer, said):
-    """What is no answer of the kind, or cannot be called, has its sentence; `test_mutants` has the likely mistakes."""
+    """An answer of the wrong kind, or one that cannot be called, has its sentence; `test_mutants` has the likely mistakes."""
     given = answer if isinstance(answer, Answer) else replaced(solved(answer[0]).value, *answer[1:])
     checked = judge(name, exercises()[name], given)
     assert checked.verdict is Verdict.NOT_YET

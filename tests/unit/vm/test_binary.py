@@ -71,11 +71,11 @@ def everything() -> bytes:
     """Return a module with every instruction and every kind of type, definition and specifier."""
     instructions = tuple(Instruction(opcode.name, OPERANDS[opcode.operand]) for opcode in OPCODES.values())
     access = (
-        code.AccessSpecifier(False, False, (), None),
-        code.AccessSpecifier(True, True, (COUNTER.address,), COUNTER.address),
-        code.AccessSpecifier(True, False, (COUNTER,), (0, None)),
-        code.AccessSpecifier(False, True, (COUNTER, "Plain"), None),
-        code.AccessSpecifier(False, True, (COUNTER, "Box", (t.U8,)), (0, 0)),
+        code.AccessSpecifier(False, False, code.AccessedResource(), None),
+        code.AccessSpecifier(True, True, code.AccessedResource(account=COUNTER.address), COUNTER.address),
+        code.AccessSpecifier(True, False, code.AccessedResource(module=COUNTER), (0, None)),
+        code.AccessSpecifier(False, True, code.AccessedResource(None, COUNTER, "Plain"), None),
+        code.AccessSpecifier(False, True, code.AccessedResource(None, COUNTER, "Box", (t.U8,)), (0, 0)),
     )
     main = function(COUNTER, "all", [], locals_=[t.U8, t.Reference(t.U64, True)])
     main = type(main)(**{**main.__dict__, "code": instructions})

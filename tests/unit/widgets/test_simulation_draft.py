@@ -243,7 +243,7 @@ def test_every_recorded_simulation_loads_and_comes_out_equal(shared_data, node, 
 
 @pytest.mark.parametrize("text", NO_SIGNATURES)
 def test_a_signature_that_cannot_be_made_is_said_at_its_field(text):
-    """What is no signature is reported where it is typed; it is not dropped."""
+    """Text that is not a signature is reported where it is typed; it is not dropped."""
     found = Findings()
     draft = replace(write_request(request()), sender_key=KeyDraft("json", json=text))
     assert read_request(draft, None, None, found) is None

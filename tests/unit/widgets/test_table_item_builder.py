@@ -176,7 +176,7 @@ def test_no_item_is_an_answer(builder, recwarn):
 
 
 def test_numbers_over_versions_have_a_figure(builder):
-    """Values that are numbers are drawn; where there was no item is said."""
+    """Values that are numbers are drawn; versions without an item are named."""
     builder.owner, builder.key, builder.versions = "0xcafe", "alice", "0:-1/9"
     builder.read()
     options = {"owner": "0xcafe", "versions": "0:-1/9", "flatten": True, "progress": False}

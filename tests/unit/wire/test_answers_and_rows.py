@@ -73,7 +73,7 @@ def test_largest_numbers_stay_exact() -> None:
 def test_what_is_no_u64_is_refused(name: str, value: str) -> None:
     """Digits are checked before anything becomes a number, one by one and by column."""
     for transactions in ([user(**{name: value})], [user(), user(**{name: value})]):
-        with pytest.raises(SchemaError, match="expected a u64 as a string of digits"):
+        with pytest.raises(SchemaError, match=r"\bu64\b"):
             transaction_rows(decode_transactions(encode(transactions)))
 
 

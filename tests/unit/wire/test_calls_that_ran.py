@@ -83,7 +83,7 @@ def test_the_innermost_call_is_the_one_that_ran(payload):
     ids=["script", "decrypted script", "stored, not run", "encrypted", "not decrypted", "unknown"],
 )
 def test_what_calls_no_function_is_a_row_without_one(payload, types, arguments):
-    """A function that a payload only claims to call did not run; a payload of another form is no error."""
+    """A function that a payload only claims to call did not run; a payload of another form is not an error."""
     (row,) = records(transaction_frames([transaction(payload)])[0])
     found = row["type_arguments"], None if row["arguments"] is None else json.loads(row["arguments"])
     assert found == (types, arguments)

@@ -19,7 +19,7 @@ def test_documented_body_is_read_whatever_its_code(code: str) -> None:
 
 @pytest.mark.parametrize("vm_error_code", [None, "4016", 1.5, True, -1, 2**64, [], {}])
 def test_vm_error_code_is_a_u64_or_nothing(vm_error_code: object) -> None:
-    """Null is what recordings have; anything that is no u64 is left out."""
+    """Null is what recordings have; anything that is not a u64 is left out."""
     body = json.dumps({"message": "m", "error_code": "vm_error", "vm_error_code": vm_error_code}).encode()
     assert decode_error_body(body) == ErrorBody("m", "vm_error", None)
 

@@ -38,6 +38,6 @@ def test_names_stand_at_their_numbers(number, name):
 
 @pytest.mark.parametrize("data", [{}, {"features": None}, {"features": "no hex"}, {"features": [1, 2]}])
 def test_another_shape_is_a_schema_error(data):
-    """A resource that is no such bits."""
+    """A resource without such bits."""
     with pytest.raises(SchemaError, match="features: expected bytes"):
         enabled_features(data)

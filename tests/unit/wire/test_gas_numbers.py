@@ -60,7 +60,7 @@ def test_statement_without_refund_is_read() -> None:
 
 @pytest.mark.parametrize("bad", [b'"57.5"', b"57", b'""', b'"-1"', b'"18446744073709551616"', b"null"])
 def test_statement_numbers_are_checked(bad: bytes) -> None:
-    """A number that is no u64 string is refused."""
+    """A number that is not a u64 string is refused."""
     with pytest.raises(SchemaError):
         decode_fee_statement(STATEMENT.replace(b'"57"', bad))
 

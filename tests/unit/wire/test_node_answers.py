@@ -43,7 +43,7 @@ def test_node_info_gives_the_ledger_state() -> None:
     ],
 )
 def test_misshapen_node_info_names_the_field(change: dict, text: str) -> None:
-    """A number that is no u64 string is refused, not bent."""
+    """A number that is not a u64 string is refused, not bent."""
     with pytest.raises(SchemaError) as raised:
         decode_node_info(json.dumps(INFO | change).encode())
     assert text in str(raised.value)

@@ -76,7 +76,7 @@ def test_single_sender_is_told_by_its_shape(name: str) -> None:
 
 
 def test_single_sender_with_nothing_or_with_a_nested_sender() -> None:
-    """Nothing beside the type is no signature; a nested sender is taken at its word."""
+    """A type alone is not a signature; a nested sender is taken at its word."""
     assert parse_signature({"type": "single_sender"}) == SingleSenderSignature(NONE)
     nested = {"type": "single_sender", "sender": REAL["single_key"].to_wire()}
     assert parse_signature(nested) == SingleSenderSignature(REAL["single_key"])

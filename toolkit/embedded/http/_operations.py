@@ -27,10 +27,9 @@ from toolkit.embedded.http import _messages as messages
 from toolkit.embedded.http._messages import BCS, JSON, U64, Address, ApiError, Flag, Hex, HttpAnswer, HttpCall
 from toolkit.embedded.http._reads import gas_estimate, read_balance
 from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.move import FunctionId, TypeTag, Untyped, decode_bcs, encode_bcs, encode_json, parse_address
+from toolkit.move import FunctionId, TypeTag, decode_bcs, encode_bcs, encode_json, parse_address
 from toolkit.move._bcs import uleb128
 from toolkit.move._ids import wire_address
-from toolkit.move._layouts import NO_ABI
 from toolkit.move._values import decode_argument
 from toolkit.wire import FeePayerSignature, RawTransaction, SignedTransaction, TransactionSignature
 from toolkit.wire import _bcs_requests as payloads
@@ -285,9 +284,7 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         messages.invalid_input("a signer cannot be the key of a table")
     try:
         layout = code.layout(str(key_tag))
-        if isinstance(layout, Untyped) and layout.reason.startswith(NO_ABI):
-            messages.invalid_input("Could not find module")
-        encoded = encode_bcs(layout, decode_argument(layout, key, where=""))
+        encoded = encode_bcs(layout, decode_argument(layout, key, where="table key"))
     except SchemaError as error:
         messages.invalid_input(str(error))
     data = _stored_item(node, handle, encoded, version, messages.encode(key).decode())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.vm._errors import MoveError
 from toolkit.vm._natives._registry import NativeCall, native
-from toolkit.vm._state import Change, Contribution, Overlay, item_key
+from toolkit.vm._state import Change, Contribution, Overlay, WriteKind, item_key
 from toolkit.vm._types import U64, U128, Primitive
 from toolkit.vm._values import Ref, Value, read_ref
 
@@ -77,7 +77,7 @@ class OldAggregators(Contribution):
             if not known and held.resolve(_stored(state, key)) is not None:
                 raise MoveError("UNKNOWN_INVARIANT_VIOLATION_ERROR", "an aggregator leaves its bounds at the end")
             assert held.value is not None  # noqa: S101 - resolved
-            changes[key] = Change(held.value.to_bytes(16, "little"), kind="aggregator" if known else "delta")
+            changes[key] = Change(held.value.to_bytes(16, "little"), WriteKind.AGGREGATOR if known else WriteKind.DELTA)
         return changes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolkit.vm import _gas_versions as since
 from toolkit.vm._errors import MoveError
 from toolkit.vm._natives._registry import Dispatch, NativeCall, may_stand_for, native
 from toolkit.vm._types import ModuleId, is_identifier
@@ -34,7 +35,7 @@ def identifier(call: NativeCall, text: Ref) -> tuple[Value]:
 def load_function(call: NativeCall, info: Ref) -> None:
     """Load the module of a function, so that it can be dispatched to."""
     machine = call.machine
-    if machine.schedule.version >= 36:  # below, the charge is lost
+    if machine.schedule.version >= since.NATIVES_AT_ONCE:  # before, the charge is lost
         call.charge_base("aptos_framework.function_info.load_function")
     module, _ = _named(call, info)
     if machine.loader.lazy:

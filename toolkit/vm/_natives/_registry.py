@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.vm._code import PUBLIC
 from toolkit.vm._errors import Abort
@@ -13,41 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.vm._code import FunctionDefinition
-    from toolkit.vm._context import TransactionContext
-    from toolkit.vm._environment import Environment
-    from toolkit.vm._features import Features
-    from toolkit.vm._gas import Meter
-    from toolkit.vm._layouts import Layout, Layouts
-    from toolkit.vm._loader import Loader
-    from toolkit.vm._schedule import Schedule
-    from toolkit.vm._state import Session, Slot
-    from toolkit.vm._types import Struct, Type
+    from toolkit.vm._interpreter import Machine
+    from toolkit.vm._layouts import Layout
+    from toolkit.vm._types import Type
     from toolkit.vm._values import Value
 
 _T = TypeVar("_T")
-
-
-class Host(Protocol):
-    """What the machine offers to natives; `toolkit.vm._interpreter.Machine` is it."""
-
-    schedule: Schedule
-    features: Features
-    meter: Meter
-    layouts: Layouts
-    loader: Loader
-    session: Session
-    environment: Environment
-    context: TransactionContext | None
-    frame: Any
-
-    def serializing_layout(self, kind: Type) -> Layout:
-        """Return the layout by which values are written or read, after charging the modules of their types."""
-
-    def fetch(self, address: bytes, kind: Struct) -> tuple[Slot, int]:
-        """Load a resource without paying for its bytes; return it and how many there are."""
-
-    def read_price(self, size: int) -> int:
-        """Return what it costs to read a slot of this size."""
 
 
 class Dispatch:
@@ -80,13 +51,13 @@ class NativeCall:
     ----------
     types : tuple of Type
         Type arguments of the call.
-    machine : Host
+    machine : Machine
         The machine that calls.
     """
 
     __slots__ = ("machine", "types")
 
-    def __init__(self, machine: Host, types: tuple[Type, ...]) -> None:
+    def __init__(self, machine: Machine, types: tuple[Type, ...]) -> None:
         self.machine = machine
         self.types = types
 
