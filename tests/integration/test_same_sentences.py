@@ -65,8 +65,8 @@ def test_the_run_has_steps_of_many_causes(explained):
     causes = {cause for cause, _, _ in explained.values()}
     assert {"gas schedule", "code", "configuration", "state", "several causes"} <= causes
     changes = {change for _, _, change in explained.values()}
-    assert "x10" in changes
-    assert "-66.7 %" in changes
+    assert "×10" in changes
+    assert "−66.7 %" in changes
     assert any(change.endswith(" steps") for change in changes)
 
 

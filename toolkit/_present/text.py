@@ -1,7 +1,8 @@
 """Text for display: escaped text from users and the chain, shortened addresses, and numbers.
 
 Quantities have thousands separators. Ledger versions are identifiers without separators, so that they can be copied
-into a call.
+into a call. Factors and percentages are set as in print: a multiplication sign, a minus sign, and a narrow space before
+the percent sign, which keeps a line from breaking there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 
 ELLIPSIS = "…"
+MINUS = "\u2212"
+PERCENT = "\u202f%"
 # Unicode categories without a glyph: controls, formats, surrogates, private use, unassigned, and line separators.
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks without a visible glyph
@@ -217,11 +220,33 @@ def times(factor: float) -> str:
     Examples
     --------
     >>> times(10), times(2.5), times(0.125), times(1e-6)
-    ('x10', 'x2.5', 'x0.125', 'x0.000001')
+    ('×10', '×2.5', '×0.125', '×0.000001')
     """
     if factor >= 1 or factor == 0:
-        return f"x{number(round(float(factor), 2))}"
-    return f"x{Decimal(f'{float(factor):.3g}'):f}"
+        return f"×{number(round(float(factor), 2))}"
+    return f"×{Decimal(f'{float(factor):.3g}'):f}"
+
+
+def signed(value: float, form: str = ",") -> str:
+    """Format a difference with its sign.
+
+    Examples
+    --------
+    >>> signed(1200), signed(-7), signed(-0.25, ".1f")
+    ('+1,200', '−7', '−0.2')
+    """
+    return f"{value:+{form}}".replace("-", MINUS)
+
+
+def percent(value: float, form: str = ".3g") -> str:
+    """Format a percentage; a plus in the format shows the sign.
+
+    Examples
+    --------
+    >>> [percent(one).replace("\u202f", "_") for one in (2, 0.125, -66.666)]
+    ['2_%', '0.125_%', '−66.7_%']
+    """
+    return f"{value:{form}}".replace("-", MINUS) + PERCENT
 
 
 def relative_change(before: int | None, after: int | None) -> str:
@@ -231,16 +256,16 @@ def relative_change(before: int | None, after: int | None) -> str:
 
     Examples
     --------
-    >>> relative_change(3, 30), relative_change(100, 103), relative_change(6, 3), relative_change(0, 7)
-    ('x10', '+3 %', '-50 %', '+7')
+    >>> relative_change(3, 30), relative_change(100, 103) == percent(3, "+.3g"), relative_change(0, 7)
+    ('×10', True, '+7')
     """
     if before is None or after is None:
         return ""
     if before == 0:
-        return f"{after - before:+,}"
+        return signed(after - before)
     if after >= 2 * before:
         return times(round(after / before, 1))
-    return f"{100 * (after - before) / before:+.3g} %"
+    return percent(100 * (after - before) / before, "+.3g")
 
 
 def version_range(first: int, last: int) -> str:

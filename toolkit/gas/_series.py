@@ -73,12 +73,18 @@ class CallSeries:
         """True for observations whose gas is known."""
         return ~np.isnan(self.gas)
 
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """True for observations with gas that the line joins to neither neighbour."""
+        joined = (np.diff(self.gas) == 0) | ((np.diff(self.versions) == 1) & (np.abs(np.diff(self.gas)) > 0))
+        return self.answered & ~np.append(False, joined) & ~np.append(joined, False)
+
     def line(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the vertices of the gas line.
 
-        If two versions are adjacent, the change is at the later one, and the line steps there. Between observations
-        further apart, the version of the change is not known, and the line slopes. Observations equal to both
-        neighbours are omitted. NaN interrupts the line.
+        If two versions are adjacent, the change is at the later one, and the line steps there. Between different
+        observations further apart, the version of the change is not known, and NaN interrupts the line. Observations
+        equal to both neighbours are omitted.
 
         Returns
         -------
@@ -90,8 +96,9 @@ class CallSeries:
         same = (gas[1:] == gas[:-1]) | (np.isnan(gas[1:]) & np.isnan(gas[:-1]))
         keep = ~np.append(False, same) | ~np.append(same, False)
         versions, gas = versions[keep], gas[keep]
-        corner = np.flatnonzero((np.diff(versions) == 1) & (np.abs(np.diff(gas)) > 0)) + 1
-        return np.insert(versions, corner, versions[corner]), np.insert(gas, corner, gas[corner - 1])
+        change = np.flatnonzero(np.abs(np.diff(gas)) > 0) + 1
+        before = np.where(versions[change] - versions[change - 1] == 1, gas[change - 1], np.nan)
+        return np.insert(versions, change, versions[change]), np.insert(gas, change, before)
 
     def failures(self) -> list[tuple[float, float]]:
         """Return the first and last version of each sequence of neighbouring observations without gas."""

@@ -122,7 +122,7 @@ def flame(
     if title is None:
         model = hasattr(before, "charges") or hasattr(after, "charges")
         title = f"{'Model gas' if model else 'Gas'} by function: {_total(root, compared=after is not None)}"
-    with style.drawing(ax, title=title, xlabel="gas units", **shape) as axes:
+    with style.drawing(ax, title=title, xlabel="gas units", **shape) as (axes,):
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         if not root.width:
@@ -159,6 +159,7 @@ def _draw(
     look = {"facecolor": colour, "edgecolor": style.paper(ax), "linewidth": 0.8}
     drawn = Rectangle((left / GAS_UNIT, level), box.width / GAS_UNIT, 0.94, gid=f"function-{box.name}", **look)
     ax.add_patch(drawn)
+    style.tip(drawn, f"{short_addresses(box.name)}: {_title(box, compared=compared).partition(': ')[2]}")
     short = "::".join(short_addresses(box.name.partition("<")[0]).split("::")[-2:])
     change = ""
     if compared and box.before != box.after:

@@ -94,7 +94,7 @@ def gas_breakdown(
         title = f"What the gas was spent on{cut}"
     xlabel = style.gas_label(model=is_model(observations))
     height = 1.3 + 0.36 * max(len(rows), 1)
-    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as (axes,):
         if rows.empty:
             return style.nothing(axes, "no simulations or committed transactions")
         style.whole_ticks(axes.xaxis)
@@ -163,6 +163,9 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
     bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
     ends = style.stacked_bars(ax, bars)
     widest = float(max(ends.max(), rows["total"].max())) or 1.0
+    for name, bar in zip(colours, ax.containers, strict=True):
+        for row, part in zip(plain_rows(rows), bar, strict=True):
+            style.tip(part, f"{row['label']}: {name} {number(round(row[name]))} gas units")
     totals = []
     for place, (row, end) in enumerate(zip(plain_rows(rows), ends, strict=True)):
         left, narrow = 0.0, []

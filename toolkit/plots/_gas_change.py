@@ -70,7 +70,7 @@ def gas_change(
     >>> frame = pd.DataFrame({"label": ["supply"], "gas_before": [3], "gas_after": [30]})
     >>> axes = toolkit.plots.gas_change(frame, ax=Figure().subplots())
     >>> [text.get_text() for text in axes.texts]
-    ['x10']
+    ['×10']
     """
     given: Any = changes
     if not isinstance(given, pd.DataFrame) or not {"label", "gas_before", "gas_after"} <= set(given.columns):
@@ -90,7 +90,7 @@ def gas_change(
     colours = style.chosen({cause.label: style.cause_colour(cause) for cause in there}, colors)
     xlabel = style.gas_label(model=is_model(changes))
     height = 1.5 + 0.25 * max(len(rows), 2)
-    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as (axes,):
         if rows.empty:
             return style.nothing(axes, "no changes")
         _draw_rows(axes, rows, [colours[cause.label] if cause else style.BLUE for cause in causes])
