@@ -294,6 +294,22 @@ def evidence_text(group: StepGroup) -> str:
     return f"{largest}{group.explanation}{_ROUNDING if group.rounded else ''}"
 
 
+def brief_lines(steps: pd.DataFrame, calls: int) -> list[str]:
+    """Return one line for each of the largest changes, the largest first, and one that counts the others.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        Steps as in `Run.steps`.
+    calls : int
+        Number of calls of the study.
+    """
+    groups = sorted(step_groups(steps), key=lambda group: (not group.sure, -group.weight))
+    lines = [lead_sentence(group, calls, visible) for group in groups[:_MAX_LISTED]]
+    more = len(groups) - len(lines)
+    return lines + ([f"... and {plural(more, 'smaller change')}, all in the report"] if more > 0 else [])
+
+
 def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
     """Return a sentence about the weightiest change of a report: whose gas, by how much, since when, and why.
 
@@ -396,12 +412,15 @@ def _failure_text(change: StepChange, name: Renderer) -> str:
     if change.is_usage:
         return _usage_text(change, name)
     # A call that the node refused has no success; one that ran and failed has.
-    was = "could not be called" if change.success_before is None else "failed"
     now = "cannot be called" if change.success_after is None else "fails"
     old_error = "" if change.error_before is None else f" ({name(change.error_before, _MAX_CELL)})"
     new_error = "" if change.error_after is None else f" ({name(change.error_after, _MAX_CELL)})"
     if old_error and new_error:
-        return f"still fails: before, it {was}{old_error}; now it {now}{new_error}"
+        if change.success_before is None and change.success_after is not None:
+            return f"can be called from here, but fails{new_error}"
+        if change.error_before == change.error_after:
+            return f"fails on both sides{new_error}"
+        return f"fails before{old_error} and from here{new_error}"
     if old_error:
         return f"available from here, at {_gas_text(change.gas_after)}"
     if new_error:

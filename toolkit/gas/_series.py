@@ -205,7 +205,7 @@ def _observation_frame(given: Any) -> pd.DataFrame | None:
     frames = [getattr(one, "transactions", None) for one in given if not isinstance(one, ToolkitError)]
     if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames):
         return None
-    return _of_transactions(pd.concat(frames, ignore_index=True))
+    return _of_transactions(pd.concat(map(_with_model, frames), ignore_index=True))
 
 
 def _named(name: str, frame: pd.DataFrame) -> pd.DataFrame:
@@ -228,14 +228,19 @@ def _of_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
     if not {"ledger_version", "gas_used"} <= columns:
         return None
     about = frame.attrs.get("toolkit", {}).get("gas_used", {})
-    read = frame[frame["ledger_version"].notna()]
+    read = _with_model(frame)[frame["ledger_version"].notna()]
     named = read["call"] if "call" in columns else function_names([about.get("call", "the call")])[0]
     return read.assign(label=named, source=Source.VIEW.value)
 
 
+def _with_model(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with the column ``model``, if its metadata says that its gas comes from a model."""
+    return frame.assign(model=True) if is_model(frame) else frame
+
+
 def _of_transactions(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the user transactions of a frame as observations, except those without a gas value."""
-    paid = frame[(frame["type"] == "user_transaction") & frame["gas_used"].notna()]
+    paid = _with_model(frame)[(frame["type"] == "user_transaction") & frame["gas_used"].notna()]
     simulated = paid["request"].notna()
     columns = plain_columns(paid, ["function", "payload", "payload_type", "sender"])
     calls = [_called(*row) for row in zip(*columns.values(), strict=True)]
@@ -293,6 +298,8 @@ def call_order(frame: pd.DataFrame, calls: Sequence[str] | None) -> dict[str, in
 
 def is_model(frame: pd.DataFrame) -> bool:
     """Return whether the gas of any row comes from a model, as on the embedded node."""
+    if any("model" in facts for facts in frame.attrs.get("toolkit", {}).values()):
+        return True
     return "model" in frame.columns and bool(frame["model"].fillna(value=False).astype(bool).any())
 
 

@@ -11,7 +11,7 @@ from matplotlib.artist import Artist
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.transforms import ScaledTranslation
 
-from toolkit._present.text import visible
+from toolkit._present.text import ELLIPSIS, visible
 from toolkit.plots._style import CHARACTER, as_text, figure_of, is_alone, longest_name, paper, room, size_of, write
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(get_font(path).get_charmap() for path in paths))
 
 
+MIN_TWO_ROWS = 110  # points, of axes with two rows of captions
 MIN_CUT = 8  # characters of a name in a legend that is cut
 _LONG_NAMES_PT = 60  # names beside the axes that are wider leave a margin which a legend can use
 
@@ -116,7 +117,10 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]], offset: float = 24) -> None:
-    """Label lines to the right of the axes, each at its last point, `offset` points away, and in its colour."""
+    """Label lines to the right of the axes, each at its last point and in its colour.
+
+    If `offset`, the distance in points, is short, labels are numbers, in two columns, so that many fit.
+    """
     outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
     arrow = {"arrowstyle": "-", "lw": 1.2, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
     place: dict[str, Any] = {"gid": "end-label", "offset": (offset, 0), "arrowprops": arrow} | outside
@@ -136,10 +140,12 @@ def _place_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]], names: Sequence[A
     last = _last(lines)
     size = float(names[0].get_fontsize())
     level = [float(np.clip(ax.transData.transform((0, y))[1], box.y0, box.y1)) for y in last]
-    placed = spread(level, 1.35 * size / pt, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
-    for (line, _), text, y, was, now in zip(lines, names, last, level, placed, strict=True):
+    columns = 1 if offset > size else 2
+    placed = spread(level, 1.35 * size / pt / columns, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
+    ranks = np.argsort(np.argsort(placed, kind="stable")).tolist()
+    for (line, _), text, y, was, now, rank in zip(lines, names, last, level, placed, ranks, strict=True):
         text.xy = (1, y)
-        text.set_position((offset, (now - was) * pt))
+        text.set_position((offset + 1.6 * size * (rank % columns), (now - was) * pt))
         text.set_visible(line.get_visible())
         if text.arrow_patch is not None:
             text.arrow_patch.set_color(line.get_color())
@@ -161,8 +167,9 @@ def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
     Placed(ax, partial(_place_captions, ax, drawn))
 
 
-def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]], rows: int = 2) -> None:
+def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]]) -> None:
     box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
+    rows = 2 if box.height * pt > MIN_TWO_ROWS else 1
     taken: list[list[tuple[float, float]]] = [[] for _ in range(rows)]
     for text, line in drawn:
         text.set_visible(True)  # a hidden text has no extent
@@ -199,6 +206,11 @@ def _place_names(boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -
             text.set_visible(False)
 
 
+def _cut(name: str, limit: int) -> str:
+    """Return a name with its middle cut out: names often differ at their ends."""
+    return name if len(name) <= limit else f"{name[: limit // 2]}{ELLIPSIS}{name[len(name) - (limit - 1) // 2 :]}"
+
+
 def legend_below(
     ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines: int = 1, needed: int = 0, strip: float = 0.0
 ) -> None:
@@ -229,7 +241,7 @@ def legend_below(
     names = [str(one.get_label()) for one in handles]
     cut = int((width / max(np.ceil(needed * 1.4 * size / (0.45 * height)), 1) / size - 3) / CHARACTER) - 1
     for count, limit in ((len(handles), 0), (needed, 0), (needed, max(cut, MIN_CUT))) if wanted and handles else ():
-        shown = [visible(name, limit) if limit else name for name in names[:count]]
+        shown = [_cut(name, limit) if limit else name for name in names[:count]]
         widths = [size * (CHARACTER * len(name) + 3) for name in shown]
         for rows in range(1, count + 1):
             if sum(max(widths[at : at + rows]) for at in range(0, count, rows)) <= width:

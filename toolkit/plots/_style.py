@@ -297,14 +297,14 @@ def room(ax: Axes) -> float:
     return float(ax.get_position(original=True).width * figure_of(ax).get_figwidth())
 
 
-def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int) -> int:
-    """Return how many rows a figure has room for: `most` for a new figure, unless its size is given."""
+def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int, row: float = 0.19) -> int:
+    """Return how many rows, at least `row` inches high, a figure has room for: `most` unless its size is given."""
     if ax is not None:
-        height, wide = figure_of(ax).get_figheight() * ax.get_position(original=True).height, is_wide(ax)
+        height, wide = figure_of(ax).get_figheight() * ax.get_position(original=True).height - 0.3, is_wide(ax)
     else:
-        height, wide = (0.8 * figsize[1], figsize[0] >= MIN_WIDE) if figsize else (np.inf, True)
+        height, wide = (figsize[1] - 1.2, figsize[0] >= MIN_WIDE) if figsize else (np.inf, True)
     # The least height of a row in inches, with its name beside or above it.
-    return int(min(most, max(height / (0.19 if wide else 0.34), 3)))
+    return int(min(most, max(height / (row if wide else row + 0.15), 3)))
 
 
 def is_alone(ax: Axes) -> bool:

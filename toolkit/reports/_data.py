@@ -18,7 +18,7 @@ from toolkit.gas import _sentences as sentences
 from toolkit.gas._compare import verdict_within
 from toolkit.gas._observations import Source, failed
 from toolkit.gas._series import is_model
-from toolkit.gas._steps import StepGroup, Unjudged, count_steps, step_groups
+from toolkit.gas._steps import StepGroup, Unjudged, step_groups
 from toolkit.gas.committed._strata import slots_created
 from toolkit.plots._time import known_times
 
@@ -445,7 +445,7 @@ def _in_order(frame: pd.DataFrame, order: Mapping[str, int], version: str) -> pd
 def _calls(
     observations: pd.DataFrame, steps: pd.DataFrame, unjudged: Collection[tuple[str, str, str]]
 ) -> tuple[CallSummary, ...]:
-    counted = count_steps(steps).to_dict()
+    counted = steps.groupby(["label", "source"]).size().to_dict()
     several = len(observations["node"].unique()) > 1
     rows = observations.assign(failed=failed(observations)).groupby(["label", "source", "node"], sort=False)
     found = rows.agg(

@@ -257,7 +257,7 @@ def test_a_run_finds_steps_with_their_causes(done):
     assert form.result.steps["version_after"].tolist() == [RISE, UPGRADE]
     assert form._status == Status("good", f"2 steps found in {len(form.result.observations)} observations.")
     assert [title.partition(" (")[0] for title, _ in form._pages] == ["Figure", "Steps", "Explain"]
-    steps = page(form, "Steps (2)")
+    steps = page(form, "Changes (2)")
     for line in form.result.explain().splitlines():
         if not line.startswith(" "):
             words = line[0].upper() + line[1:]
