@@ -21,12 +21,20 @@ HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks without a visible glyph
 _HAS_BLANK_LETTER = re.compile(f"[{_BLANK_LETTERS}]").search
 _FORMULA_STARTS = frozenset("=+-@|%")
+_MODULE_ID = re.compile(r'(?:Module )?ModuleId \{ address: (?:0x)?([0-9a-f]{1,64}), name: Identifier\("(\w+)"\) \}')
 _ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
 _MAX_WHOLE_DIGITS = 16  # addresses that people choose are shorter; derived ones have 60 or more
 # Digits that are shown of a long address, at its beginning and at its end.
 _HEAD = 6
 _TAIL = 4
 MAX_MARKS = 2  # maximum number of combining marks per letter; more of them would overlap neighbouring lines
+
+
+def _without_debug(text: str) -> str:
+    """Return a node's text with the ids of modules as in Move, not as Rust prints them."""
+    if "ModuleId {" not in text:
+        return text
+    return _MODULE_ID.sub(lambda found: f"{short_addresses(f'0x{found[1]}')}::{found[2]}", text)
 
 
 def visible(text: object, limit: int = 200) -> str:
@@ -49,7 +57,7 @@ def visible(text: object, limit: int = 200) -> str:
     shown: list[str] = []
     size = marks = 0
     # Only the beginning of a long text is looked at; four characters for each one shown leave room for combining marks.
-    for char in unicodedata.normalize("NFC", str(text)[: 4 * limit]):
+    for char in unicodedata.normalize("NFC", _without_debug(str(text))[: 4 * limit]):
         marks = marks + 1 if unicodedata.combining(char) else 0
         if marks > MAX_MARKS:
             continue
@@ -78,6 +86,7 @@ def cleaned(text: str) -> str:
         The text without control characters (except newlines), bidirectional and zero-width characters, and
         surrogates. The function is idempotent.
     """
+    text = _without_debug(text)
     if text.isprintable() and not _HAS_BLANK_LETTER(text):
         return text
     return "".join(char if char == "\n" else _escaped(char) for char in text)

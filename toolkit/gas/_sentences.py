@@ -416,11 +416,8 @@ def _failure_text(change: StepChange, name: Renderer) -> str:
     old_error = "" if change.error_before is None else f" ({name(change.error_before, _MAX_CELL)})"
     new_error = "" if change.error_after is None else f" ({name(change.error_after, _MAX_CELL)})"
     if old_error and new_error:
-        if change.success_before is None and change.success_after is not None:
-            return f"can be called from here, but fails{new_error}"
-        if change.error_before == change.error_after:
-            return f"fails on both sides{new_error}"
-        return f"fails before{old_error} and from here{new_error}"
+        starts = change.success_before is None and change.success_after is not None
+        return f"can be called from here, but fails{new_error}" if starts else f"failed{old_error}, fails{new_error}"
     if old_error:
         return f"available from here, at {_gas_text(change.gas_after)}"
     if new_error:

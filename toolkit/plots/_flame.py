@@ -122,7 +122,7 @@ def flame(
     if title is None:
         model = hasattr(before, "charges") or hasattr(after, "charges")
         title = f"{'Model gas' if model else 'Gas'} by function: {_total(root, compared=after is not None)}"
-    with style.drawing(ax, title=title, xlabel="gas units", **shape) as (axes,):
+    with style.drawing(ax, title=title, xlabel="gas units", **shape) as axes:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         if not root.width:

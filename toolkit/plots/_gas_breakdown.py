@@ -95,7 +95,7 @@ def gas_breakdown(
         title = f"What the gas was spent on{cut}"
     xlabel = style.gas_label(model=is_model(observations))
     height = 1.3 + 0.36 * max(len(rows), 1)
-    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as (axes,):
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
             return style.nothing(axes, "no simulations or committed transactions")
         style.whole_ticks(axes.xaxis)

@@ -110,7 +110,7 @@ def gas_distribution(
     title = f"Distribution of gas{cut}" if title is None else title
     xlabel = style.gas_label(model=is_model(observations))
     height = 1.2 + 0.6 * max(len(rows), 1)
-    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as (axes,):
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if not rows:
             return style.nothing(axes, f"no observations with the source {figure_text(source)}")
         _draw_rows(axes, rows, colours)
@@ -251,7 +251,7 @@ def gas_heatmap(
     title = "Gas of each call relative to its first observation" if title is None else title
     xlabel = time.axis_label(found, times, x)
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.5 + 0.3 * max(len(found), 2), "across": None}
-    with style.drawing(ax, title=title, xlabel=xlabel, **shape) as (axes,):
+    with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
         if not found:
             return style.nothing(axes, "no views")
         first = min(float(series.versions[0]) for series in found)

@@ -119,7 +119,7 @@ def gas_by_function(
     colours = style.chosen(there, colors)
     title = _title(profile, boxes.gas, unit, categories) if title is None else title
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.2 + 0.34 * max(levels, 3), "across": None}
-    with style.drawing(ax, title=title, xlabel=style.gas_label(model=True), **shape) as (axes,):
+    with style.drawing(ax, title=title, xlabel=style.gas_label(model=True), **shape) as axes:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         if not boxes.gas:

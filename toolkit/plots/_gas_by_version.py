@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -37,8 +36,8 @@ BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "project
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # strata of one call; more lines cannot be distinguished
 MAX_NAMED = 7  # calls with a name and a colour by default; more cannot be told apart at a glance
-MAX_RATIO = 100  # of gas in one pair of axes; beyond it, steps are too small to see on a logarithmic scale
-MAX_PANELS, MIN_PANEL = 3, 2.2  # number, and height in inches
+MAX_RATIO = 100  # of gas in one figure of a report; beyond it, steps are too small to see on a logarithmic scale
+MAX_SCALES = 3
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
 
 
@@ -107,8 +106,7 @@ def gas_by_version(
     Returns
     -------
     Axes
-        The first, if there are several: ``axes.figure.axes`` has all. The x axis is in ledger versions, even if it is
-        scaled by time; the y axis is in gas units.
+        The x axis is in ledger versions, even if it is scaled by time; the y axis is in gas units.
 
     Raises
     ------
@@ -137,54 +135,35 @@ def gas_by_version(
         require(levels, LEVEL_COLUMNS, what="level lines")
     named = _labels(found) if calls is not None else _most_moved(found)
     looks = _looks(found, named, colors)
-    room = MAX_PANELS if figsize is None else max(int(figsize[1] / MIN_PANEL), 1)
-    panels = by_scale(found, room) if ax is None else [found]
+    marks = None if steps is None else _marks(steps[steps["label"].isin(named)])
+    lines = [] if levels is None else _level_lines(levels, [one for one in found if one.label in named], marks)
     changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
     times = None if x == "version" else time.axis_times(observations, steps, timeline)
     cut = f": {len(named)} of {len(_labels(found))} calls named" if len(named) < len(_labels(found)) else ""
     title = _title(found, x) + cut if title is None else title
-    height = max(4.0, 1.8 + 0.24 * len(named)) + 1.4 * (len(panels) - 1)
-    shape: dict[str, Any] = {"figsize": figsize, "height": height, "across": "y", "rows": len(panels)}
-    with style.drawing(ax, title=title, xlabel=time.axis_label(found, times, x), **shape) as every:
-        drawn = []
-        for axes, part in zip(every, panels, strict=True):
-            marks = None if steps is None else _marks(steps[steps["label"].isin(set(_labels(part)) & set(named))])
-            lines = [] if levels is None else _level_lines(levels, [one for one in part if one.label in named], marks)
-            panel = _Panel(part, marks, lines, changes if axes is every[-1] else [], several=len(_labels(found)) > 1)
-            drawn.append((axes, _draw_panel(axes, panel, looks, times, x)))
-        names = [name for _, lines in drawn for name in lines]
-        at_ends = legend and len(names) > 1 and style.is_wide(every[0])
-        if legend and (at_ends or len(names) > MAX_NAMED):
-            _name_ends(drawn, numbered=not at_ends)
-        _name_gas(every, style.gas_label(model=is_model(observations)))
-        entries = {one.get_label(): one for axes in every for one in axes.get_legend_handles_labels()[0]}
-        others = [one for one in entries.values() if one not in [line for line, _ in names]]
-        shown = [] if at_ends or len(names) == 1 else [line for line, _ in names]
-        strip = _strip(panels[-1], changes)
-        needed: dict[str, Any] = {"lines": 1 + (x == "both"), "needed": len(shown), "strip": strip}
-        texts.legend_below(every[-1], [*shown, *others], wanted=legend, **needed)
-    return every[0]
-
-
-def _name_ends(drawn: Sequence[tuple[Axes, list[tuple[Line2D, str]]]], *, numbered: bool) -> None:
-    """Name lines at their ends, or number them there and in the legend."""
-    number = count(1)
-    for axes, lines in drawn:
-        if not numbered:
-            texts.name_ends(axes, lines)
-            continue
-        ends = [(line, str(next(number))) for line, _ in lines]
-        texts.name_ends(axes, ends, offset=4)
-        for (line, end), (_, name) in zip(ends, lines, strict=True):
-            line.set_label(f"{end}  {name}")
-
-
-def _name_gas(every: Sequence[Axes], label: str) -> None:
-    """Name the gas axis, once for all panels."""
-    if len(every) == 1:
-        every[0].set_ylabel(label)
-    else:
-        style.figure_of(every[0]).supylabel(label, size="medium")
+    shape: dict[str, Any] = {"figsize": figsize, "height": max(4.0, 1.8 + 0.24 * len(named)), "across": "y"}
+    with style.drawing(ax, title=title, xlabel=time.axis_label(found, times, x), **shape) as axes:
+        names = _draw_readings(axes, found, lines, looks)
+        marked = marks is not None and not marks.empty
+        _set_axes(axes, found, times, x=x, above=0.15 if marked else 0.05)  # room for two rows of captions
+        strip = _draw_strip(axes, found, changes, looks)
+        if marks is not None and marked:
+            _draw_steps(axes, marks)
+            texts.caption_versions(axes, _captions(marks))
+        _explain_marks(axes, found, marks)
+        axes.set_ylabel(style.gas_label(model=is_model(observations)))
+        at_ends = legend and len(names) > 1 and style.is_wide(axes)
+        if at_ends:
+            texts.name_ends(axes, names)
+        elif legend and len(names) > MAX_NAMED:  # a number at the end of each line, and in the legend
+            texts.name_ends(axes, [(line, str(n)) for n, (line, _) in enumerate(names, 1)], offset=4)
+            for n, (line, name) in enumerate(names, 1):
+                line.set_label(f"{n}  {name}")
+        hidden = {line.get_label() for line, _ in names} if at_ends or len(names) == 1 else set()
+        handles = [one for one in axes.get_legend_handles_labels()[0] if one.get_label() not in hidden]
+        more: dict[str, Any] = {"lines": 1 + (x == "both"), "needed": len(names) * (not hidden), "strip": strip}
+        texts.legend_below(axes, handles, wanted=legend, **more)
+    return axes
 
 
 def _labels(found: Sequence[CallSeries]) -> list[str]:
@@ -211,8 +190,8 @@ def _looks(found: Sequence[CallSeries], named: Sequence[str], colors: Colors) ->
     return looks | {key: {"color": style.GREY, "linewidth": 0.7, "alpha": 0.6} for key in rest}
 
 
-def by_scale(found: Sequence[CallSeries], most: int = MAX_PANELS) -> list[list[CallSeries]]:
-    """Return at most `most` groups of calls whose gas is within a factor of `MAX_RATIO`, the most gas first."""
+def by_scale(found: Sequence[CallSeries]) -> list[list[CallSeries]]:
+    """Return at most `MAX_SCALES` groups of calls whose gas is within a factor of `MAX_RATIO`, the most gas first."""
     spans: dict[str, tuple[float, float]] = {}
     for series in found:
         known = series.gas[series.answered & (series.gas > 0)]
@@ -222,56 +201,36 @@ def by_scale(found: Sequence[CallSeries], most: int = MAX_PANELS) -> list[list[C
     top = 0.0
     for label in sorted(spans, key=lambda one: (-spans[one][1], -spans[one][0])):
         low, high = spans[label]
-        if not groups or (high > 0 and top > MAX_RATIO * min(low, high) and len(groups) < most):
+        if not groups or (high > 0 and top > MAX_RATIO * min(low, high) and len(groups) < MAX_SCALES):
             groups.append([])
             top = high
         groups[-1].append(label)
     return [[series for series in found if series.label in group] for group in groups] or [list(found)]
 
 
-class _Panel(NamedTuple):
-    """What one pair of axes shows: calls, steps, levels and changes of the ledger; whether there are other calls."""
+def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.TimelineMark], looks: _Looks) -> float:
+    """Draw failures and marks of a timeline below the axes, which end at their smallest gas; return the strip's height.
 
-    found: Sequence[CallSeries]
-    marks: pd.DataFrame | None
-    lines: Sequence[_Level]
-    changes: Sequence[time.TimelineMark]
-    several: bool
-
-
-def _strip(found: Sequence[CallSeries], changes: Sequence[time.TimelineMark]) -> float:
-    """Return the height of the strip of marks below the axes, as a share of their height."""
-    failing = sum(bool(series.failures()) for series in found)
-    return min(failing, MAX_RUG_ROWS) * RUG_STRIP + time.TIMELINE_ROW * time.timeline_rows(changes)
-
-
-def _draw_panel(
-    ax: Axes, panel: _Panel, looks: _Looks, times: tuple[Floats, Floats] | None, x: str
-) -> list[tuple[Line2D, str]]:
-    """Draw calls on one pair of axes; return the lines of the named calls with their names."""
-    names = _draw_readings(ax, panel, looks)
-    failing = [series for series in panel.found if series.failures()]
-    marked = panel.marks is not None and not panel.marks.empty
-    _set_axes(ax, panel.found, times, x=x, above=0.15 if marked else 0.05)  # room for two rows of captions
-    strip = _strip(panel.found, panel.changes)
-    if strip:  # below the axes, which end at their smallest gas
+    The height is a share of the axes' height.
+    """
+    failing = [series for series in found if series.failures()]
+    share = time.TIMELINE_ROW * time.timeline_rows(changes)
+    strip = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP + share
+    if strip:
         ax.spines["bottom"].set_position(("axes", -strip - 0.01))
-    share = time.TIMELINE_ROW * time.timeline_rows(panel.changes)
     _draw_rug(ax, failing, looks, foot=share - strip)
-    time.draw_timeline(ax, panel.changes, foot=-strip, share=share)
-    if panel.marks is not None and marked:
-        _draw_steps(ax, panel.marks)
-        texts.caption_versions(ax, _captions(panel.marks))
-    _explain_marks(ax, panel.found, panel.marks)
-    return names
+    time.draw_timeline(ax, changes, foot=-strip, share=share)
+    return strip
 
 
-def _draw_readings(ax: Axes, panel: _Panel, looks: _Looks) -> list[tuple[Line2D, str]]:
+def _draw_readings(
+    ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level], looks: _Looks
+) -> list[tuple[Line2D, str]]:
     """Draw the observations and levels of calls; return the lines with their names."""
     names = []
-    levelled = {(line.series.label, line.series.node) for line in panel.lines}
+    levelled = {(line.series.label, line.series.node) for line in lines}
     taken: set[tuple[str, str]] = set()
-    for series in panel.found:
+    for series in found:
         key = series.label, series.node
         line = _draw_series(ax, series, looks, faint=key in levelled)
         if line is not None and "alpha" in looks[key]:
@@ -279,9 +238,10 @@ def _draw_readings(ax: Axes, panel: _Panel, looks: _Looks) -> list[tuple[Line2D,
         elif line is not None and key not in levelled | taken:
             taken.add(key)
             names.append((line, _name(series)))
-    for level in panel.lines:
+    several = len({label for label, _ in levelled | taken}) > 1
+    for level in lines:
         line = _draw_line(ax, level.series, (level.versions, level.gas), looks, gid="level-line", zorder=3)
-        names.append((line, _level_name(level, named=panel.several)))
+        names.append((line, _level_name(level, named=several)))
         style.tip_segments(ax, level.versions, level.gas, names[-1][1])
     for line, name in names:
         line.set_label(style.legend_label(name))

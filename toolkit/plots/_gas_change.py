@@ -90,7 +90,7 @@ def gas_change(
     there = [cause for cause in style.CAUSE_MARKS if cause in causes]
     colours = style.chosen({cause.label: style.cause_colour(cause) for cause in there}, colors)
     height = 1.5 + 0.25 * max(len(rows), 2)
-    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as (axes,):
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
             return style.nothing(axes, "no changes")
         _draw_rows(axes, rows, [colours[cause.label] if cause else style.BLUE for cause in causes])

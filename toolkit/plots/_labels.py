@@ -12,7 +12,7 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.transforms import ScaledTranslation
 
 from toolkit._present.text import ELLIPSIS, visible
-from toolkit.plots._style import CHARACTER, as_text, figure_of, is_alone, longest_name, paper, room, size_of, write
+from toolkit.plots._style import CHARACTER, as_text, figure_of, longest_name, paper, room, size_of, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -235,14 +235,14 @@ def legend_below(
     figure = figure_of(ax)
     beside = CHARACTER * ticks * longest_name(ax)
     left = 0.75 * beside if beside > _LONG_NAMES_PT else 0.0  # below long names, a legend has their width, too
-    alone = is_alone(ax)
+    alone = len(figure.axes) == 1
     width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside + (1 + alone) / 2 * left
-    height = 72 * (0.77 if alone else ax.get_position(original=True).height) * figure.get_figheight()
+    height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()) for one in handles]
     cut = int((width / max(np.ceil(needed * 1.4 * size / (0.45 * height)), 1) / size - 3) / CHARACTER) - 1
     for count, limit in ((len(handles), 0), (needed, 0), (needed, max(cut, MIN_CUT))) if wanted and handles else ():
         shown = [_cut(name, limit) if limit else name for name in names[:count]]
-        widths = [size * (CHARACTER * len(name) + 3) for name in shown]
+        widths = [size * (CHARACTER * len(name) + 3.3) for name in shown]
         for rows in range(1, count + 1):
             if sum(max(widths[at : at + rows]) for at in range(0, count, rows)) <= width:
                 break

@@ -92,7 +92,7 @@ def schedule_changes(
     title = f"Gas schedule: parameters changed{cut}" if title is None else title
     label = "new value as a multiple of the old one"
     height = 1.3 + 0.36 * max(len(shown), 2)
-    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=label) as (axes,):
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=label) as axes:
         if not shown:
             axes.set_xticks([])
             return style.nothing(axes, "no parameter differs")
@@ -211,7 +211,7 @@ def state_changes(
         cut = f": the {len(shown)} largest of {len(counts):,} rows ({others} not shown)"
         title = f"State changes{cut if len(counts) > len(shown) else ''}"
     height = 1.3 + 0.3 * max(len(shown), 2)
-    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel="state changes") as (axes,):
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel="state changes") as axes:
         if shown.empty:
             return style.nothing(axes, "no state changes")
         _draw_state(axes, shown, colours)

@@ -69,7 +69,6 @@ PART_COLOURS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
 MIN_LOG_RATIO = 20  # of largest to smallest gas, for a logarithmic axis
 MAX_TIPS = 40  # pieces of a line of which a page shows the values
 MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
-_PANEL = "panel"  # id of axes that share a figure made for them
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
 
@@ -228,9 +227,8 @@ def drawing(
     title: str,
     xlabel: str,
     across: Literal["x", "y"] | None = "x",
-    rows: int = 1,
-) -> Iterator[list[Axes]]:
-    """Yield the Axes to draw on, from top to bottom, with title, label and grid lines.
+) -> Iterator[Axes]:
+    """Yield the Axes to draw on, with title, label and grid lines.
 
     Parameters
     ----------
@@ -243,12 +241,10 @@ def drawing(
     title, xlabel : str
     across : {"x", "y"} or None
         The axis whose ticks have grid lines.
-    rows : int
-        Number of axes of a new figure, which share their x axis.
 
     Yields
     ------
-    list of Axes
+    Axes
 
     Raises
     ------
@@ -269,20 +265,14 @@ def drawing(
             from matplotlib import pyplot as plt
 
             # 7 inches: the text can be read in a column of a page, and as a thumbnail.
-            shape: dict[str, Any] = {"figsize": figsize or (7.0, height), "layout": "constrained"}
-            every = list(plt.subplots(rows, sharex=True, squeeze=False, **shape)[1][:, 0])
-        else:
-            every = [ax]
-        for one in every:
-            one.spines[["top", "right"]].set_visible(False)
-            one.set_axisbelow(True)
-            if len(every) > 1:
-                one.set_gid(_PANEL)
-            if across is not None:
-                one.grid(visible=True, axis=across, linewidth=0.5)
-        every[0].set_title(title, wrap=True)
-        every[-1].set_xlabel(xlabel)
-        yield every
+            _, ax = plt.subplots(figsize=figsize or (7.0, height), layout="constrained")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_axisbelow(True)
+        ax.set_title(title, wrap=True)
+        ax.set_xlabel(xlabel)
+        if across is not None:
+            ax.grid(visible=True, axis=across, linewidth=0.5)
+        yield ax
     finally:
         mpl.rcParams["text.usetex"] = before
 
@@ -307,15 +297,9 @@ def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int, r
     return int(min(most, max(height / (row if wide else row + 0.15), 3)))
 
 
-def is_alone(ax: Axes) -> bool:
-    """Return whether axes have the whole width of their figure: no others are in it, or only panels of the same one."""
-    every = figure_of(ax).axes
-    return len(every) == 1 or all(one.get_gid() == _PANEL for one in every)
-
-
 def is_wide(ax: Axes) -> bool:
     """Return whether axes have room for names beside and inside them: they are wide, and alone in their figure."""
-    return is_alone(ax) and room(ax) >= MIN_WIDE
+    return len(figure_of(ax).axes) == 1 and room(ax) >= MIN_WIDE
 
 
 def size_of(what: str) -> float:
@@ -534,7 +518,9 @@ def tip_segments(ax: Axes, x: Floats, y: Floats, name: str) -> None:
         if len(part):
             first, last, gas = x[part[0]], x[part[-1] + 1], y[part]
             values = number(gas[0]) if gas.min() == gas.max() else f"{number(gas.min())} to {number(gas.max())}"
-            [line] = ax.plot([first, last], [gas[0], gas[-1]], linewidth=9, alpha=0, zorder=6, label="_nolegend_")
+            [line] = ax.plot(
+                [first, last], [gas[0], gas[-1]], linewidth=9, alpha=0, zorder=6, color=GREY, label="_nolegend_"
+            )
             tip(line, f"{name}: {values} gas units, versions {first:.0f} to {last:.0f}")
 
 

@@ -38,8 +38,8 @@ def study_with(**keys):
     ("before", "after", "threshold", "reason"),
     [
         (100, 102, "2%", None),
-        (100, 103, "2%", r"from 100 to 103 gas units \(\+3, \+3 %\) is over 2 %"),
-        (1_000, 1_060, 50, r"from 1,000 to 1,060 gas units \(\+60, \+6 %\) is over 50 gas units"),
+        (100, 103, "2%", r"from 100 to 103 gas units \(\+3, \+3 %\) is over 2 %"),
+        (1_000, 1_060, 50, r"from 1,000 to 1,060 gas units \(\+60, \+6 %\) is over 50 gas units"),
         (100, 50, "0%", None),
         (0, 1, "2%", r"from 0 to 1 gas unit \(\+1\) is over 2 %"),
         (100, 10_000, None, None),

@@ -100,7 +100,7 @@ def test_events_come_by_version_whatever_the_order_of_calls():
         (
             row(1, error="invalid_input"),
             row(2, error="invalid_input", success=False),
-            "still fails: before, it could not be called (invalid_input); now it fails (invalid_input)",
+            "can be called from here, but fails (invalid_input)",
         ),
         (row(1, None), row(2, 1), "no gas reported, then 1 gas unit"),
         (row(1, 0), row(2, 1), "from 0 to 1 gas unit (+1)"),
