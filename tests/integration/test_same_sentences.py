@@ -96,7 +96,7 @@ def test_json_has_the_lines_of_explain(run, explained, tmp_path):
 def test_html_has_the_words_of_explain(run, explained, tmp_path):
     """Each row of the table in the page is a step of `explain()`."""
     page = reports.write(run, tmp_path / "report.html").read_text("utf-8")
-    table = page[page.index('<table class="events">') :]
+    table = page[page.index('<table class="events cards">') :]
     found = {}
     for body in re.findall(r"<tbody>(.*?)</tbody>", table[: table.index("</table>")], re.DOTALL):
         place = re.sub(r"( ≈)? 2026-..-..( to 2026-..-..)?| somewhere between", "", cells(body, "at")[0])

@@ -35,7 +35,6 @@ def demo(
     ledger-toolkit demo --out demo
     """
     from toolkit import reports
-    from toolkit.gas._sentences import brief_lines
     from toolkit.gas._study import Study
 
     if not quiet:
@@ -45,9 +44,7 @@ def demo(
     if as_json:
         _print_run(run, {"report": str(written)}, as_json=True)
         return
-    for line in brief_lines(run.steps, len(run.study.calls)):
-        print(line)
-    print(f"{_counts_text(run)}\nReport: {written}")
+    print(*_found_lines(run), f"Report: {written}", sep="\n")
 
 
 def node(
@@ -154,6 +151,13 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     for note in run.notes:
         print(f"note: {visible(note, 400)}")
     print(_counts_text(run))
+
+
+def _found_lines(run: Run) -> list[str]:
+    """Return the largest changes of a run, one a line, and its numbers of steps and observations."""
+    from toolkit.gas._sentences import brief_lines
+
+    return [*brief_lines(run.steps, len(run.study.calls)), _counts_text(run)]
 
 
 def _counts_text(run: Run) -> str:

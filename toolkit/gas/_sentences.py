@@ -347,7 +347,7 @@ def _magnitude(group: StepGroup) -> str:
     if not sides or first.gas_before is None or first.gas_after is None:
         if first.gas_after is not None:
             return "available"
-        return "still fails" if first.gas_before is None else "fails"
+        return "fails differently" if first.gas_before is None else "fails"
     if all(before == after for before, after in sides):
         return "same gas, different outcome" if not first.parts else "same gas, split differently"
     ordered = sorted(sides, key=lambda side: side[1] / side[0])
@@ -412,12 +412,14 @@ def _failure_text(change: StepChange, name: Renderer) -> str:
     if change.is_usage:
         return _usage_text(change, name)
     # A call that the node refused has no success; one that ran and failed has.
+    was = "could not be called" if change.success_before is None else "failed"
     now = "cannot be called" if change.success_after is None else "fails"
     old_error = "" if change.error_before is None else f" ({name(change.error_before, _MAX_CELL)})"
     new_error = "" if change.error_after is None else f" ({name(change.error_after, _MAX_CELL)})"
     if old_error and new_error:
-        starts = change.success_before is None and change.success_after is not None
-        return f"can be called from here, but fails{new_error}" if starts else f"failed{old_error}, fails{new_error}"
+        if change.success_before is None and change.success_after is not None:
+            return f"can be called from here, but fails{new_error}"
+        return f"{now} from here{new_error}; before, it {was}{old_error}"
     if old_error:
         return f"available from here, at {_gas_text(change.gas_after)}"
     if new_error:
@@ -460,7 +462,7 @@ def _gas_text(gas: int | None) -> str:
 
 _UNJUDGED = {
     ReadAt.TRANSACTIONS: "{} were observed but not judged",
-    ReadAt.HEAD: "{} are made at the head only, so they show no change",
+    ReadAt.HEAD: "{} run only at the latest version, so they have no history",
     ReadAt.VERSIONS: "{} with results at fewer than two ledger versions show no change",
 }
 

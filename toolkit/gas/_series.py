@@ -30,7 +30,7 @@ MODEL_NOTICE = (
     "The gas of the embedded node comes from a documented cost model, not from a Move VM. "
     "Compared with 33 calls recorded on a real node (gas schedule version 43): execution is within a factor of 1.25, "
     "input and output within 1.17, storage within 1.03, views within 1.50; refunds are equal. "
-    "With 47 calls recorded when that node charged ten times as much for each instruction: 1.80, 1.25, 1.18 and 1.67."
+    "The documentation has a table of all calls, also of those recorded when that node charged ten times as much."
 )
 
 # Columns that a message names.
@@ -90,21 +90,27 @@ class CallSeries:
         -------
         versions, gas : ndarray of float64
         """
-        versions, gas = self.versions, self.gas
-        if len(gas) < 2:  # noqa: PLR2004 - a line needs two ends
-            return versions, gas
-        same = (gas[1:] == gas[:-1]) | (np.isnan(gas[1:]) & np.isnan(gas[:-1]))
-        keep = ~np.append(False, same) | ~np.append(same, False)
-        versions, gas = versions[keep], gas[keep]
-        change = np.flatnonzero(np.abs(np.diff(gas)) > 0) + 1
-        before = np.where(versions[change] - versions[change - 1] == 1, gas[change - 1], np.nan)
-        return np.insert(versions, change, versions[change]), np.insert(gas, change, before)
+        return joined(self.versions, self.gas)
 
     def failures(self) -> list[tuple[float, float]]:
         """Return the first and last version of each sequence of neighbouring observations without gas."""
         missing = np.concatenate(([False], ~self.answered, [False])).astype(np.int8)
         starts, ends = np.flatnonzero(np.diff(missing) == 1), np.flatnonzero(np.diff(missing) == -1)
         return [(self.versions[a], self.versions[b - 1]) for a, b in zip(starts, ends, strict=True)]
+
+
+def joined(
+    versions: NDArray[np.float64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the vertices of the line through observations; see `CallSeries.line`."""
+    if len(values) < 2:  # noqa: PLR2004 - a line needs two ends
+        return versions, values
+    same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+    keep = ~np.append(False, same) | ~np.append(same, False)
+    versions, values = versions[keep], values[keep]
+    change = np.flatnonzero(np.abs(np.diff(values)) > 0) + 1
+    before = np.where(versions[change] - versions[change - 1] == 1, values[change - 1], np.nan)
+    return np.insert(versions, change, versions[change]), np.insert(values, change, before)
 
 
 def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str) -> None:

@@ -242,7 +242,7 @@ def legend_below(
     cut = int((width / max(np.ceil(needed * 1.4 * size / (0.45 * height)), 1) / size - 3) / CHARACTER) - 1
     for count, limit in ((len(handles), 0), (needed, 0), (needed, max(cut, MIN_CUT))) if wanted and handles else ():
         shown = [_cut(name, limit) if limit else name for name in names[:count]]
-        widths = [size * (CHARACTER * len(name) + 3.3) for name in shown]
+        widths = [size * (CHARACTER * len(name) + 3.8) for name in shown]
         for rows in range(1, count + 1):
             if sum(max(widths[at : at + rows]) for at in range(0, count, rows)) <= width:
                 break

@@ -310,7 +310,8 @@ def size_of(what: str) -> float:
 
 def lowest(ax: Axes, side: Literal["x", "y"], limit: float) -> None:
     """Keep the margins of an axis from going below a limit, also after its scale is changed."""
-    getattr(ax.patch.sticky_edges, side).append(limit)
+    [line] = ax.lines[:1] or ax.plot([], [], label="_nolegend_")
+    getattr(line.sticky_edges, side).append(limit)
 
 
 def nothing(ax: Axes, text: str) -> Axes:

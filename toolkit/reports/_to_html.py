@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from markupsafe import Markup
 
 from toolkit._present.files import replacing
@@ -218,7 +219,7 @@ def _overview(data: ReportData, labels: Sequence[str], place: int) -> Sized:
     groups = weightiest([group for group in data.events if not group.is_drift], MAX_MARKED)
     at = {(group.version_before, group.version_after) for group in groups}
     ends = zip(data.steps["version_before"], data.steps["version_after"], strict=True)
-    few = replace(data, steps=data.steps[[pair in at for pair in ends]], timeline=None)
+    few = replace(data, steps=data.steps[np.array([pair in at for pair in ends], dtype=np.bool_)], timeline=None)
     height = max(3.4, 1.6 + 0.2 * len(labels))
     alt = "Gas of the calls by ledger version"
     title = None if len(labels) == 1 else ""  # the lines of one call have the names of its strata

@@ -21,7 +21,7 @@ from traitlets import Instance
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
-from toolkit.gas._observations import failed
+from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
 from toolkit.gas._study_file import VersionChoice
 from toolkit.gas.plan._estimate import estimate
@@ -469,12 +469,11 @@ class GasExplorer(FunctionForm):
             self._show_result(run, study.digest)
         if run is not None and run.complete:
             count, errors = plural(len(run.observations), "observation"), run.observations["error_code"].dropna()
-            found = f"{plural(len(run.steps), 'step')} found in {count}"
-            failures = int(failed(run.observations).sum())
-            if not failures:
+            found = f"{plural(len(step_groups(run.steps)), 'step')} found in {count}"
+            if errors.empty:
                 self._say("good", f"{found}.")
             elif len(errors) < len(run.observations):
-                self._say("good", f"{found}; {failures:,} failed.")
+                self._say("good", f"{found}; {len(errors):,} failed.")
             else:  # every read failed
                 self._say("bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}.")
             self._remember()

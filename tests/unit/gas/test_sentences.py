@@ -183,7 +183,7 @@ def test_what_was_not_judged_is_said():
     assert run_lines(steps_frame([]), mixed) == [
         "no view's gas, success or error changed",
         committed,
-        "Simulations are made at the head only, so they show no change: s (gas 41).",
+        "Simulations run only at the latest version, so they have no history: s (gas 41).",
         "Views with results at fewer than two ledger versions show no change: once (gas 10); silent (gas 10).",
     ]
 

@@ -232,7 +232,8 @@ def test_given_axes_are_drawn_on_and_nothing_else_is_made() -> None:
 def test_hostile_labels_break_nothing() -> None:
     """Saving as SVG and PNG warns of nothing, and no label is markup or mathtext."""
     observations = synthetic_run.observations(rename=HOSTILE)
-    ax = gas_by_version(observations, steps=synthetic_run.steps(rename=HOSTILE))
+    calls = list(observations["label"].unique())
+    ax = gas_by_version(observations, steps=synthetic_run.steps(rename=HOSTILE), calls=calls)
     with mpl.rc_context({"svg.fonttype": "none"}):
         svg = io.StringIO()
         ax.figure.savefig(svg, format="svg")

@@ -53,7 +53,7 @@ def test_headline_says_which_when_how_much_and_why() -> None:
             "(gas from 60 to 606)."
         ),
         (
-            "Simulations are made at the head only, so they show no change: transfer 100 (gas 998); "
+            "Simulations run only at the latest version, so they have no history: transfer 100 (gas 998); "
             "register a taken name (gas 93)."
         ),
     ]
