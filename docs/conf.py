@@ -183,8 +183,8 @@ autosummary_context = {
     "drawn_in": lambda name: next((page for page, code in scripts.items() if f"{name}(" in code), None),
 }
 
-# Searching: what users type, and the page that answers it first. Titles and names are found without this. Sphinx finds an
-# entry that contains the query, so questions stand here as they are typed; tests/browser/test_docs_search.py asks them.
+# Searching: what users type, and the page that answers it first. Titles and names are found without this. Sphinx finds
+# an entry that contains the query, so questions stand here as they are typed; tests/browser/test_docs_search.py asks.
 SEARCHED = {
     "explanation/causes": "why is gas higher, why did gas rise, gas increase, reason",
     "explanation/exact-numbers": "exact big numbers, big numbers, overflow, float, rounding, precision",

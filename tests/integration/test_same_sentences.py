@@ -109,11 +109,11 @@ def test_html_has_the_words_of_explain(run, explained, tmp_path):
 
 def cells(html, name):
     """Return the texts of the cells of a class."""
-    return [text_of(cell) for cell in re.findall(rf'<t[dh][^>]* class="{name}">(.*?)</t[dh]>', html, re.DOTALL)]
+    return [text_of(cell) for cell in re.findall(rf'<t[dh][^>]* class="{name}"[^>]*>(.*?)</t[dh]>', html, re.DOTALL)]
 
 
 def text_of(html):
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+    return re.sub(r"[ \n]+", " ", unescape(re.sub(r"<[^>]+>", " ", html))).strip()
 
 
 def test_figures_have_the_words_of_explain(run, explained):
