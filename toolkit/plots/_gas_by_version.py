@@ -159,10 +159,11 @@ def gas_by_version(
             texts.name_ends(axes, [(line, str(n)) for n, (line, _) in enumerate(names, 1)], offset=4)
             for n, (line, name) in enumerate(names, 1):
                 line.set_label(f"{n}  {name}")
-        hidden = {line.get_label() for line, _ in names} if at_ends or len(names) == 1 else set()
-        handles = [one for one in axes.get_legend_handles_labels()[0] if one.get_label() not in hidden]
-        more: dict[str, Any] = {"lines": 1 + (x == "both"), "needed": len(names) * (not hidden), "strip": strip}
-        texts.legend_below(axes, handles, wanted=legend, **more)
+        named_lines = [line for line, _ in names]
+        needed = [] if at_ends or len(names) == 1 else named_lines
+        others = [one for one in axes.get_legend_handles_labels()[0] if one not in named_lines]
+        more: dict[str, Any] = {"lines": 1 + (x == "both"), "needed": len(needed), "strip": strip}
+        texts.legend_below(axes, [*needed, *others], wanted=legend, **more)
     return axes
 
 

@@ -53,6 +53,7 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(get_font(path).get_charmap() for path in paths))
 
 
+HANDLE = 3.8  # width of what stands beside a name in a legend, as a multiple of the font size
 MIN_TWO_ROWS = 110  # points, of axes with two rows of captions
 MIN_CUT = 8  # characters of a name in a legend that is cut
 _LONG_NAMES_PT = 60  # names beside the axes that are wider leave a margin which a legend can use
@@ -239,10 +240,10 @@ def legend_below(
     width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
     names = [str(one.get_label()) for one in handles]
-    cut = int((width / max(np.ceil(needed * 1.4 * size / (0.45 * height)), 1) / size - 3) / CHARACTER) - 1
+    cut = int((width / max(np.ceil(needed * 1.4 * size / (0.45 * height)), 1) / size - HANDLE) / CHARACTER) - 1
     for count, limit in ((len(handles), 0), (needed, 0), (needed, max(cut, MIN_CUT))) if wanted and handles else ():
         shown = [_cut(name, limit) if limit else name for name in names[:count]]
-        widths = [size * (CHARACTER * len(name) + 3.8) for name in shown]
+        widths = [size * (CHARACTER * len(name) + HANDLE) for name in shown]
         for rows in range(1, count + 1):
             if sum(max(widths[at : at + rows]) for at in range(0, count, rows)) <= width:
                 break
