@@ -183,10 +183,11 @@ autosummary_context = {
     "drawn_in": lambda name: next((page for page, code in scripts.items() if f"{name}(" in code), None),
 }
 
-# Searching: what users type, and the page that answers it first. Titles and names are found without this.
+# Searching: what users type, and the page that answers it first. Titles and names are found without this. Sphinx finds
+# an entry that contains the query, so questions stand here as they are typed; tests/browser/test_docs_search.py asks.
 SEARCHED = {
-    "explanation/causes": "why did gas rise, gas increase, reason",
-    "explanation/exact-numbers": "overflow, float, rounding, precision",
+    "explanation/causes": "why is gas higher, why did gas rise, gas increase, reason",
+    "explanation/exact-numbers": "exact big numbers, big numbers, overflow, float, rounding, precision",
     "explanation/gas": "gas schedule, gas price, fee",
     "explanation/limits": "cannot, sign a transaction, private key, submit",
     "explanation/units": "APT, octa, octas, decimals, price, units",
@@ -195,17 +196,17 @@ SEARCHED = {
     "how-to/archive": "SQL, DuckDB, parquet, database",
     "how-to/asyncio": "async, await, threads",
     "how-to/compare-networks": "mainnet, testnet, network",
-    "how-to/compare-releases": "compare two versions, compare two runs, diff",
+    "how-to/compare-releases": "how do I compare two versions, compare two runs, diff",
     "how-to/connect": "API key, proxy, retry, retries, timeout, certificate",
     "how-to/contracts-and-accounts": "ABI, module, address",
     "how-to/events": "event, events, balance changes",
     "how-to/events-by-day": "daily, group by, per day",
     "how-to/gate-in-ci": "CI, GitHub Actions, snapshot, regression, exit code",
-    "how-to/indexer": "holders, NFT, NFTs, GraphQL",
+    "how-to/indexer": "table keys, keys of a table, holders, NFT, NFTs, GraphQL",
     "how-to/install": "Windows, pip, conda, Colab, wheel",
     "how-to/offline": "cache, no network",
     "how-to/one-account": "account, balance, balances, wallet",
-    "how-to/read-at-a-version": "historical, past, date",
+    "how-to/read-at-a-version": "balance at a date, historical, past, date",
     "how-to/signers": "fee payer, sponsor, multi-agent, multisig, script, signature",
     "how-to/simulate-a-batch": "dry run, estimate, simulation",
     "how-to/slow-sweep": "429, rate limit, slow, speed, progress",
@@ -213,7 +214,7 @@ SEARCHED = {
     "how-to/studies": "resume, plan, find_steps",
     "project/glossary": "terms, definition",
     "reference/errors": "404, 500, 503, error, error codes, exception",
-    "reference/figures": "plot, chart, picture",
+    "reference/figures": "dark plots, dark mode, plot, chart, picture",
     "tutorials/contracts": "Move, upgrade, write a contract",
     "tutorials/first-hour": "start, getting started, begin, quickstart",
 }

@@ -565,16 +565,12 @@ def worst(rows: list[Row], *, schedule: str = "v43") -> dict[str, float]:
 def sentence(rows: list[Row]) -> str:
     """Return the measured deviation in a sentence, which reports and notebooks state."""
     factor = {part: _rounded_up(value) for part, value in worst(rows).items()}
-    tenfold = {part: _rounded_up(value) for part, value in worst(rows, schedule="instructions x10").items()}
-    calls, tenfold_calls = (
-        len({row.call for row in rows if row.schedule == schedule}) for schedule in ("v43", "instructions x10")
-    )
-    refunds = "equal" if factor["refund"] == tenfold["refund"] == "1.00" else f"within {factor['refund']}"
+    calls = len({row.call for row in rows if row.schedule == "v43"})
+    refunds = "equal" if factor["refund"] == "1.00" else f"within {factor['refund']}"
     return (
         f"Compared with {calls} calls recorded on a real node (gas schedule version 43): execution is within a factor of "
         f"{factor['execution']}, input and output within {factor['io']}, storage within {factor['storage']}, views within "
-        f"{factor['view']}; refunds are {refunds}. With {tenfold_calls} calls recorded when that node charged ten times as "
-        f"much for each instruction: {tenfold['execution']}, {tenfold['io']}, {tenfold['storage']} and {tenfold['view']}."
+        f"{factor['view']}; refunds are {refunds}."
     )
 
 

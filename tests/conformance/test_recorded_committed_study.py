@@ -71,15 +71,15 @@ def test_every_call_is_judged_and_explain_says_what_happened(run):
     assert lines[0].startswith("at version 503, code: transaction 503 (0x1::code::publish_package_txn by ")
     assert lines[0].endswith("::lab (added walk)")
     assert lines[1] == (
-        "  bump (succeeding): from 5 to 22 gas units (x4.4; execution from 4 to 21, +16 to +18; "
+        "  bump (succeeding): from 5 to 22 gas units (×4.4; execution from 4 to 21, +16 to +18; "
         "65 transactions before and 64 after)"
     )
     assert lines[2].startswith("at version 707, gas schedule: transaction 707 ")
-    assert "117 of 508 parameters changed, every one x0.1" in lines[2]
-    assert "put: execution (3 new slots) grows gradually, +78 % over 21 transactions from version 333 to 489 " in text
+    assert "117 of 508 parameters changed, every one ×0.1" in lines[2]
+    assert "put: execution (3 new slots) grows gradually, +78 % over 21 transactions from version 333 to 489 " in text
     assert "(56.5 gas units per 1,000 versions); no change explains it" in text  # and not across the upgrade at 503
     assert (
-        "transfer: usage changed between versions 891 and 892, which is not a step: 1 new slot from 61 to 100 %" in text
+        "transfer: usage changed between versions 891 and 892, which is not a step: 1 new slot from 61 to 100 %" in text
     )
     assert "unexplained" not in text
 

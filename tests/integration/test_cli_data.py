@@ -32,7 +32,7 @@ def test_transactions_are_written_whole(run, node, tmp_path, frame):
     wanted = getattr(toolkit.fetch_transactions(node, RANGE, progress=False), frame)
     place = tmp_path / "rows.parquet"
     said = run("transactions", "--versions", RANGE, "--frame", frame, "--out", str(place))
-    assert said == f"{len(wanted)} rows, all read: {place}\n"
+    assert said == f"{len(wanted)} rows of versions 100 to 160, all read: {place}\n"
     found = toolkit.read_parquet(place)
     assert found.columns.tolist() == wanted.columns.tolist()
     assert found["ledger_version"].tolist() == wanted["ledger_version"].tolist()
@@ -85,7 +85,7 @@ def test_balances_of_an_owner(run, node, tmp_path):
     place = tmp_path / "balances.csv"
     said = run("balances", "--versions", RANGE, "--owner", owner, "--out", str(place))
     mine = wanted[wanted["owner"] == owner]
-    assert said == f"{len(mine)} rows, all read: {place}\n"
+    assert said == f"{len(mine)} rows of versions 100 to 160, all read: {place}\n"
     rows = list(csv.DictReader(place.read_text().splitlines()))
     assert list(rows[0]) == wanted.columns.tolist()
     assert [int(row["change"]) for row in rows] == mine["change"].tolist()

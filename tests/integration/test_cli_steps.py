@@ -24,6 +24,6 @@ def test_steps_are_told_in_words(study, tmp_path, capsys):
     assert [line.split(":")[0].split(" ")[-1] for line in lines[:6:2]] == ["code", "code", "schedule"]
     assert lines[1:6:2] == [
         "  price: available from here, at 12 gas units",
-        "  price: from 12 to 4 gas units (-66.7 %)",
-        "  price: from 4 to 36 gas units (x9)",
+        "  price: from 12 to 4 gas units (−66.7 %)",
+        "  price: from 4 to 36 gas units (×9)",
     ]

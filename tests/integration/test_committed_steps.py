@@ -50,7 +50,7 @@ def test_an_upgrade_of_an_entry_function_is_a_step_with_its_cause(upgraded):
     names = ("version_before", "version_after", "exact", "gas_before", "gas_after", "cause", "part")
     assert rows(run.steps, *names) == [(version - 1, version, True, 38, 332, "code", "execution")]
     assert run.explain().splitlines()[1] == (
-        "  sell: from 38 to 332 gas units (x8.7; execution from 38 to 332, +293 to +295; "
+        "  sell: from 38 to 332 gas units (×8.7; execution from 38 to 332, +293 to +295; "
         "40 transactions before and 40 after)"
     )
     assert f"upgraded module {HOME}::shop" in run.explain()
@@ -61,15 +61,15 @@ def test_an_upgrade_of_an_entry_function_is_a_step_with_its_cause(upgraded):
 def test_the_report_of_committed_calls_alone_answers_in_its_first_lines(upgraded, tmp_path):
     """Which call, where, by how much and why, in HTML, Markdown and JSON; nothing is said to be unchanged."""
     run, version = upgraded
-    answer = f"sell: x8.7 since 2026-01-01 (version {version}), when code was published."
+    answer = f"sell: ×8.7 since 2026-01-01 (version {version}), when code was published."
     content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
     assert content["headline"][0] == answer
     assert content["headline"][1].startswith("Gas changed for 1 of 1 call read at ledger versions ")
     assert content["events"][0]["changes"][0]["parts"][0]["low"] == 293
     page = reports.write(run, tmp_path / "report.html").read_text("utf-8")
     text = reports.write(run, tmp_path / "report.md").read_text("utf-8")
-    assert page.index("x8.7 since") < page.index("<svg") < page.index("execution from 38 to 332") < page.index("<main>")
-    assert "| `sell` | 38 | 332 | x8.7; execution from 38 to 332, +293 to +295; " in text
+    assert page.index("×8.7 since") < page.index("<svg") < page.index("execution from 38 to 332") < page.index("<main>")
+    assert "| `sell` | 38 | 332 | ×8.7; execution from 38 to 332, +293 to +295; " in text
     for report in (page, text):
         assert "Nothing changed" not in report
         assert "not judged" not in report
@@ -83,7 +83,7 @@ def test_compare_and_the_gate_judge_the_upgrade(upgraded):
     assert rows(found.changed, *names) == [(38, 332, 3_900, 33_300, "code", 40, 40)]
     gate = found.gate("2%")
     assert (gate.verdict, gate.judged, gate.not_judged) == ("failed", 1, ())
-    assert (gate.regressions[0].label, gate.regressions[0].limit) == ("sell", "2 %")
+    assert (gate.regressions[0].label, gate.regressions[0].limit) == ("sell", "2 %")
     assert toolkit.compare(run.path, run.path).gate("2%").verdict == "could not judge"
 
 

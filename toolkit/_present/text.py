@@ -1,7 +1,8 @@
 """Text for display: escaped text from users and the chain, shortened addresses, and numbers.
 
 Quantities have thousands separators. Ledger versions are identifiers without separators, so that they can be copied
-into a call.
+into a call. Factors and percentages are set as in print: a multiplication sign, a minus sign, and a narrow space before
+the percent sign, which keeps a line from breaking there.
 """
 
 from __future__ import annotations
@@ -13,17 +14,27 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 
 ELLIPSIS = "…"
+MINUS = "\u2212"
+PERCENT = "\u202f%"
 # Unicode categories without a glyph: controls, formats, surrogates, private use, unassigned, and line separators.
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks without a visible glyph
 _HAS_BLANK_LETTER = re.compile(f"[{_BLANK_LETTERS}]").search
 _FORMULA_STARTS = frozenset("=+-@|%")
+_MODULE_ID = re.compile(r'(?:Module )?ModuleId \{ address: (?:0x)?([0-9a-f]{1,64}), name: Identifier\("(\w+)"\) \}')
 _ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
 _MAX_WHOLE_DIGITS = 16  # addresses that people choose are shorter; derived ones have 60 or more
 # Digits that are shown of a long address, at its beginning and at its end.
 _HEAD = 6
 _TAIL = 4
 MAX_MARKS = 2  # maximum number of combining marks per letter; more of them would overlap neighbouring lines
+
+
+def _without_debug(text: str) -> str:
+    """Return a node's text with the ids of modules as in Move, not as Rust prints them."""
+    if "ModuleId {" not in text:
+        return text
+    return _MODULE_ID.sub(lambda found: f"{short_addresses(f'0x{found[1]}')}::{found[2]}", text)
 
 
 def visible(text: object, limit: int = 200) -> str:
@@ -46,7 +57,7 @@ def visible(text: object, limit: int = 200) -> str:
     shown: list[str] = []
     size = marks = 0
     # Only the beginning of a long text is looked at; four characters for each one shown leave room for combining marks.
-    for char in unicodedata.normalize("NFC", str(text)[: 4 * limit]):
+    for char in unicodedata.normalize("NFC", _without_debug(str(text))[: 4 * limit]):
         marks = marks + 1 if unicodedata.combining(char) else 0
         if marks > MAX_MARKS:
             continue
@@ -75,6 +86,7 @@ def cleaned(text: str) -> str:
         The text without control characters (except newlines), bidirectional and zero-width characters, and
         surrogates. The function is idempotent.
     """
+    text = _without_debug(text)
     if text.isprintable() and not _HAS_BLANK_LETTER(text):
         return text
     return "".join(char if char == "\n" else _escaped(char) for char in text)
@@ -217,11 +229,33 @@ def times(factor: float) -> str:
     Examples
     --------
     >>> times(10), times(2.5), times(0.125), times(1e-6)
-    ('x10', 'x2.5', 'x0.125', 'x0.000001')
+    ('×10', '×2.5', '×0.125', '×0.000001')
     """
     if factor >= 1 or factor == 0:
-        return f"x{number(round(float(factor), 2))}"
-    return f"x{Decimal(f'{float(factor):.3g}'):f}"
+        return f"×{number(round(float(factor), 2))}"
+    return f"×{Decimal(f'{float(factor):.3g}'):f}"
+
+
+def signed(value: float, form: str = ",") -> str:
+    """Format a difference with its sign.
+
+    Examples
+    --------
+    >>> signed(1200), signed(-7), signed(-0.25, ".1f")
+    ('+1,200', '−7', '−0.2')
+    """
+    return f"{value:+{form}}".replace("-", MINUS)
+
+
+def percent(value: float, form: str = ".3g") -> str:
+    """Format a percentage; a plus in the format shows the sign.
+
+    Examples
+    --------
+    >>> [percent(one).replace("\u202f", "_") for one in (2, 0.125, -66.666)]
+    ['2_%', '0.125_%', '−66.7_%']
+    """
+    return f"{value:{form}}".replace("-", MINUS) + PERCENT
 
 
 def relative_change(before: int | None, after: int | None) -> str:
@@ -231,16 +265,16 @@ def relative_change(before: int | None, after: int | None) -> str:
 
     Examples
     --------
-    >>> relative_change(3, 30), relative_change(100, 103), relative_change(6, 3), relative_change(0, 7)
-    ('x10', '+3 %', '-50 %', '+7')
+    >>> relative_change(3, 30), relative_change(100, 103) == percent(3, "+.3g"), relative_change(0, 7)
+    ('×10', True, '+7')
     """
     if before is None or after is None:
         return ""
     if before == 0:
-        return f"{after - before:+,}"
+        return signed(after - before)
     if after >= 2 * before:
         return times(round(after / before, 1))
-    return f"{100 * (after - before) / before:+.3g} %"
+    return percent(100 * (after - before) / before, "+.3g")
 
 
 def version_range(first: int, last: int) -> str:

@@ -195,7 +195,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
         wanted = ledger_version if versions is None else versions
         frame = fetch_views(reached, call, versions=wanted, times=times, progress=not quiet)
-    console.print_rows(frame, out, as_json=as_json)
+    console.print_rows(frame, out, as_json=as_json, versions=frame["ledger_version"])
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
@@ -235,7 +235,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 
         at: Any = ledger_version if versions is None else versions
         frame = fetch_table_items(reached, handle, [wanted], versions=at, times=times, progress=not quiet, **types)
-    console.print_rows(frame, out, as_json=as_json)
+    console.print_rows(frame, out, as_json=as_json, versions=frame["ledger_version"])
 
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
@@ -365,7 +365,8 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
 
         found = fetch_transactions(reached, versions, progress=not quiet)
     rows, columns = _named(_rows(found, frame), address), _SHOWN.get(frame)
-    console.print_rows(rows, out, as_json=as_json, columns=columns, hidden=("vm_status",))
+    read = found.transactions["ledger_version"]
+    console.print_rows(rows, out, as_json=as_json, columns=columns, hidden=("vm_status",), versions=read)
 
 
 def events(  # noqa: PLR0917 - typer makes options of parameters
@@ -388,11 +389,12 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit events 0x1::fungible_asset::Deposit --versions 0:-1 --out deposits.csv
     """
     with console.connected(where) as reached:
-        from toolkit.client._fetch import fetch_events
+        from toolkit.client._fetch import fetch_events, plan_versions
 
-        found = fetch_events(reached, event_type, versions, progress=not quiet)
+        plan, _ = plan_versions(reached, versions, state=False)
+        found = fetch_events(reached, event_type, plan.versions, progress=not quiet)
     hidden = ("hash", "account_address", "creation_number", "sequence_number")
-    console.print_rows(_named(found, address), out, as_json=as_json, hidden=hidden)
+    console.print_rows(_named(found, address), out, as_json=as_json, hidden=hidden, versions=plan.versions)
 
 
 def resources(  # noqa: PLR0917 - typer makes options of parameters
@@ -419,7 +421,8 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
         from toolkit.client._fetch import fetch_resources
 
         found = fetch_resources(reached, address, tag, versions, times=times, progress=not quiet)
-    console.print_rows(found, out, as_json=as_json, hidden=("address", "head_version"))
+    read = found["ledger_version"]
+    console.print_rows(found, out, as_json=as_json, hidden=("address", "head_version"), versions=read)
 
 
 def balances(  # noqa: PLR0917 - typer makes options of parameters
@@ -446,7 +449,8 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
         from toolkit.frames._addresses import address
 
         frame = frame[frame["owner"].isin([address(one) for one in owner])].reset_index(drop=True)
-    console.print_rows(frame, out, as_json=as_json, hidden=("hash",), unread=unread)
+    read = found.transactions["ledger_version"]
+    console.print_rows(frame, out, as_json=as_json, hidden=("hash",), unread=unread, versions=read)
 
 
 def _rows(found: Any, rows: Rows) -> Any:

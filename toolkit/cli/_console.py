@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -16,7 +17,7 @@ from toolkit._present.text import plural, visible
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import pandas as pd
 
@@ -27,6 +28,7 @@ JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when th
 
 Texts = list[str] | None  # of an option that may be repeated
 
+_LEADING_ZEROS = re.compile(r"\b0x0{16,}(?=[0-9a-f])")  # of short addresses; they are accepted without
 _MAX_ROWS = 40  # about a screen; --out writes all
 _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
 
@@ -104,8 +106,10 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     rows = []
     for name, value in facts.items():
         fact = json_value(value)
-        fact = json.dumps(fact, ensure_ascii=False) if isinstance(value, list | dict) else fact
-        rows.append((name, visible(fact, 2_000)))
+        if isinstance(value, list | dict):
+            plain = isinstance(value, list) and all(isinstance(one, str) for one in value)
+            fact = ", ".join(value) if plain else json.dumps(fact, ensure_ascii=False)
+        rows.append((name, _LEADING_ZEROS.sub("0x", visible(fact, 2_000))))
     print(*text_table(rows), sep="\n")
 
 
@@ -140,6 +144,7 @@ def print_rows(
     columns: Sequence[str] | None = None,
     hidden: Collection[str] = (),
     unread: int | None = None,
+    versions: Iterable[int] = (),
 ) -> None:
     """Write a frame to the file of ``--out`` and print a summary, or print the frame.
 
@@ -152,18 +157,34 @@ def print_rows(
         Columns to print, by default all, and columns to omit. Empty columns are not printed.
     unread : int, optional
         Number of versions that could not be read, if the frame has no rows for them.
+    versions : iterable of int, optional
+        The versions that were read.
     """
+    read = _versions_text(versions)
     if out is None:
         names = [name for name in columns or frame.columns if name not in hidden]
         print_frame(frame if as_json else frame[names], as_json=as_json)
-        if len(frame) > _MAX_ROWS and not as_json:
-            print("--out writes all rows and columns.")
+        if not as_json:
+            rest = "--out writes all rows and columns." if len(frame) > _MAX_ROWS else ""
+            print(*filter(None, (read, rest)), sep="\n", end="\n" if read or rest else "")
         return
     write_frame(frame, out)
     failed = int(frame["error_code"].notna().sum()) if "error_code" in frame.columns else unread or 0
     said = plural(failed, "failed read" if unread is None else "unread version") if failed else "all read"
     facts = {"rows": len(frame), "failed": failed, "out": str(out)}
-    print_done(f"{plural(len(frame), 'row')}, {said}: {out}", as_json=as_json, **facts)
+    of = f" of {read}" if read else ""
+    print_done(f"{plural(len(frame), 'row')}{of}, {said}: {out}", as_json=as_json, **facts)
+
+
+def _versions_text(versions: Iterable[int]) -> str:
+    """Return the range of versions that a command read, and their number if it is not the whole range."""
+    read = sorted(set(versions))
+    if not read:
+        return ""
+    if len(read) == 1:
+        return f"version {read[0]:,}"
+    span = f"versions {read[0]:,} to {read[-1]:,}"
+    return span if read[-1] - read[0] == len(read) - 1 else f"{len(read):,} {span.replace(' ', ' from ', 1)}"
 
 
 def print_found(

@@ -41,9 +41,10 @@ def demo(
         print("Building an embedded ledger of 5,000 versions and studying ten calls on it ...", file=sys.stderr)
     run = Study.load("demo").run(out / "run", fresh=True, progress=not quiet)
     written = reports.write(run, out / "report.html")
-    _print_run(run, {"report": str(written)}, as_json=as_json)
-    if not as_json:
-        print(f"Report: {written}")
+    if as_json:
+        _print_run(run, {"report": str(written)}, as_json=True)
+        return
+    print(*_found_lines(run), f"Report: {written}", sep="\n")
 
 
 def node(
@@ -149,9 +150,22 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
         print(f"{plural(silent, 'call')} got no response; repeat the command to read them")
     for note in run.notes:
         print(f"note: {visible(note, 400)}")
-    resumed = run.manifest["resumed_rows"]
+    print(_counts_text(run))
+
+
+def _found_lines(run: Run) -> list[str]:
+    """Return the largest changes of a run, one a line, and its numbers of steps and observations."""
+    from toolkit.gas._sentences import brief_lines
+
+    return [*brief_lines(run.steps, len(run.study.calls)), _counts_text(run)]
+
+
+def _counts_text(run: Run) -> str:
+    """Return the number of steps and observations of a run, and its folder."""
+    counts, resumed = run.manifest["counts"], run.manifest["resumed_rows"]
     earlier = f", {resumed:,} from an earlier attempt" if resumed and run.manifest.get("attempts") else ""
-    print(f"{plural(counts['observations'], 'observation')} ({counts['failures']:,} failed){earlier}: {run.path}")
+    observations = f"{plural(counts['observations'], 'observation')} ({counts['failures']:,} failed){earlier}"
+    return f"{plural(len(run.steps), 'step')} in {observations}: {run.path}"
 
 
 def study_new(

@@ -16,6 +16,7 @@ from toolkit.client import _reads as reads
 from toolkit.client._accounts import declared_types, read_asset
 from toolkit.client._assets import note_amounts
 from toolkit.client._calls import PreparedItem, PreparedView
+from toolkit.client._http import mark_model
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, send_all, send_all_typed
@@ -300,6 +301,7 @@ def fetch_views(
     single = isinstance(calls, str | ViewFunction)
     layouts = _declared(records, ready, sweep.newest) if typed else {}
     frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
+    mark_model(frame, sweep.node)
     warn_of_types(frame, next(iter(named)) if len(named) == 1 else "a call")
     if typed:
         note_amounts(frame, named, lambda asset: read_asset(sweep.node, asset, sweep.newest))
@@ -500,6 +502,7 @@ def fetch_simulations(
     done = {number: one.transaction for number, one in enumerate(ordered) if not isinstance(one, ToolkitError)}
     failed = [(number, Failure.of(one)) for number, one in enumerate(ordered) if isinstance(one, ToolkitError)]
     frames = transaction_frames([*done.values()], requests=[*done], failures=failed)
+    mark_model(frames[0], node)
     return SimulationFrames(*frames, tuple(ordered), _node=node)
 
 
@@ -559,6 +562,7 @@ def fetch_transactions(
         failures |= missing
     ordered = [found[version] for version in sorted(found)]
     frames = transaction_frames(ordered, failures=sorted(failures.items()), by="ledger_version")
+    mark_model(frames[0], sweep.node)
     return TransactionFrames(*frames, _node=sweep.node)
 
 

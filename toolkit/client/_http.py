@@ -36,6 +36,8 @@ from toolkit.wire._responses import ErrorBody, decode_error_body
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
+    import pandas as pd
+
     from toolkit.embedded import Ledger as Ledger  # noqa: PLC0414 - for typing only, here and in `connect`
 
 MASK = "*** (not shown: it quotes the credentials)"
@@ -417,6 +419,12 @@ _served: dict[str, Ledger] = {}
 def served_ledger(url: str) -> Ledger | None:
     """Return the ledger that `embedded_url` serves at a URL, or None for the URL of any other node."""
     return _served.get(url)
+
+
+def mark_model(frame: pd.DataFrame, node: Any) -> None:
+    """Note in the metadata of a frame that its gas comes from the model of an embedded node, for figures."""
+    if served_ledger(getattr(node, "url", "")) is not None:
+        frame.attrs["toolkit"]["gas_used"]["model"] = "embedded node"
 
 
 @dataclass(frozen=True, slots=True)

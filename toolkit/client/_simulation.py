@@ -15,7 +15,7 @@ from toolkit._present.text import in_whole_coins, plural, short_addresses, visib
 from toolkit.client._arguments import entry_function, explained
 from toolkit.client._assets import APT_NAMES, MAX_SYMBOL, Asset
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
-from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body
+from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, mark_model
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
@@ -126,7 +126,9 @@ class Simulation(TransactionData):
     def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         from toolkit.frames._transactions import transaction_frames
 
-        return transaction_frames([self.transaction], requests=[0])
+        frames = transaction_frames([self.transaction], requests=[0])
+        mark_model(frames[0], self._node)
+        return frames
 
     @property
     def transactions(self) -> pd.DataFrame:

@@ -273,7 +273,8 @@ def resolve_versions(
         notes.append(f"versions {first} to {oldest - 1} {why}; reading from {oldest}")
         first = oldest
     if last > head:
-        notes.append(f"versions {head + 1} to {last} do not exist yet; reading to {head}")
+        missing = f"versions {head + 1} to {last} do" if last > head + 1 else f"version {last} does"
+        notes.append(f"{missing} not exist yet; reading to {head}, the latest")
         last = head
     stepped = range(first, last + 1, plan.step)
     size = len(stepped) if plan.count is None else min(plan.count, len(stepped))

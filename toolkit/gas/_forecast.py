@@ -62,7 +62,7 @@ _READS = ("txn.storage_io_per_state_slot_read", "txn.storage_io_per_state_byte_r
 # Parameters that are limits, or that are handled apart: no gas is a count times one of them.
 _LIMITS = ("txn.max", "txn.min_price", "txn.memory_quota", "txn.free_", "txn.legacy_", "txn.storage_fee_")
 _NOT_CHARGED = (*_LIMITS, _SCALE, _CUTOFF, _INTRINSIC, _SIZES)
-_FACTOR = re.compile(r"\s*[xX*](\d{1,9}(?:\.\d{1,9})?)\s*", re.ASCII)
+_FACTOR = re.compile(r"\s*[xX×*](\d{1,9}(?:\.\d{1,9})?)\s*", re.ASCII)
 _OUT_OF_GAS = ("out of gas", "out_of_gas", "limit_reached")
 _TOTAL = "total"
 # Parameters that one reason names: more make it longer than anybody reads.

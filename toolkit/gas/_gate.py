@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import plural, relative_change
+from toolkit._present.text import plural, relative_change, signed
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._observations import Source
 from toolkit.gas._rules import NotJudged, Regression, Rules, Threshold, Waiver, matching, read_waivers
@@ -274,7 +274,7 @@ class _Row:
         limit = limits.exceeded(before, after)
         if limit is None:
             return None
-        change = f"{after - before:+,}{f', {relative_change(before, after)}' if before else ''}"
+        change = f"{signed(after - before)}{f', {relative_change(before, after)}' if before else ''}"
         return self.regressed(f"from {before:,} to {plural(after, 'gas unit')} ({change}) is over {limit}", limit)
 
     def regressed(self, reason: str, limit: str | None = None) -> Regression:

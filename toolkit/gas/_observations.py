@@ -135,6 +135,11 @@ def is_no_answer(error_code: str | None) -> bool:
     return error_code in NO_ANSWER or error_code == NOT_READ
 
 
+def failed(observations: pd.DataFrame) -> pd.Series[bool]:
+    """Return which observations failed: the read has an error, or the call ran and its execution failed."""
+    return observations["error_code"].notna() | ~observations["success"].fillna(value=True).astype(bool)
+
+
 def fingerprint(
     request: ViewFunction | SimulationRequest | EntryFunction, kind: str, filters: Mapping[str, Any] | None = None
 ) -> str:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from toolkit._present.messages import shorten
-from toolkit._present.text import plural
+from toolkit._present.text import percent, plural
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._observations import Source
@@ -41,7 +41,7 @@ class Threshold(FileModel):
     --------
     >>> limit = Threshold.of(["2%", 50])
     >>> str(limit), limit.exceeded(1_000, 1_030)
-    ('50 gas units or 2 %', '2 %')
+    ('50 gas units or 2 %', '2 %')
     """
 
     gas_units: Annotated[int, Field(ge=0, strict=True)] | None = None
@@ -65,13 +65,13 @@ class Threshold(FileModel):
             return plural(self.gas_units, "gas unit")
         # Exact: a float of 100 * rise / before may fall on the wrong side of the limit.
         if self.percent is not None and 100 * rise > Fraction(str(self.percent)) * abs(before):
-            return f"{self.percent:g} %"
+            return percent(self.percent, "g")
         return None
 
     def __str__(self) -> str:
         units = None if self.gas_units is None else plural(self.gas_units, "gas unit")
-        percent = None if self.percent is None else f"{self.percent:g} %"
-        return " or ".join(limit for limit in (units, percent) if limit)
+        share = None if self.percent is None else percent(self.percent, "g")
+        return " or ".join(limit for limit in (units, share) if limit)
 
     @classmethod
     def of(cls, threshold: Any) -> Threshold:

@@ -89,7 +89,7 @@ def changed_ratios(before: GasSchedule, after: GasSchedule) -> dict[str, Fractio
 
 
 def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
-    """Describe the difference between two schedules, such as ``459 of 512 parameters changed, every one x10``."""
+    """Describe the difference between two schedules, such as ``459 of 512 parameters changed, every one ×10``."""
     common = before.entries.keys() & after.entries.keys()
     parts = []
     if ratios := changed_ratios(before, after):

@@ -13,7 +13,18 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import listed, plural, relative_change, short_addresses, times, version_range, visible
+from toolkit._present.text import (
+    PERCENT,
+    listed,
+    percent,
+    plural,
+    relative_change,
+    short_addresses,
+    signed,
+    times,
+    version_range,
+    visible,
+)
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import not_seen_text, unread_text
 from toolkit.gas._findings import Kind
@@ -166,8 +177,7 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     for (before, after), changes in groupby(call.mix, attrgetter("version_before", "version_after")):
         moved = sorted(changes, key=lambda one: -abs(one.share_after - one.share_before))[:_MAX_SHARES]
         shares = ", ".join(
-            f"{name(one.stratum, _MAX_LABEL)} from {100 * one.share_before:.0f} to {100 * one.share_after:.0f} %"
-            for one in moved
+            f"{name(one.stratum, _MAX_LABEL)} from {_shares_text(one.share_before, one.share_after)}" for one in moved
         )
         yield f"usage changed between versions {before} and {after}, which is not a step: {shares} of its transactions"
     if call.weak:
@@ -182,13 +192,17 @@ def growth_text(slope: Slope, kind: str) -> str:
     """Describe gradual growth; `kind` is appended to the name of the part."""
     grown = slope.per_1000_versions * (slope.version_last - slope.version_first) / 1_000
     start = slope.level - grown / 2
-    share = f"{100 * grown / start:+.0f} %" if start > 0 else f"{_decimal(grown, sign=True)} gas units"
+    share = percent(100 * grown / start, "+.0f") if start > 0 else f"{_decimal(grown, sign=True)} gas units"
     rate = _decimal(slope.per_1000_versions)
     rate = f"{rate} gas unit{'' if rate == '1' else 's'} per 1,000 versions"
     versions = f"from version {slope.version_first} to {slope.version_last}"
     what = "grows" if slope.per_1000_versions > 0 else "falls"
     over = f"{share} over {plural(slope.count, 'transaction')}"
     return f"{slope.part}{kind} {what} gradually, {over} {versions} ({rate}); no change explains it"
+
+
+def _shares_text(before: float, after: float) -> str:
+    return f"{100 * before:.0f} to {percent(100 * after, '.0f')}"
 
 
 def _of_kind(stratum: str, name: Renderer) -> str:
@@ -198,7 +212,7 @@ def _of_kind(stratum: str, name: Renderer) -> str:
 def _decimal(value: float, *, sign: bool = False) -> str:
     """Return a number with at most 1 decimal, or 2 significant digits if it is below 1."""
     digits = ",.1f" if abs(value) >= 1 or value == 0 else ".2g"
-    return f"{value:{'+' if sign else ''}{digits}}".removesuffix(".0")
+    return (signed(value, digits) if sign else f"{value:{digits}}").removesuffix(".0")
 
 
 def _bounds(low: float, high: float, *, sign: bool = False) -> str:
@@ -280,6 +294,22 @@ def evidence_text(group: StepGroup) -> str:
     return f"{largest}{group.explanation}{_ROUNDING if group.rounded else ''}"
 
 
+def brief_lines(steps: pd.DataFrame, calls: int) -> list[str]:
+    """Return one line for each of the largest changes, the largest first, and one that counts the others.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        Steps as in `Run.steps`.
+    calls : int
+        Number of calls of the study.
+    """
+    groups = sorted(step_groups(steps), key=lambda group: (not group.sure, -group.weight))
+    lines = [lead_sentence(group, calls, visible) for group in groups[:_MAX_LISTED]]
+    more = len(groups) - len(lines)
+    return lines + ([f"... and {plural(more, 'smaller change')}, all in the report"] if more > 0 else [])
+
+
 def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
     """Return a sentence about the weightiest change of a report: whose gas, by how much, since when, and why.
 
@@ -317,7 +347,7 @@ def _magnitude(group: StepGroup) -> str:
     if not sides or first.gas_before is None or first.gas_after is None:
         if first.gas_after is not None:
             return "available"
-        return "still fails" if first.gas_before is None else "fails"
+        return "fails differently" if first.gas_before is None else "fails"
     if all(before == after for before, after in sides):
         return "same gas, different outcome" if not first.parts else "same gas, split differently"
     ordered = sorted(sides, key=lambda side: side[1] / side[0])
@@ -387,7 +417,9 @@ def _failure_text(change: StepChange, name: Renderer) -> str:
     old_error = "" if change.error_before is None else f" ({name(change.error_before, _MAX_CELL)})"
     new_error = "" if change.error_after is None else f" ({name(change.error_after, _MAX_CELL)})"
     if old_error and new_error:
-        return f"still fails: before, it {was}{old_error}; now it {now}{new_error}"
+        if change.success_before is None and change.success_after is not None:
+            return f"can be called from here, but fails{new_error}"
+        return f"{now} from here{new_error}; before, it {was}{old_error}"
     if old_error:
         return f"available from here, at {_gas_text(change.gas_after)}"
     if new_error:
@@ -397,7 +429,7 @@ def _failure_text(change: StepChange, name: Renderer) -> str:
 
 def _usage_text(change: StepChange, name: Renderer) -> str:
     """Describe an option that was added or removed, which is no change of what others pay."""
-    share = "" if change.share is None else f"{100 * change.share:.0f} % of the transactions, "
+    share = "" if change.share is None else f"{percent(100 * change.share, '.0f')} of the transactions, "
     gas = plural(change.gas_before or change.gas_after or 0, "gas unit")
     doubt = f"; uncertain, because {' and '.join(map(name, change.uncertain))}" if change.uncertain else ""
     if change.gas_before is None:
@@ -430,7 +462,7 @@ def _gas_text(gas: int | None) -> str:
 
 _UNJUDGED = {
     ReadAt.TRANSACTIONS: "{} were observed but not judged",
-    ReadAt.HEAD: "{} are made at the head only, so they show no change",
+    ReadAt.HEAD: "{} run only at the latest version, so they have no history",
     ReadAt.VERSIONS: "{} with results at fewer than two ledger versions show no change",
 }
 
@@ -545,17 +577,17 @@ def comparison_rows(calls: pd.DataFrame, name: Renderer) -> list[tuple[str, ...]
         node = f" ({name(row['node'])})" if several else ""
         change = row["change"]
         sides = [_outcome_text(row, side, name) for side in ("before", "after")]
-        moved = "" if change is None else f"{change:+,}"
+        moved = "" if change is None else signed(change)
         relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
         versions = version_range(row["version_before"], row["version_after"])
         cells.append((f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions))
         if row["fee_before"] is not None and row["fee_after"] is not None:
             fees = [f"{row[f'fee_{side}']:,.0f}" for side in ("before", "after")]
-            rise = f"{row['fee_after'] - row['fee_before']:+,.0f}"
+            rise = signed(row["fee_after"] - row["fee_before"], ",.0f")
             price = f"fee in octas, at {row['fee_price']:,} per gas unit"
             cells.append((price, *fees, rise, fee_bounds(row), ""))
         cells += [
-            (f"of which {part}", f"{before:,}", f"{after:,}", f"{after - before:+,}", "", "")
+            (f"of which {part}", f"{before:,}", f"{after:,}", signed(after - before), "", "")
             for column, part in _SPLIT.items()
             if (before := row[f"{column}_before"]) is not None
             and (after := row[f"{column}_after"]) is not None
@@ -585,7 +617,7 @@ def comparison_lines(calls: pd.DataFrame, name: Renderer) -> list[str]:
     if len(other):
         lines.append(f"same gas, different result: {_labels(other, name)}")
     for row in plain_rows(calls[calls["failing_after"].fillna(0) > calls["failing_before"].fillna(0)]):
-        shares = f"{100 * (row['failing_before'] or 0):.0f} to {100 * row['failing_after']:.0f} %"
+        shares = _shares_text(row["failing_before"] or 0, row["failing_after"])
         lines.append(f"{name(row['label'])}: the share of transactions that fail rose from {shares}")
     return lines
 
@@ -595,8 +627,8 @@ def fee_bounds(row: Mapping[str, Any]) -> str:
     low, high = row["fee_change_low"], row["fee_change_high"]
     if low is None or high is None:
         return ""
-    ends = [f"{end:+.1f}" for end in (low, high)]
-    return f"{ends[0]} %" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} %"
+    ends = [percent(end, "+.1f") for end in (low, high)]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(PERCENT)} to {ends[1]}"
 
 
 def _fees_text(fees: FeeChange) -> str:
@@ -610,7 +642,7 @@ def _fees_text(fees: FeeChange) -> str:
 def proved_text(judgement: Judgement, fees: FeeChange, limit: str) -> str:
     """Say what a gate found to be over its limit."""
     if judgement.reason is Reason.FAILURES:
-        shares = f"{100 * fees.before.failing:.0f} to {100 * fees.after.failing:.0f} %"
+        shares = _shares_text(fees.before.failing, fees.after.failing)
         counts = f"{fees.before.failed:,} of {fees.before.count:,}, then {fees.after.failed:,} of {fees.after.count:,}"
         return f"the share of transactions that fail rose from {shares} ({counts})"
     if judgement.reason is Reason.WAY:

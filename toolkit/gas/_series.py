@@ -30,7 +30,7 @@ MODEL_NOTICE = (
     "The gas of the embedded node comes from a documented cost model, not from a Move VM. "
     "Compared with 33 calls recorded on a real node (gas schedule version 43): execution is within a factor of 1.25, "
     "input and output within 1.17, storage within 1.03, views within 1.50; refunds are equal. "
-    "With 47 calls recorded when that node charged ten times as much for each instruction: 1.80, 1.25, 1.18 and 1.67."
+    "The documentation has a table of all calls, also of those recorded when that node charged ten times as much."
 )
 
 # Columns that a message names.
@@ -73,31 +73,44 @@ class CallSeries:
         """True for observations whose gas is known."""
         return ~np.isnan(self.gas)
 
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """True for observations with gas that the line joins to neither neighbour."""
+        joined = (np.diff(self.gas) == 0) | ((np.diff(self.versions) == 1) & (np.abs(np.diff(self.gas)) > 0))
+        return self.answered & ~np.append(False, joined) & ~np.append(joined, False)
+
     def line(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the vertices of the gas line.
 
-        If two versions are adjacent, the change is at the later one, and the line steps there. Between observations
-        further apart, the version of the change is not known, and the line slopes. Observations equal to both
-        neighbours are omitted. NaN interrupts the line.
+        If two versions are adjacent, the change is at the later one, and the line steps there. Between different
+        observations further apart, the version of the change is not known, and NaN interrupts the line. Observations
+        equal to both neighbours are omitted.
 
         Returns
         -------
         versions, gas : ndarray of float64
         """
-        versions, gas = self.versions, self.gas
-        if len(gas) < 2:  # noqa: PLR2004 - a line needs two ends
-            return versions, gas
-        same = (gas[1:] == gas[:-1]) | (np.isnan(gas[1:]) & np.isnan(gas[:-1]))
-        keep = ~np.append(False, same) | ~np.append(same, False)
-        versions, gas = versions[keep], gas[keep]
-        corner = np.flatnonzero((np.diff(versions) == 1) & (np.abs(np.diff(gas)) > 0)) + 1
-        return np.insert(versions, corner, versions[corner]), np.insert(gas, corner, gas[corner - 1])
+        return joined(self.versions, self.gas)
 
     def failures(self) -> list[tuple[float, float]]:
         """Return the first and last version of each sequence of neighbouring observations without gas."""
         missing = np.concatenate(([False], ~self.answered, [False])).astype(np.int8)
         starts, ends = np.flatnonzero(np.diff(missing) == 1), np.flatnonzero(np.diff(missing) == -1)
         return [(self.versions[a], self.versions[b - 1]) for a, b in zip(starts, ends, strict=True)]
+
+
+def joined(
+    versions: NDArray[np.float64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the vertices of the line through observations; see `CallSeries.line`."""
+    if len(values) < 2:  # noqa: PLR2004 - a line needs two ends
+        return versions, values
+    same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+    keep = ~np.append(False, same) | ~np.append(same, False)
+    versions, values = versions[keep], values[keep]
+    change = np.flatnonzero(np.abs(np.diff(values)) > 0) + 1
+    before = np.where(versions[change] - versions[change - 1] == 1, values[change - 1], np.nan)
+    return np.insert(versions, change, versions[change]), np.insert(values, change, before)
 
 
 def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str) -> None:
@@ -198,7 +211,7 @@ def _observation_frame(given: Any) -> pd.DataFrame | None:
     frames = [getattr(one, "transactions", None) for one in given if not isinstance(one, ToolkitError)]
     if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames):
         return None
-    return _of_transactions(pd.concat(frames, ignore_index=True))
+    return _of_transactions(pd.concat(map(_with_model, frames), ignore_index=True))
 
 
 def _named(name: str, frame: pd.DataFrame) -> pd.DataFrame:
@@ -221,14 +234,19 @@ def _of_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
     if not {"ledger_version", "gas_used"} <= columns:
         return None
     about = frame.attrs.get("toolkit", {}).get("gas_used", {})
-    read = frame[frame["ledger_version"].notna()]
+    read = _with_model(frame)[frame["ledger_version"].notna()]
     named = read["call"] if "call" in columns else function_names([about.get("call", "the call")])[0]
     return read.assign(label=named, source=Source.VIEW.value)
 
 
+def _with_model(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with the column ``model``, if its metadata says that its gas comes from a model."""
+    return frame.assign(model=True) if is_model(frame) else frame
+
+
 def _of_transactions(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the user transactions of a frame as observations, except those without a gas value."""
-    paid = frame[(frame["type"] == "user_transaction") & frame["gas_used"].notna()]
+    paid = _with_model(frame)[(frame["type"] == "user_transaction") & frame["gas_used"].notna()]
     simulated = paid["request"].notna()
     columns = plain_columns(paid, ["function", "payload", "payload_type", "sender"])
     calls = [_called(*row) for row in zip(*columns.values(), strict=True)]
@@ -286,6 +304,8 @@ def call_order(frame: pd.DataFrame, calls: Sequence[str] | None) -> dict[str, in
 
 def is_model(frame: pd.DataFrame) -> bool:
     """Return whether the gas of any row comes from a model, as on the embedded node."""
+    if any("model" in facts for facts in frame.attrs.get("toolkit", {}).values()):
+        return True
     return "model" in frame.columns and bool(frame["model"].fillna(value=False).astype(bool).any())
 
 

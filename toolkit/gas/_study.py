@@ -664,13 +664,15 @@ class Run:
         StudyError
             If ``steps.parquet`` or a part is damaged.
         """
-        stored = self._store.steps() if self.complete else None
-        if stored is not None:
-            return stored
-        steps = steps_of(turning_points(self._store))
-        text = "steps.parquet is missing; run the same study into the folder to find the causes again"
-        lost = Explanation(Cause.UNKNOWN, text)
-        return steps_frame([step_row(step, lost if self.complete else None) for step in steps])
+        found = self._store.steps() if self.complete else None
+        if found is None:
+            steps = steps_of(turning_points(self._store))
+            text = "steps.parquet is missing; run the same study into the folder to find the causes again"
+            lost = Explanation(Cause.UNKNOWN, text)
+            found = steps_frame([step_row(step, lost if self.complete else None) for step in steps])
+        if any(plan.model for plan in self.record.nodes):
+            found.attrs.setdefault("toolkit", {}).setdefault("gas_before", {})["model"] = "embedded node"  # for figures
+        return found
 
     @cached_property
     def timeline(self) -> pd.DataFrame:

@@ -159,6 +159,7 @@ def _draw(
     look = {"facecolor": colour, "edgecolor": style.paper(ax), "linewidth": 0.8}
     drawn = Rectangle((left / GAS_UNIT, level), box.width / GAS_UNIT, 0.94, gid=f"function-{box.name}", **look)
     ax.add_patch(drawn)
+    style.tip(drawn, f"{short_addresses(box.name)}: {_total(box, compared=compared)}")
     short = "::".join(short_addresses(box.name.partition("<")[0]).split("::")[-2:])
     change = ""
     if compared and box.before != box.after:

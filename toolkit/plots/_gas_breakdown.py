@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 COLUMNS = ("label", "source", "gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "gas_unit_price")
+MIN_INSIDE = 0.45  # share of the longest bar, of a part that has room for the numbers of the narrow parts, too
 MAX_BARS = 40  # fill two screens
 
 
@@ -43,7 +44,7 @@ def gas_breakdown(
 
     Storage is charged in octas but drawn in gas units, converted at the transaction's gas unit price. The number at the
     end of a bar is the total gas used. It may differ from the sum of the parts by up to 2 gas units, since the node
-    rounds each part. Parts too narrow for a label are listed after the total.
+    rounds each part. Parts too narrow for a label are listed in the largest part, or after the total.
 
     Parameters
     ----------
@@ -163,19 +164,27 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
     bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
     ends = style.stacked_bars(ax, bars)
     widest = float(max(ends.max(), rows["total"].max())) or 1.0
+    for name, bar in zip(colours, ax.containers, strict=True):
+        for row, part in zip(plain_rows(rows), bar, strict=True):
+            style.tip(part, f"{row['label']}: {name} {number(round(row[name]))} gas units")
     totals = []
     for place, (row, end) in enumerate(zip(plain_rows(rows), ends, strict=True)):
         left, narrow = 0.0, []
+        wide: list[tuple[float, float, str, str]] = []  # value, middle, number and colour of each part with a number
         for name, colour in colours.items():
             value = row[name]
             if value >= 0.06 * widest:  # a narrower part has no room for its number
-                at, text = (left + value / 2, place), number(round(value))
-                style.write(ax, text, at, gid="part", size="x-small", color=style.on(colour), ha="center")
+                wide.append((value, left + value / 2, number(round(value)), style.on(colour)))
             elif round(value):
                 narrow.append(f"{name} {number(round(value))}")
             left += value
-        split = f" ({', '.join(narrow)})" if narrow and len(colours) > 1 and style.is_wide(ax) else ""
-        totals.append(number(row["total"]) + split + ("" if row["success"] else " · execution failed"))
+        split = ", ".join(narrow) if len(colours) > 1 and style.is_wide(ax) else ""
+        inside = max(wide)[0] >= MIN_INSIDE * widest if split and wide else False
+        for value, middle, text, colour in wide:
+            shown = f"{text}, {split}" if inside and value == max(wide)[0] else text
+            style.write(ax, shown, (middle, place), gid="part", size="x-small", color=colour, ha="center")
+        totals.append(number(row["total"]) + (f" ({split})" if split and not inside else ""))
+        totals[-1] += "" if row["success"] else " · execution failed"
         style.write(ax, totals[-1], (float(end), place), gid="total", offset=(5, 0))
     style.fit(ax, ends, totals)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolkit.plots._style import Colors, Floats
 
 
+MAX_ROWS = 24  # fit two screens
 BINS = 90  # fine enough to show two ways of a call as two peaks, each bin still some pixels wide
 HEIGHT, NARROW_HEIGHT = 0.78, 0.6  # share of the height of a row for its tallest bar; below the row's name
 COLUMNS = 480  # of a row: about one for every two pixels of a figure's width
@@ -77,7 +78,8 @@ def gas_distribution(
     Returns
     -------
     Axes
-        The x axis is in gas units. There is one row per call, in call order, or several with `timeline`.
+        The x axis is in gas units. There is one row per call, in call order, or several with `timeline`; at most the 24
+        with the most observations.
 
     Raises
     ------
@@ -92,16 +94,20 @@ def gas_distribution(
     >>> from matplotlib.figure import Figure
     >>> paid = toolkit.fetch_transactions(toolkit.connect(), "-300:", progress=False)
     >>> toolkit.plots.gas_distribution(paid, ax=Figure().subplots()).get_xlabel()
-    'gas used (gas units)'
+    'model gas (gas units)'
     """
     observations = as_observations(observations, figure="gas_distribution", by_function=True)
     every = series_of(observations, calls)
     sources = {series.source for series in every if series.answered.any()}
     source = source or (sources.pop() if len(sources) == 1 else Source.COMMITTED.value)
     found = [series for series in every if series.source == source and series.answered.any()]
-    rows = [row for series in found for row in _stretches(series, timeline)]
+    every_row = [row for series in found for row in _stretches(series, timeline)]
+    most = style.row_limit(ax, figsize, MAX_ROWS, row=0.4)
+    kept = sorted(sorted(range(len(every_row)), key=lambda place: -len(every_row[place].gas))[:most])
+    rows = [every_row[place] for place in kept]
     colours = style.call_colours(found, colors)
-    title = "Distribution of gas" if title is None else title
+    cut = f": the {len(rows)} most frequent of {len(every_row):,} rows" if len(rows) < len(every_row) else ""
+    title = f"Distribution of gas{cut}" if title is None else title
     xlabel = style.gas_label(model=is_model(observations))
     height = 1.2 + 0.6 * max(len(rows), 1)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("stack", "category", "internal_gas")
 COLOURS = {**style.PART_COLOURS, "rounding": style.GREY}
+MAX_OPERATIONS, OTHERS = 6, "other operations"
 GAS_UNIT = 1_000_000  # internal gas units in a gas unit on all public networks; used if a frame is drawn
 
 
@@ -58,7 +59,8 @@ def gas_by_function(
     """Draw the functions in which a call spends its gas as an icicle, with callers above the functions they call.
 
     The width of a box is the function's gas, including the functions it calls. The coloured boxes below a function are
-    its own charges, by category. Functions that use more gas are further to the left. Names are drawn where they fit.
+    its own charges: by category, or by operation if all are of one category. Functions that use more gas are further to
+    the left. Names are drawn where they fit.
 
     Parameters
     ----------
@@ -102,15 +104,18 @@ def gas_by_function(
     if unknown or isinstance(categories, str):
         raise InputError(f"categories: expected a list of names from {', '.join(COLOURS)}, got {categories!r:.80}")
     drawn = frame if categories is None else frame[frame["category"].isin(list(categories))]
+    there = {name: colour for name, colour in COLOURS.items() if (drawn["category"] == name).any()}
+    kind = "category" if len(there) > 1 or "operation" not in drawn else "operation"
+    if kind == "operation":
+        there = _operations(drawn)
     boxes = _Box()
-    for stack, category, gas in zip(drawn["stack"], drawn["category"], drawn["internal_gas"], strict=True):
+    for stack, name, gas in zip(drawn["stack"], drawn[kind], drawn["internal_gas"], strict=True):
         box = boxes
-        for name in str(stack).split(";"):
-            box = box.callees.setdefault(name, _Box())
-        box.own[str(category)] += int(gas)
+        for function in str(stack).split(";"):
+            box = box.callees.setdefault(function, _Box())
+        box.own[str(name) if name in there else OTHERS] += int(gas)
     levels = boxes.depth - 1
     unit = int(getattr(profile, "scaling", GAS_UNIT))
-    there = {name: colour for name, colour in COLOURS.items() if (drawn["category"] == name).any()}
     colours = style.chosen(there, colors)
     title = _title(profile, boxes.gas, unit, categories) if title is None else title
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.2 + 0.34 * max(levels, 3), "across": None}
@@ -125,6 +130,14 @@ def gas_by_function(
         name_boxes(axes, _draw(axes, boxes, (0, 0), unit, colours))
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
     return axes
+
+
+def _operations(drawn: pd.DataFrame) -> dict[str, Any]:
+    """Return the operations with the most gas and their colours; the others are grey."""
+    gas = drawn.groupby("operation")["internal_gas"].sum().sort_values(ascending=False, kind="stable")
+    names = [str(name) for name in gas.index[: MAX_OPERATIONS if len(gas) > MAX_OPERATIONS + 1 else len(gas)]]
+    colours = dict(zip(names, style.cycle_colours(range(len(names))), strict=True))
+    return colours if len(names) == len(gas) else colours | {OTHERS: style.GREY}
 
 
 def _title(profile: Any, gas: int, unit: int, categories: Sequence[str] | None) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from numpy.typing import NDArray
 
     from toolkit.plots._style import Colors, Floats
 
@@ -34,7 +35,9 @@ MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the las
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # strata of one call; more lines cannot be distinguished
-MAX_LINES = 12  # calls whose lines can be distinguished in one pair of axes
+MAX_NAMED = 7  # calls with a name and a colour by default; more cannot be told apart at a glance
+MAX_RATIO = 100  # of gas in one figure of a report; beyond it, steps are too small to see on a logarithmic scale
+MAX_SCALES = 3
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
 
 
@@ -54,12 +57,15 @@ def gas_by_version(
 ) -> Axes:
     """Draw the gas of calls against the ledger version.
 
-    Views are lines that step where gas changes between adjacent versions. Between observations further apart, the
-    version of the change is not known, and the line slopes. Simulations are diamonds, committed transactions are dots,
-    and failed executions are crosses. Reads without a result are bars at the bottom. The y axis is logarithmic if the
-    most gas is at least 20 times the least. Each line is labelled at its end; next to other axes, or if space is short,
-    names are in the legend instead. By default, only the 12 calls whose gas varies most are drawn; `calls` selects
-    others, and `gas_heatmap` draws all calls.
+    Views are lines that step where gas changes between adjacent versions. Between different observations further apart,
+    the version of the change is not known, and the line is interrupted. Simulations are diamonds, committed
+    transactions are dots, and failed executions are crosses. Reads without a result are bars below the axes. The y axis
+    is logarithmic if the most gas is at least 20 times the least. In a new figure, calls whose gas differs by more than
+    a factor of 100 have axes of their own, at most three.
+
+    By default, the 7 calls whose gas varies most have a name and a colour, and the others are grey; `calls` selects
+    others, and `gas_heatmap` draws all calls. Each line is named at its end; next to other axes, or if space is short,
+    names are in the legend instead, with numbers if there are more than 7.
 
     Parameters
     ----------
@@ -73,9 +79,9 @@ def gas_by_version(
         narrowed to an interval is a band with a hollow mark in the middle. Marks for committed transactions are at the
         mean gas of the transactions compared.
     levels : DataFrame, optional
-        A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that follows the
-        steps of that stratum; the transactions become small dots. For a call with more than 6 strata, only the 6 most
-        frequent are drawn.
+        A frame from `Run.levels`. Draws the level of each stratum of committed transactions as a line that steps where
+        `steps` has the change, and is interrupted where the change is unknown; the transactions become small dots. For
+        a call with more than 6 strata, only the 6 most frequent are drawn.
     timeline : DataFrame, optional
         A frame from `toolkit.timeline`. Its changes are marked at the bottom, in the colour and shape of each cause.
     x : {"version", "time", "both"}, default "version"
@@ -83,8 +89,8 @@ def gas_by_version(
         show versions and dates. Times are known for committed transactions, for steps, and for the changes and both
         ends of the timeline; other times are interpolated.
     calls : sequence of str, optional
-        Calls to draw, by label or by the name shown in the figure; all by default. The colour of a call does not depend
-        on which other calls are drawn.
+        Calls to draw and name, by label or by the name shown in the figure. A call has the same colour whichever others
+        are drawn, unless one of them has it already.
     ax : Axes, optional
         Axes to draw on; by default, a new figure.
     figsize : (float, float), optional
@@ -122,40 +128,42 @@ def gas_by_version(
     if x not in {"version", "time", "both"}:
         raise InputError(f'x: expected "version", "time" or "both", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_by_version")
-    every = series_of(observations, calls)
-    found = every if calls is not None else _most_moved(every)
-    cut = f": {len(_labels(found))} of {len(_labels(every))} calls" if len(found) < len(every) else ""
+    found = series_of(observations, calls)
     if steps is not None:
         require(steps, STEP_COLUMNS, what="marks of steps")
-        steps = steps[steps["label"].isin(_labels(found))]
-    lines = [] if levels is None else _level_lines(levels, found)
+    if levels is not None:
+        require(levels, LEVEL_COLUMNS, what="level lines")
+    named = _labels(found) if calls is not None else _most_moved(found)
+    looks = _looks(found, named, colors)
+    marks = None if steps is None else _marks(steps[steps["label"].isin(named)])
+    lines = [] if levels is None else _level_lines(levels, [one for one in found if one.label in named], marks)
     changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
-    marks = None if steps is None or steps.empty else _marks(steps)
     times = None if x == "version" else time.axis_times(observations, steps, timeline)
-    colours, dashes = style.call_colours(found, colors), style.call_dashes(found)
-    looks = {key: {"color": colour, "linestyle": dashes[key]} for key, colour in colours.items()}
+    cut = f": {len(named)} of {len(_labels(found))} calls named" if len(named) < len(_labels(found)) else ""
     title = _title(found, x) + cut if title is None else title
-    height, xlabel = max(4.0, 1.8 + 0.24 * len(found)), time.axis_label(found, times, x)
-    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel, across="y") as axes:
+    shape: dict[str, Any] = {"figsize": figsize, "height": max(4.0, 1.8 + 0.24 * len(named)), "across": "y"}
+    with style.drawing(ax, title=title, xlabel=time.axis_label(found, times, x), **shape) as axes:
         names = _draw_readings(axes, found, lines, looks)
-        failing = [series for series in found if series.failures()]
-        strip = time.TIMELINE_ROW * time.timeline_rows(changes)
-        below = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP + strip
-        above = 0.15 if marks is not None else 0.0  # share of the height for two rows of captions
-        _set_axes(axes, found, times, x=x, below=below + 0.02 * (below > 0), above=above)
-        _draw_rug(axes, failing, looks, above=strip)
-        time.draw_timeline(axes, changes, share=strip)
-        if marks is not None:
+        marked = marks is not None and not marks.empty
+        _set_axes(axes, found, times, x=x, above=0.15 if marked else 0.05)  # room for two rows of captions
+        strip = _draw_strip(axes, found, changes, looks)
+        if marks is not None and marked:
             _draw_steps(axes, marks)
-            texts.caption_versions(axes, _captions(marks[~marks["drift"]]))
+            texts.caption_versions(axes, _captions(marks))
         _explain_marks(axes, found, marks)
         axes.set_ylabel(style.gas_label(model=is_model(observations)))
         at_ends = legend and len(names) > 1 and style.is_wide(axes)
         if at_ends:
             texts.name_ends(axes, names)
-        hidden = {line.get_label() for line, _ in names} if at_ends or len(names) == 1 else set()
-        handles = [one for one in axes.get_legend_handles_labels()[0] if one.get_label() not in hidden]
-        texts.legend_below(axes, handles, wanted=legend, lines=1 + (x == "both"), needed=len(names))
+        elif legend and len(names) > MAX_NAMED:  # a number at the end of each line, and in the legend
+            texts.name_ends(axes, [(line, str(n)) for n, (line, _) in enumerate(names, 1)], offset=4)
+            for n, (line, name) in enumerate(names, 1):
+                line.set_label(f"{n}  {name}")
+        named_lines = [line for line, _ in names]
+        needed = [] if at_ends or len(names) == 1 else named_lines
+        others = [one for one in axes.get_legend_handles_labels()[0] if one not in named_lines]
+        more: dict[str, Any] = {"lines": 1 + (x == "both"), "needed": len(needed), "strip": strip}
+        texts.legend_below(axes, [*needed, *others], wanted=legend, **more)
     return axes
 
 
@@ -163,15 +171,57 @@ def _labels(found: Sequence[CallSeries]) -> list[str]:
     return list(dict.fromkeys(series.label for series in found))
 
 
-def _most_moved(found: Sequence[CallSeries]) -> list[CallSeries]:
-    """Return the series of the calls whose gas differs by the largest factors, at most `MAX_LINES`."""
+def _most_moved(found: Sequence[CallSeries]) -> list[str]:
+    """Return the labels of the calls whose gas differs by the largest factors, at most `MAX_NAMED`."""
     moved: dict[str, float] = {}
     for series in found:
         known = np.maximum(series.gas[series.answered], 1)
         factor = float(known.max() / known.min()) if len(known) else 0.0
         moved[series.label] = max(factor, moved.get(series.label, 0.0))
-    kept = sorted(moved, key=lambda label: -moved[label])[:MAX_LINES]
-    return [series for series in found if series.label in kept]
+    kept = sorted(moved, key=lambda label: -moved[label])[:MAX_NAMED]
+    return [label for label in moved if label in kept]
+
+
+def _looks(found: Sequence[CallSeries], named: Sequence[str], colors: Colors) -> _Looks:
+    """Return colour and line style of each call; those without a name are thin grey lines."""
+    mine = [series for series in found if series.label in named]
+    colours, dashes = style.call_colours(mine, colors), style.call_dashes(mine)
+    looks = {key: {"color": colour, "linestyle": dashes[key]} for key, colour in colours.items()}
+    rest = {(series.label, series.node) for series in found} - looks.keys()
+    return looks | {key: {"color": style.GREY, "linewidth": 0.7, "alpha": 0.6} for key in rest}
+
+
+def by_scale(found: Sequence[CallSeries]) -> list[list[CallSeries]]:
+    """Return at most `MAX_SCALES` groups of calls whose gas is within a factor of `MAX_RATIO`, the most gas first."""
+    spans: dict[str, tuple[float, float]] = {}
+    for series in found:
+        known = series.gas[series.answered & (series.gas > 0)]
+        low, high = spans.get(series.label, (np.inf, 0.0))
+        spans[series.label] = min([low, *known]), max([high, *known])
+    groups: list[list[str]] = []
+    top = 0.0
+    for label in sorted(spans, key=lambda one: (-spans[one][1], -spans[one][0])):
+        low, high = spans[label]
+        if not groups or (high > 0 and top > MAX_RATIO * min(low, high) and len(groups) < MAX_SCALES):
+            groups.append([])
+            top = high
+        groups[-1].append(label)
+    return [[series for series in found if series.label in group] for group in groups] or [list(found)]
+
+
+def _draw_strip(ax: Axes, found: Sequence[CallSeries], changes: Sequence[time.TimelineMark], looks: _Looks) -> float:
+    """Draw failures and marks of a timeline below the axes, which end at their smallest gas; return the strip's height.
+
+    The height is a share of the axes' height.
+    """
+    failing = [series for series in found if series.failures()]
+    share = time.TIMELINE_ROW * time.timeline_rows(changes)
+    strip = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP + share
+    if strip:
+        ax.spines["bottom"].set_position(("axes", -strip - 0.01))
+    _draw_rug(ax, failing, looks, foot=share - strip)
+    time.draw_timeline(ax, changes, foot=-strip, share=share)
+    return strip
 
 
 def _draw_readings(
@@ -184,13 +234,16 @@ def _draw_readings(
     for series in found:
         key = series.label, series.node
         line = _draw_series(ax, series, looks, faint=key in levelled)
-        if line is not None and key not in levelled | taken:
+        if line is not None and "alpha" in looks[key]:
+            line.set_label(style.once(ax, "other calls"))
+        elif line is not None and key not in levelled | taken:
             taken.add(key)
             names.append((line, _name(series)))
     several = len({label for label, _ in levelled | taken}) > 1
     for level in lines:
         line = _draw_line(ax, level.series, (level.versions, level.gas), looks, gid="level-line", zorder=3)
         names.append((line, _level_name(level, named=several)))
+        style.tip_segments(ax, level.versions, level.gas, names[-1][1])
     for line, name in names:
         line.set_label(style.legend_label(name))
     return names
@@ -216,10 +269,11 @@ class _Level(NamedTuple):
     gas: Floats
 
 
-def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Level]:
+def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries], marks: pd.DataFrame | None) -> list[_Level]:
     """Return one line per stratum of committed transactions, for each call's most frequent strata."""
-    require(levels, LEVEL_COLUMNS, what="level lines")
     lines = []
+    exact = None if marks is None else marks[marks["exact"]].groupby("label")["end"]
+    known = {} if exact is None else {str(label): sorted(set(ends)) for label, ends in exact}
     for series in found:
         mine = levels[(levels["label"] == series.label) & (series.source == Source.COMMITTED)]
         if series.node and "node" in levels.columns:
@@ -229,17 +283,36 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Lev
             rows = mine[mine["stratum"] == stratum].sort_values("version_first", kind="stable")
             ends = rows[["version_first", "version_last"]].to_numpy(dtype=np.float64)
             gas = rows[["gas_first", "gas_last"]].to_numpy(dtype=np.float64)
-            versions, heights = ends.ravel(), gas.ravel()
-            corner = np.flatnonzero((np.diff(versions) == 1) & (np.diff(heights) != 0)) + 1
-            corners = np.insert(versions, corner, versions[corner]), np.insert(heights, corner, heights[corner - 1])
-            lines.append(_Level(series, str(stratum), *corners))
+            lines.append(_Level(series, str(stratum), *_joined(ends, gas, known.get(series.label, []))))
     return lines
+
+
+def _joined(ends: Floats, gas: Floats, changes: Sequence[float]) -> tuple[Floats, Floats]:
+    """Return levels as the corners of a line: flat to the change between two of them, or interrupted if it is unknown.
+
+    Parameters
+    ----------
+    ends, gas : ndarray of float64, shape (n, 2)
+        First and last version of each level, and the gas there.
+    changes : sequence of float
+        Versions at which the call steps.
+    """
+    corners: list[tuple[float, float]] = []
+    for (first, last), (low, high) in zip(ends.tolist(), gas.tolist(), strict=True):
+        if corners and corners[-1][1] != low:
+            at, before = corners[-1]
+            known = [first] if first - at == 1 else [change for change in changes if at < change <= first]
+            corners += [(known[0], before), (known[0], low)] if len(known) == 1 else [(first, np.nan)]
+        corners += [(first, low), (last, high)]
+    versions, heights = np.array(corners, dtype=np.float64).reshape(-1, 2).T
+    return versions, heights
 
 
 def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], looks: _Looks, **look: Any) -> Line2D:
     """Draw a line in the colour and line style of a call."""
-    look |= looks[series.label, series.node]
-    [line] = ax.plot(*points, linewidth=1.6, solid_joinstyle="miter", **look)
+    [line] = ax.plot(
+        *points, **{"linewidth": 1.6, "solid_joinstyle": "miter"} | look | looks[series.label, series.node]
+    )
     return line
 
 
@@ -248,12 +321,15 @@ def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) ->
     colour = looks[series.label, series.node]["color"]
     look: dict[str, Any]
     if series.source in READ_AT_VERSIONS:
-        line = _draw_line(ax, series, series.line(), looks, gid="gas-line", zorder=2)
-        gap = np.concatenate(([True], ~series.answered, [True]))
-        lonely = gap[:-2] & gap[2:] & ~gap[1:-1]  # without an answered neighbour: a line through one point is invisible
-        if lonely.any():
-            look = {"linestyle": "none", "marker": "o", "markersize": 4, "color": colour}
-            ax.plot(series.versions[lonely], series.gas[lonely], gid="gas-point", **look)
+        points = series.line()
+        line = _draw_line(ax, series, points, looks, gid="gas-line", zorder=2)
+        style.tip_segments(ax, *points, _name(series))
+        alone = series.alone  # a line through one point is invisible
+        if alone.any():
+            size = 4 if alone.sum() <= MAX_LARGE_DOTS else 2.5
+            look = {"linestyle": "none", "marker": "o", "markersize": size, "markeredgewidth": 0, "color": colour}
+            [dots] = ax.plot(series.versions[alone], series.gas[alone], gid="gas-point", **look)
+            style.tip(dots, _tips(series, alone))
         return line if series.answered.any() else None
     committed, drawn = series.source == Source.COMMITTED, None
     for good in (False, True):
@@ -264,13 +340,20 @@ def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) ->
             look |= {"alpha": 0.4 if faint else 0.75 if committed else 1, "zorder": 2 if faint else 4}
             look |= {"gid": f"gas-{'committed' if committed else 'simulated'}", "clip_on": False}
             [drawn] = ax.plot(series.versions[chosen], series.gas[chosen], color=colour, linestyle="none", **look)
+            style.tip(drawn, _tips(series, chosen))
     return drawn
 
 
+def _tips(series: CallSeries, chosen: NDArray[np.bool_]) -> list[str]:
+    """Return what a page shows on hover over each of the chosen observations."""
+    pairs = zip(series.versions[chosen].tolist(), series.gas[chosen].tolist(), strict=True)
+    return [f"{_name(series)}: {plural(round(gas), 'gas unit')} at version {version:.0f}" for version, gas in pairs]
+
+
 def _set_axes(
-    ax: Axes, found: Sequence[CallSeries], times: tuple[Floats, Floats] | None, *, x: str, below: float, above: float
+    ax: Axes, found: Sequence[CallSeries], times: tuple[Floats, Floats] | None, *, x: str, above: float
 ) -> None:
-    """Set scales, ticks and margins; `below` and `above` are the shares of the height left free around the data.
+    """Set scales, ticks and margins; `above` is the share of the height left free above the data.
 
     The limits are left to matplotlib's autoscaling, so that they still fit if the user changes the scale.
     """
@@ -285,21 +368,21 @@ def _set_axes(
         style.nothing(ax, "no observations")
         return
     log = style.gas_scale(ax, "y", values)
+    style.lowest(ax, "y", float(ax.get_yscale() == "log"))
     if len(values) and not log:  # without 0, a small change of a large gas fills half of the height
         low, high = float(values.min()), float(values.max())
         base = 0.0 if low == high or high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
         ax.update_datalim([(end, base) for end in _span(found)])
     ax.update_datalim([(end, values[0] if len(values) else 1.0) for end in _span(found)])
-    share = max(below, above, 0.05)
-    ax.margins(x=0.015, y=share / (1 - 2 * share))
+    ax.margins(x=0.015, y=above / (1 - 2 * above))
 
 
-def _draw_rug(ax: Axes, failing: Sequence[CallSeries], looks: _Looks, *, above: float) -> None:
-    """Draw, for each failing call, a row of bars at the bottom where reads have no result."""
-    foot = blended_transform_factory(ax.transData, ax.transAxes)
+def _draw_rug(ax: Axes, failing: Sequence[CallSeries], looks: _Looks, *, foot: float) -> None:
+    """Draw, for each failing call, a row of bars below the axes where reads have no result."""
+    place: dict[str, Any] = {"transform": blended_transform_factory(ax.transData, ax.transAxes), "clip_on": False}
     for row, series in enumerate(failing):
-        y = above + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
-        bar = BAR | {"color": looks[series.label, series.node]["color"], "transform": foot}
+        y = foot + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
+        bar = BAR | {"color": looks[series.label, series.node]["color"]} | place
         for first, last in series.failures():
             marker = "s" if first == last else ""  # a line from a point to itself is not drawn
             ax.plot([first, last], [y, y], marker=marker, markersize=4, markeredgewidth=0, gid="failures", **bar)
@@ -312,15 +395,18 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
         bands = list(np.dstack([x.to_numpy(), y.to_numpy()]))
         look: dict[str, Any] = {"facecolors": style.cause_colour(Cause.of(cause)), "edgecolors": "none"}
         ax.add_collection(PolyCollection(bands, alpha=0.18, gid="unresolved", zorder=1.5, **look), autolim=False)
-    for key, group in marks.assign(between=~marks["exact"]).groupby(["between", "cause", "drift"]):
-        exact, kind, drift = not bool(key[0]), Cause.of(key[1]), bool(key[2])
-        size, edge = (3.2, 0.4) if drift else (6.5, 0.8)
+    for key, group in marks.groupby(["exact", "cause"]):
+        exact, kind = bool(key[0]), Cause.of(key[1])
         place: dict[str, Any] = {"gid": f"change-{kind}", "zorder": 5}
-        style.draw_marks(ax, group["x"], group["y"], kind, exact=exact, size=size, edge=edge, **place)
+        style.draw_marks(ax, group["x"], group["y"], kind, exact=exact, size=6.5, edge=0.8, **place)
 
 
 def _marks(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the marks of steps: position ``x, y``, interval ``start..end``, gas ``before, after``, cause and drift."""
+    """Return the marks of steps: position ``x, y``, interval ``start..end``, gas ``before, after``, and cause.
+
+    Steps of a drift have none: they would cover the line, which shows them.
+    """
+    steps = steps[~is_drift(steps)]
     if "part" in steps.columns:  # the parts of one stratum share a mark, at the total gas used
         keys = ["label", "node", "stratum", "version_before", "version_after", "cause"]
         again = steps.duplicated([name for name in keys if name in steps])
@@ -330,16 +416,9 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     start, end = (steps[f"version_{side}"].astype(np.float64) for side in ("before", "after"))
     exact = steps["exact"].fillna(value=False).astype(bool)
     marks = pd.DataFrame({"label": steps["label"], "start": start, "end": end, "before": before, "after": after})
-    marks = marks.assign(exact=exact, cause=[str(Cause.of(cause)) for cause in steps["cause"]], drift=is_drift(steps))
+    marks = marks.assign(exact=exact, cause=[str(Cause.of(cause)) for cause in steps["cause"]])
     marks["x"], marks["y"] = end.where(exact, (start + end) / 2), after.where(exact, (before + after) / 2)
-    marks = marks[marks["y"].notna()]
-    if marks.empty:
-        return marks
-    # A drift of thousands of steps is a band of marks; one mark per column draws the same band.
-    x = marks["x"].to_numpy(dtype=np.float64)
-    column = np.floor((x - x.min()) / (np.ptp(x) or 1.0) * 399)  # in 400 columns
-    hidden = marks.assign(column=column).duplicated(["label", "cause", "column"]) & marks["drift"]
-    return marks[~hidden]
+    return marks[marks["y"].notna()]
 
 
 def _side(steps: pd.DataFrame, side: str) -> pd.Series[float]:
@@ -365,7 +444,7 @@ def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | 
     ]
     for text, there, look in entries:
         if there:
-            ax.plot([], [], label=text, **look)
+            ax.plot([], [], label=style.once(ax, text), **look)
 
 
 def _level_name(line: _Level, *, named: bool) -> str:

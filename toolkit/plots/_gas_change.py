@@ -70,11 +70,12 @@ def gas_change(
     >>> frame = pd.DataFrame({"label": ["supply"], "gas_before": [3], "gas_after": [30]})
     >>> axes = toolkit.plots.gas_change(frame, ax=Figure().subplots())
     >>> [text.get_text() for text in axes.texts]
-    ['x10']
+    ['×10']
     """
     given: Any = changes
     if not isinstance(given, pd.DataFrame) or not {"label", "gas_before", "gas_after"} <= set(given.columns):
         raise InputError(f"gas_change: expected run.steps or comparison.calls, got {described(given)}")
+    xlabel = style.gas_label(model=is_model(changes))
     if set(STEP_COLUMNS) <= set(changes.columns):
         changes = merge_drift(changes)
     known = changes[changes["gas_before"].notna() & changes["gas_after"].notna()]
@@ -88,7 +89,6 @@ def gas_change(
     causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else [None] * len(rows)
     there = [cause for cause in style.CAUSE_MARKS if cause in causes]
     colours = style.chosen({cause.label: style.cause_colour(cause) for cause in there}, colors)
-    xlabel = style.gas_label(model=is_model(changes))
     height = 1.5 + 0.25 * max(len(rows), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:

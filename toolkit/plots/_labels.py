@@ -11,7 +11,7 @@ from matplotlib.artist import Artist
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.transforms import ScaledTranslation
 
-from toolkit._present.text import visible
+from toolkit._present.text import ELLIPSIS, visible
 from toolkit.plots._style import CHARACTER, as_text, figure_of, longest_name, paper, room, size_of, write
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(get_font(path).get_charmap() for path in paths))
 
 
+HANDLE = 3.8  # width of what stands beside a name in a legend, as a multiple of the font size
+MIN_TWO_ROWS = 110  # points, of axes with two rows of captions
+MIN_CUT = 8  # characters of a name in a legend that is cut
 _LONG_NAMES_PT = 60  # names beside the axes that are wider leave a margin which a legend can use
 
 
@@ -114,24 +117,36 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return placed
 
 
-def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]]) -> None:
-    """Label lines to the right of the axes, each at its last point and in its colour."""
+def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]], offset: float = 24) -> None:
+    """Label lines to the right of the axes, each at its last point and in its colour.
+
+    If `offset`, the distance in points, is short, labels are numbers, in two columns, so that many fit.
+    """
     outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
-    arrow = {"arrowstyle": "-", "lw": 1.6, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
-    names = [write(ax, name, (1, 1), gid="end-label", offset=(24, 0), arrowprops=arrow, **outside) for _, name in lines]
-    Placed(ax, partial(_place_ends, ax, [line for line, _ in lines], names))
+    arrow = {"arrowstyle": "-", "lw": 1.2, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
+    place: dict[str, Any] = {"gid": "end-label", "offset": (offset, 0), "arrowprops": arrow} | outside
+    names = [write(ax, name, (1, last), **place) for (_, name), last in zip(lines, _last(lines), strict=True)]
+    if names:
+        Placed(ax, partial(_place_ends, ax, lines, names, offset))
 
 
-def _place_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[Annotation]) -> None:
+def _last(lines: Sequence[tuple[Line2D, str]]) -> list[float]:
+    """Return the last known height of each line."""
+    heights = [np.asarray(line.get_ydata(), dtype=np.float64) for line, _ in lines]
+    return [float(known[-1]) if len(known := y[~np.isnan(y)]) else 0.0 for y in heights]
+
+
+def _place_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]], names: Sequence[Annotation], offset: float) -> None:
     box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
-    heights = [np.asarray(line.get_ydata(), dtype=np.float64) for line in lines]
-    last = [float(known[-1]) if len(known := y[~np.isnan(y)]) else 0.0 for y in heights]
+    last = _last(lines)
     size = float(names[0].get_fontsize())
     level = [float(np.clip(ax.transData.transform((0, y))[1], box.y0, box.y1)) for y in last]
-    placed = spread(level, 1.35 * size / pt, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
-    for line, text, y, was, now in zip(lines, names, last, level, placed, strict=True):
+    columns = 1 if offset > size else 2
+    placed = spread(level, 1.35 * size / pt / columns, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
+    ranks = np.argsort(np.argsort(placed, kind="stable")).tolist()
+    for (line, _), text, y, was, now, rank in zip(lines, names, last, level, placed, ranks, strict=True):
         text.xy = (1, y)
-        text.set_position((24, (now - was) * pt))
+        text.set_position((offset + 1.6 * size * (rank % columns), (now - was) * pt))
         text.set_visible(line.get_visible())
         if text.arrow_patch is not None:
             text.arrow_patch.set_color(line.get_color())
@@ -153,8 +168,9 @@ def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
     Placed(ax, partial(_place_captions, ax, drawn))
 
 
-def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]], rows: int = 2) -> None:
+def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]]) -> None:
     box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
+    rows = 2 if box.height * pt > MIN_TWO_ROWS else 1
     taken: list[list[tuple[float, float]]] = [[] for _ in range(rows)]
     for text, line in drawn:
         text.set_visible(True)  # a hidden text has no extent
@@ -191,7 +207,14 @@ def _place_names(boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -
             text.set_visible(False)
 
 
-def legend_below(ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines: int = 1, needed: int = 0) -> None:
+def _cut(name: str, limit: int) -> str:
+    """Return a name with its middle cut out: names often differ at their ends."""
+    return name if len(name) <= limit else f"{name[: limit // 2]}{ELLIPSIS}{name[len(name) - (limit - 1) // 2 :]}"
+
+
+def legend_below(
+    ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines: int = 1, needed: int = 0, strip: float = 0.0
+) -> None:
     """Draw a legend below the axes and the x label, in as few rows as possible.
 
     Parameters
@@ -204,7 +227,10 @@ def legend_below(ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines
     lines : int
         Number of lines in a tick label.
     needed : int
-        Number of leading entries to draw alone if all entries would take up about half the height of the axes.
+        Number of leading entries to draw alone if all entries would take up about half the height of the axes; if they
+        do, too, their names are cut.
+    strip : float
+        Height of a strip of marks between the axes and their ticks, as a share of the axes' height.
     """
     ticks, label, size = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
     figure = figure_of(ax)
@@ -213,16 +239,19 @@ def legend_below(ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines
     alone = len(figure.axes) == 1
     width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside + (1 + alone) / 2 * left
     height = 72 * ax.get_position(original=True).height * figure.get_figheight()
-    for entries in (handles, handles[:needed]) if wanted else ():
-        widths = [size * (CHARACTER * len(str(one.get_label())) + 3) for one in entries]
-        for rows in range(1, len(entries) + 1):
-            if sum(max(widths[at : at + rows]) for at in range(0, len(widths), rows)) <= width:
+    names = [str(one.get_label()) for one in handles]
+    cut = int((width / max(np.ceil(needed * 1.4 * size / (0.45 * height)), 1) / size - HANDLE) / CHARACTER) - 1
+    for count, limit in ((len(handles), 0), (needed, 0), (needed, max(cut, MIN_CUT))) if wanted and handles else ():
+        shown = [_cut(name, limit) if limit else name for name in names[:count]]
+        widths = [size * (CHARACTER * len(name) + HANDLE) for name in shown]
+        for rows in range(1, count + 1):
+            if sum(max(widths[at : at + rows]) for at in range(0, count, rows)) <= width:
                 break
-        if entries and rows * 1.4 * size < 0.45 * height:  # a taller legend would leave too little of the axes
+        if count and rows * 1.4 * size < 0.45 * height:  # a taller legend would leave too little of the axes
             below = 1.25 * (ticks * lines + label) + 14
             under = ScaledTranslation(-left / 72, -below / 72, figure.dpi_scale_trans)
-            place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "frameon": False}
+            place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, -strip), "frameon": False}
             place |= {"bbox_transform": ax.transAxes + under, "borderaxespad": 0, "borderpad": 0}
             place |= {"fontsize": size, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.3}
-            ax.legend(handles=entries, ncols=-(-len(entries) // rows), **place)
+            ax.legend(handles[:count], shown, ncols=-(-count // rows), **place)
             return

@@ -9,6 +9,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -28,6 +29,7 @@ from toolkit.gas._observations import Cause
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
     from numpy.typing import NDArray
@@ -53,15 +55,19 @@ ON_DARK, ON_LIGHT = "#fffffe", "#1f2329"  # on a coloured background, light and 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 ORANGE, SKY = "#e69f00", "#56b4e9"
 GREY = "#8c959f"
-# Colours of calls, none of them the colour of a cause. On white their contrast is 3.2 or more. Their least distance is
-# 12.9 (Euclidean, in OKLab times 100) for normal vision, protanopia, deuteranopia and tritanopia (Machado et al. 2009);
-# from the causes' colours it is 9 for normal vision.
-PALETTE = ("#4138ce", "#a38137", "#eb47a9", "#4f1236", "#7783fe", "#a50c1f", "#734377", "#210784")
+# Colours of calls, none of them the colour of a cause. On white their contrast is 3.2 or more. The least distance of
+# the first eight is 12.9 (Euclidean, in OKLab times 100) for normal vision, protanopia, deuteranopia and tritanopia
+# (Machado et al. 2009), and 8 with the other four; from the causes' colours it is 8 for normal vision.
+PALETTE = (
+    *("#4138ce", "#a38137", "#eb47a9", "#4f1236", "#7783fe", "#a50c1f", "#734377", "#210784"),
+    *("#478277", "#823efb", "#750107", "#57305d"),
+)
 DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.2, 1.5, 1.2)))
 DOTS = (0, (1, 2.5))
 
 PART_COLOURS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
 MIN_LOG_RATIO = 20  # of largest to smallest gas, for a logarithmic axis
+MAX_TIPS = 40  # pieces of a line of which a page shows the values
 MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
@@ -152,12 +158,20 @@ def chosen(defaults: Mapping[str, Any], colors: Colors) -> dict[str, Any]:
     return dict(defaults) | dict(colors)
 
 
-def call_colour(position: int) -> Any:
-    """Return the colour of the call at `position`: from the active style if it sets colours, else from `PALETTE`."""
+def cycle_colours(positions: Sequence[int]) -> list[Any]:
+    """Return the colours of the calls at `positions`: from the active style if it sets colours, else from `PALETTE`.
+
+    A call has the colour of its position; if another call has it already, the first that is free; grey if none is.
+    """
     own = mpl.rcParams["axes.prop_cycle"].by_key().get("color", ())
     usual = mpl.rcParamsDefault["axes.prop_cycle"].by_key()["color"]
-    cycle = PALETTE if not own or own == usual else own
-    return cycle[position % len(cycle)]
+    cycle = list(dict.fromkeys(PALETTE if not own or own == usual else own))
+    taken: dict[int, int] = {}  # position of a call by place of its colour
+    for position in positions:
+        taken.setdefault(position % len(cycle), position)
+    free = (place for place in range(len(cycle)) if place not in taken)
+    places = [place if taken[place := one % len(cycle)] == one else next(free, None) for one in positions]
+    return [GREY if place is None else cycle[place] for place in places]
 
 
 def call_colours(found: Sequence[CallSeries], colors: Colors) -> dict[tuple[str, str], Any]:
@@ -167,19 +181,19 @@ def call_colours(found: Sequence[CallSeries], colors: Colors) -> dict[tuple[str,
     """
     keys = list(dict.fromkeys((series.label, series.node) for series in found))
     if len(keys) > 1 and len({label for label, _ in keys}) == 1:
-        by_node = chosen({node: call_colour(place) for place, (_, node) in enumerate(keys)}, colors)
+        by_node = chosen(dict(zip([node for _, node in keys], cycle_colours(range(len(keys))), strict=True)), colors)
         return {key: by_node[key[1]] for key in keys}
     names = {series.label: series.name for series in found}
     given = {names.get(key, key): one for key, one in colors.items()} if isinstance(colors, Mapping) else colors
-    by_name = chosen({series.name: call_colour(series.position) for series in found}, given)
+    positions = {series.name: series.position for series in found}
+    by_name = chosen(dict(zip(positions, cycle_colours(list(positions.values())), strict=True)), given)
     return {key: by_name[names[key[0]]] for key in keys}
 
 
 def call_dashes(found: Sequence[CallSeries]) -> dict[tuple[str, str], Any]:
-    """Return the line style of each call by label and node. Styles differ by node, and between calls of one colour."""
+    """Return the line style of each call by label and node. Styles differ by node."""
     nodes = {node: place for place, node in enumerate(dict.fromkeys(series.node for series in found))}
-    turn = {(one.label, one.node): one.position // len(PALETTE) + nodes[one.node] for one in found}
-    return {key: DASHES[place % len(DASHES)] for key, place in turn.items()}
+    return {(one.label, one.node): DASHES[nodes[one.node] % len(DASHES)] for one in found}
 
 
 def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: float, edge: float, **where: Any) -> None:
@@ -273,14 +287,14 @@ def room(ax: Axes) -> float:
     return float(ax.get_position(original=True).width * figure_of(ax).get_figwidth())
 
 
-def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int) -> int:
-    """Return how many rows a figure has room for: `most` for a new figure, unless its size is given."""
+def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int, row: float = 0.19) -> int:
+    """Return how many rows, at least `row` inches high, a figure has room for: `most` unless its size is given."""
     if ax is not None:
-        height, wide = figure_of(ax).get_figheight() * ax.get_position(original=True).height, is_wide(ax)
+        height, wide = figure_of(ax).get_figheight() * ax.get_position(original=True).height - 0.3, is_wide(ax)
     else:
-        height, wide = (0.8 * figsize[1], figsize[0] >= MIN_WIDE) if figsize else (np.inf, True)
+        height, wide = (figsize[1] - 1.2, figsize[0] >= MIN_WIDE) if figsize else (np.inf, True)
     # The least height of a row in inches, with its name beside or above it.
-    return int(min(most, max(height / (0.19 if wide else 0.34), 3)))
+    return int(min(most, max(height / (row if wide else row + 0.15), 3)))
 
 
 def is_wide(ax: Axes) -> bool:
@@ -292,6 +306,12 @@ def size_of(what: str) -> float:
     """Return the font size of one kind of text, such as ``xtick.label``, in points."""
     settings: Any = mpl.rcParams
     return float(FontProperties(size=settings[f"{what}size"]).get_size_in_points())
+
+
+def lowest(ax: Axes, side: Literal["x", "y"], limit: float) -> None:
+    """Keep the margins of an axis from going below a limit, also after its scale is changed."""
+    [line] = ax.lines[:1] or ax.plot([], [], label="_nolegend_")
+    getattr(line.sticky_edges, side).append(limit)
 
 
 def nothing(ax: Axes, text: str) -> Axes:
@@ -435,8 +455,14 @@ class PageColour(NamedTuple):
     dark: str | None = None
 
 
-_CALLS = ("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy")
-_CALLS_DARK = ("#6b75f6", "#ab9925", "#ca3056", "#ed72a4", "#6baffa", "#fdb48e", "#925aa7", "#ccdcf6")
+_CALLS = (
+    *("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy"),
+    *("sage", "violet", "maroon", "aubergine"),
+)
+_CALLS_DARK = (
+    *("#6b75f6", "#ab9925", "#ca3056", "#ed72a4", "#6baffa", "#fdb48e", "#925aa7", "#ccdcf6"),
+    *("#11796b", "#8fce5a", "#b6be01", "#f5fba5"),
+)
 PAGE_COLOURS: Mapping[str, PageColour] = {
     INK: PageColour("ink"),
     MUTED: PageColour("muted"),
@@ -464,6 +490,39 @@ _SVG_RC: dict[Any, Any] = {
     **dict.fromkeys(("grid.color", "axes.edgecolor", "xtick.color", "ytick.color"), GRID),
     "xtick.labelcolor": MUTED,
 }
+
+
+# What a page shows when the pointer is on an artist: one text, or one for each of its markers.
+_tips: ContextVar[dict[Artist, str | Sequence[str]] | None] = ContextVar("tips", default=None)
+
+
+def in_page() -> bool:
+    """Return whether the figure is drawn for a page, which shows values on hover."""
+    return _tips.get() is not None
+
+
+def tip(artist: Artist, text: str | Sequence[str]) -> None:
+    """Set what a page shows when the pointer is on an artist; other figures are not changed."""
+    if (tips := _tips.get()) is not None:
+        tips[artist] = text
+
+
+def tip_segments(ax: Axes, x: Floats, y: Floats, name: str) -> None:
+    """Let a page show the values of a line: along each flat piece, its versions and gas.
+
+    Neighbouring pieces of a line with many are taken together, so that a page stays small.
+    """
+    if not in_page():
+        return
+    flat = np.flatnonzero((y[1:] == y[:-1]) & (x[1:] > x[:-1]))
+    for part in np.array_split(flat, min(len(flat), MAX_TIPS) or 1):
+        if len(part):
+            first, last, gas = x[part[0]], x[part[-1] + 1], y[part]
+            values = number(gas[0]) if gas.min() == gas.max() else f"{number(gas.min())} to {number(gas.max())}"
+            [line] = ax.plot(
+                [first, last], [gas[0], gas[-1]], linewidth=9, alpha=0, zorder=6, color=GREY, label="_nolegend_"
+            )
+            tip(line, f"{name}: {values} gas units, versions {first:.0f} to {last:.0f}")
 
 
 def page_colours(*, dark: bool) -> str:
@@ -495,7 +554,14 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[A
     with mpl_style.context(["default", _SVG_RC]):
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
-        draw(axes)
+        token = _tips.set({})
+        try:
+            draw(axes)
+            tips = list((_tips.get() or {}).items())
+        finally:
+            _tips.reset(token)
+        for place, (artist, _) in enumerate(tips):
+            artist.set_gid(f"tip-{place}")
         for patch in (figure.patch, axes.patch):
             patch.set_visible(False)
         canvas: Any = FigureCanvasSVG(figure)  # its methods have no annotations
@@ -506,8 +572,24 @@ def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[A
     body = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
     # The metadata and styles are useful only in a separate file.
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)
+    start, *pieces = re.split(r'(?=<g id="tip-\d+">)', body)
+    body = start + "".join(_with_tip(piece, tips) for piece in pieces)
     body = re.sub(r"<[^<>]+>", lambda tag: _tag(tag[0], name), body)
     return f'<svg viewBox="{box[1] if box else ""}" role="img" aria-label="{escape(visible(alt))}">{body.strip()}</svg>'
+
+
+def _with_tip(piece: str, tips: Sequence[tuple[Artist, str | Sequence[str]]]) -> str:
+    """Add what is shown on hover to the element at the beginning of a piece of SVG, or to its markers."""
+    place, end = int(piece[len('<g id="tip-') : piece.index('">')]), piece.index(">") + 1
+    text = tips[place][1]
+    if isinstance(text, str):
+        return f"{piece[:end]}<title>{escape(visible(text))}</title>{piece[end:]}"
+    titles = iter(text)
+    return re.sub(r"(<use [^<>]*)/>", lambda use: _titled(use, next(titles, "")), piece)
+
+
+def _titled(use: re.Match[str], text: str) -> str:
+    return f"{use[1]}><title>{escape(visible(text))}</title></use>" if text else use[0]
 
 
 def _tag(tag: str, name: str) -> str:

@@ -88,8 +88,8 @@ def timeline_rows(marks: Sequence[TimelineMark]) -> int:
     return 1 + max((mark.row for mark in marks), default=-1)
 
 
-def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float) -> None:
-    """Draw the marks of a timeline in a strip at the bottom of the axes, each with a thin vertical line.
+def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float, foot: float = 0.0) -> None:
+    """Draw the marks of a timeline in a strip at the bottom of the axes or below, each with a thin vertical line.
 
     Parameters
     ----------
@@ -97,17 +97,19 @@ def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float) -> N
     marks : sequence of TimelineMark
     share : float
         Share of the axes' height that the strip takes up.
+    foot : float
+        Where the strip begins, as a share of the axes' height; negative below the axes.
     """
-    foot, rows = ax.get_xaxis_transform(), timeline_rows(marks)
+    across, rows = ax.get_xaxis_transform(), timeline_rows(marks)
     for mark in marks:
-        colour, y = cause_colour(mark.kind), share * (mark.row + 0.5) / rows
+        colour, y = cause_colour(mark.kind), foot + share * (mark.row + 0.5) / rows
         if not mark.exact:
             ax.axvspan(mark.start, mark.end, color=colour, alpha=0.12, linewidth=0, zorder=0.5, gid="timeline-interval")
         elif len(marks) <= _MAX_TIMELINE_LINES:
             line: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": DOTS, "zorder": 0.9}
             line["label"] = once(ax, "ledger change")
-            ax.plot([mark.x, mark.x], [y, 1], transform=foot, gid="timeline-line", **line)
-        place = {"transform": foot, "gid": f"timeline-{mark.kind}", "clip_on": False, "zorder": 4}
+            ax.plot([mark.x, mark.x], [y, 1], transform=across, clip_on=False, gid="timeline-line", **line)
+        place = {"transform": across, "gid": f"timeline-{mark.kind}", "clip_on": False, "zorder": 4}
         draw_marks(ax, [mark.x], [y], mark.kind, exact=mark.exact, size=5.5, edge=0.6, **place)
 
 

@@ -16,7 +16,7 @@ from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import LEVELS
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._compare import verdict_within
-from toolkit.gas._observations import Source
+from toolkit.gas._observations import Source, failed
 from toolkit.gas._series import is_model
 from toolkit.gas._steps import StepGroup, Unjudged, step_groups
 from toolkit.gas.committed._strata import slots_created
@@ -445,11 +445,9 @@ def _in_order(frame: pd.DataFrame, order: Mapping[str, int], version: str) -> pd
 def _calls(
     observations: pd.DataFrame, steps: pd.DataFrame, unjudged: Collection[tuple[str, str, str]]
 ) -> tuple[CallSummary, ...]:
-    # Parts and kinds of transactions that step at one place are one step of a call.
-    repeated = steps.duplicated(["label", "source", "version_before", "version_after", "cause"])
-    counted = steps[~(repeated & steps["part"].notna())].groupby(["label", "source"]).size().to_dict()
+    counted = steps.groupby(["label", "source"]).size().to_dict()
     several = len(observations["node"].unique()) > 1
-    rows = observations.assign(failed=_failed(observations)).groupby(["label", "source", "node"], sort=False)
+    rows = observations.assign(failed=failed(observations)).groupby(["label", "source", "node"], sort=False)
     found = rows.agg(
         readings=("label", "size"),
         first_version=("ledger_version", "min"),
@@ -460,11 +458,6 @@ def _calls(
     steps_of_calls = [counted.get(key[:2], 0) for key in found.index]
     found = found.assign(steps=steps_of_calls, judged=[key not in unjudged for key in found.index]).reset_index()
     return tuple(CallSummary(**row) for row in plain_rows(found if several else found.assign(node="")))
-
-
-def _failed(observations: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows have no gas or a failed execution."""
-    return observations["gas_used"].isna() | ~observations["success"].fillna(value=False).astype(bool)
 
 
 def _paid(observations: pd.DataFrame, nodes: Sequence[NodeRun]) -> pd.DataFrame:
@@ -494,17 +487,17 @@ def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
 
 
 def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
-    failed = observations[_failed(observations)]
-    if failed.empty:
+    missed = observations[failed(observations)]
+    if missed.empty:
         return ()
-    executed = failed["error_code"].isna() & failed["gas_used"].notna()
-    code = failed["error_code"].where(~executed, failed["vm_status"]).fillna("no error code")
+    executed = missed["error_code"].isna() & missed["gas_used"].notna()
+    code = missed["error_code"].where(~executed, missed["vm_status"]).fillna("no error code")
     # Messages name what failed, so calls with different messages have separate rows; a message that differs only in
     # numbers, such as the ledger version, is the same.
-    masked = {text: _NUMBER.sub("#", text) for text in failed["error_message"].dropna().unique()}
-    messages = [masked.get(text, "") for text in failed["error_message"]]
+    masked = {text: _NUMBER.sub("#", text) for text in missed["error_message"].dropna().unique()}
+    messages = [masked.get(text, "") for text in missed["error_message"]]
     # Labels as objects: pandas 2 would turn the tuples of labels into text.
-    kinds = failed.assign(_executed=executed, _code=code, _message=messages, _label=failed["label"].astype(object))
+    kinds = missed.assign(_executed=executed, _code=code, _message=messages, _label=missed["label"].astype(object))
     by = ["_executed", "_code", "_message"]
     sizes = kinds.groupby(by).size().sort_values(ascending=False, kind="stable")
     # A node can put anything into a message, so the rarer ones of a code share a row, which quotes none.

@@ -9,10 +9,13 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+from dataclasses import replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from markupsafe import Markup
 
 from toolkit._present.files import replacing
@@ -22,10 +25,12 @@ from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
 from toolkit.gas._compare import comparison_text
 from toolkit.gas._observations import Source
+from toolkit.gas._sentences import weightiest
+from toolkit.gas._series import series_of
 from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
-from toolkit.plots._gas_by_version import MAX_LINES
+from toolkit.plots._gas_by_version import MAX_NAMED, by_scale
 from toolkit.plots._style import CAUSE_MARKS, INK, PAGE_COLOURS, page_colours
 from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
@@ -42,6 +47,8 @@ if TYPE_CHECKING:
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run
+
+    Sized = tuple[Markup, Markup]  # a figure for wide pages, and for narrow ones
 
 
 MAX_CSV_ROWS = 200_000  # about 2 MB in the page; larger frames are in the Parquet files of the run
@@ -88,9 +95,8 @@ def _figures(data: ReportData) -> dict[str, object]:
     moving = dict.fromkeys(call.label for call in data.calls if call.first_version != call.last_version)
     shown = list(dict.fromkeys([*data.changed, *moving]))
     together = overview_calls(data)
-    height = max(3.7, 1.6 + 0.2 * sum(call.label in together for call in data.calls))
     return {
-        "overview": _by_version(data, together, "overview", (9.4, height), "Gas of the calls by ledger version"),
+        "overview": [_overview(data, part, place) for place, part in enumerate(_scales(data, together))],
         "spent_on": spent_on(data) if len(data.paid) else [],
         "overview_calls": len(together),
         "calls": [
@@ -185,20 +191,53 @@ def write(run: Run, path: str | Path) -> Path:
 # figures --------------------------------------------------------------------------------------------------------------
 
 
+MAX_MARKED = 2  # changes with marks in the first figure: lines, causes, and reads without a result are kinds enough
 MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundreds of figures
 
+# Widths of figures in inches: on a screen, and on a phone, where a wide figure would have to be shrunk or scrolled.
+_WIDE, _NARROW = 9.4, 4.4
 DWARFS = 5  # times the other parts, whose bars would then be shorter than their numbers
 
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
-    """Return the calls to show in one figure: all calls, or those that changed most if there are too many."""
-    if len(data.labels) <= MAX_LINES:
-        return data.labels
-    by_weight = list(dict.fromkeys(change.label for group in data.largest for change in group.changes)) or data.labels
-    return tuple(label for label in data.labels if label in by_weight[:MAX_LINES])
+    """Return the calls of the first figures, at most `MAX_NAMED`: those that change most, and then others."""
+    by_weight = [change.label for group in data.largest for change in group.changes]
+    moving = [call.label for call in data.calls if call.first_version != call.last_version]
+    kept = list(dict.fromkeys([*by_weight, *moving, *data.labels]))[:MAX_NAMED]
+    return tuple(label for label in data.labels if label in kept)
 
 
-def _by_version(data: ReportData, labels: Sequence[str], name: str, size: tuple[float, float], alt: str) -> Markup:
+def _scales(data: ReportData, labels: Sequence[str]) -> list[list[str]]:
+    """Return the calls in groups whose gas is of one scale."""
+    groups = by_scale(series_of(data.observations, labels)) if labels else []
+    scales = [list(dict.fromkeys(series.label for series in group)) for group in groups]
+    return sorted(scales, key=len, reverse=True)
+
+
+def _overview(data: ReportData, labels: Sequence[str], place: int) -> Sized:
+    """Draw calls of one scale, with the largest changes only: each call has a figure with everything below."""
+    groups = weightiest([group for group in data.events if not group.is_drift], MAX_MARKED)
+    at = {(group.version_before, group.version_after) for group in groups}
+    ends = zip(data.steps["version_before"], data.steps["version_after"], strict=True)
+    few = replace(data, steps=data.steps[np.array([pair in at for pair in ends], dtype=np.bool_)], timeline=None)
+    height = max(3.4, 1.6 + 0.2 * len(labels))
+    alt = "Gas of the calls by ledger version"
+    title = None if len(labels) == 1 else ""  # the lines of one call have the names of its strata
+
+    def draw(name: str, width: float) -> Markup:
+        return _by_version(few, labels, f"overview{place}{name}", (width, height), alt, title=title)
+
+    return _sized(draw)
+
+
+def _sized(draw: Callable[[str, float], Markup]) -> Sized:
+    """Draw a figure in both widths, given a suffix for its name and the width."""
+    return draw("", _WIDE), draw("-narrow", _NARROW)
+
+
+def _by_version(
+    data: ReportData, labels: Sequence[str], name: str, size: tuple[float, float], alt: str, *, title: str | None = ""
+) -> Markup:
     """Draw calls by version, with steps, levels of committed transactions and the timeline."""
     levels = data.levels if data.committed else None
     committed = any(call.source == Source.COMMITTED for call in data.calls if call.label in labels)
@@ -208,26 +247,29 @@ def _by_version(data: ReportData, labels: Sequence[str], name: str, size: tuple[
     times, _ = known_times(observations, steps, timeline)
 
     x = "both" if len(data.dates.versions) and len(times) else "version"
-    shown = {"steps": data.steps, "calls": labels, "levels": levels, "timeline": timeline, "x": x}
+    shown = {"steps": data.steps, "calls": labels, "levels": levels, "timeline": timeline, "x": x, "title": title}
     return _svg(name, size, alt, gas_by_version, data.observations, **shown)
 
 
-def spent_on(data: ReportData) -> list[Markup]:
+def spent_on(data: ReportData) -> list[Sized]:
     """Draw what gas was spent on. If storage dwarfs the other parts, it has a separate figure."""
     split = breakdown(data.paid)
-    size = (9.4, 1.3 + 0.4 * min(len(split), MAX_BARS))
+    rows = min(len(split), MAX_BARS)
     dwarfed = split["storage"].max() > DWARFS * (split["execution"] + split["io"]).max()
-    figures = []
-    for parts in (["execution", "io"], ["storage"]) if dwarfed else (None,):
-        alt = f"Gas of simulations and committed transactions: {' and '.join(parts or style.PART_COLOURS)}"
-        name = f"split{parts[0] if parts else ''}"
-        figures.append(_svg(name, size, alt, gas_breakdown, data.paid, parts=parts))
-    return figures
+
+    def draw(parts: Sequence[str], name: str, width: float) -> Markup:
+        size = (width, 1.3 + (0.4 if width == _WIDE else 0.5) * rows)
+        alt = f"Gas of simulations and committed transactions: {' and '.join(parts)}"
+        wanted = None if len(parts) == len(style.PART_COLOURS) else parts
+        return _svg(f"split{parts[0]}{name}", size, alt, gas_breakdown, data.paid, parts=wanted)
+
+    every = (["execution", "io"], ["storage"]) if dwarfed else (list(style.PART_COLOURS),)
+    return [_sized(partial(draw, parts)) for parts in every]
 
 
 def _svg(
     name: str, size: tuple[float, float], alt: str, figure: Callable[..., object], frame: pd.DataFrame, **options: Any
 ) -> Markup:
     """Draw a figure as a single ``<svg>`` element."""
-    svg = style.inline_svg(name, size, alt, lambda ax: figure(frame, ax=ax, title="", **options))
+    svg = style.inline_svg(name, size, alt, lambda ax: figure(frame, ax=ax, **{"title": ""} | options))
     return Markup(svg)  # noqa: S704 - matplotlib escapes text

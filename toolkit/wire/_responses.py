@@ -160,8 +160,8 @@ class BlockInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def block_timestamp(self) -> datetime | None:
-        """UTC time of the block, or None if it is after the year 9999."""
-        return timestamp_from_us(self.block_timestamp_us)
+        """UTC time of the block, or None for genesis, which has none, and after the year 9999."""
+        return timestamp_from_us(self.block_timestamp_us) if self.block_timestamp_us else None
 
 
 class GasPriceEstimate(msgspec.Struct, frozen=True, kw_only=True):

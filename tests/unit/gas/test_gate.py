@@ -38,10 +38,10 @@ def study_with(**keys):
     ("before", "after", "threshold", "reason"),
     [
         (100, 102, "2%", None),
-        (100, 103, "2%", r"from 100 to 103 gas units \(\+3, \+3 %\) is over 2 %"),
-        (1_000, 1_060, 50, r"from 1,000 to 1,060 gas units \(\+60, \+6 %\) is over 50 gas units"),
+        (100, 103, "2%", r"from 100 to 103 gas units \(\+3, \+3 %\) is over 2 %"),
+        (1_000, 1_060, 50, r"from 1,000 to 1,060 gas units \(\+60, \+6 %\) is over 50 gas units"),
         (100, 50, "0%", None),
-        (0, 1, "2%", r"from 0 to 1 gas unit \(\+1\) is over 2 %"),
+        (0, 1, "2%", r"from 0 to 1 gas unit \(\+1\) is over 2 %"),
         (100, 10_000, None, None),
     ],
 )
@@ -395,7 +395,7 @@ def written():
 def test_a_gate_shows_itself_in_words(written):
     """At a prompt: the verdict, the rules, the reasons."""
     lines = repr(written[1]).splitlines()
-    assert lines[:2] == ["gate FAILED: 2 regressions; 4 calls judged", "rules: a rise over 2 % is a regression"]
+    assert lines[:2] == ["gate FAILED: 2 regressions; 4 calls judged", "rules: a rise over 2 % is a regression"]
 
 
 def test_the_text_opens_with_the_verdict(written):
@@ -421,7 +421,7 @@ def test_the_markdown_is_one_table(written):
     assert text.startswith("**FAIL**")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7}
-    assert any("`dearer` | 100 | 150 | +50 | +50 %" in line for line in rows)
+    assert any("`dearer` | 100 | 150 | +50 | +50 %" in line for line in rows)
 
 
 def test_the_json_holds_every_call_and_the_verdict(written):

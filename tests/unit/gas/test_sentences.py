@@ -32,8 +32,8 @@ def test_calls_that_step_together_are_one_group():
     rows = [row(1, 10), row(2, 15), row(1, 1, label="b"), row(2, 2, label="b")]
     assert words(*rows, why={2: Explanation(Cause.SCHEDULE, "prices rose")}) == [
         "at version 2, gas schedule: prices rose",
-        "  b: from 1 to 2 gas units (x2)",
-        "  a: from 10 to 15 gas units (+50 %)",
+        "  b: from 1 to 2 gas units (×2)",
+        "  a: from 10 to 15 gas units (+50 %)",
     ]
 
 
@@ -100,7 +100,7 @@ def test_events_come_by_version_whatever_the_order_of_calls():
         (
             row(1, error="invalid_input"),
             row(2, error="invalid_input", success=False),
-            "still fails: before, it could not be called (invalid_input); now it fails (invalid_input)",
+            "can be called from here, but fails (invalid_input)",
         ),
         (row(1, None), row(2, 1), "no gas reported, then 1 gas unit"),
         (row(1, 0), row(2, 1), "from 0 to 1 gas unit (+1)"),
@@ -117,10 +117,10 @@ def test_many_small_steps_of_one_call_are_one_line():
     lines = words(row(0, error="invalid_input"), *(row(version, units) for version, units in enumerate(gas, start=1)))
     assert [line for line in lines if line.startswith("  ")] == [
         "  a: available from here, at 10 gas units",
-        "  a: from 10 to 13 gas units (+30 % in 3 steps)",
-        "  a: from 13 to 50 gas units (x3.8)",
-        "  a: from 50 to 53 gas units (+6 % in 3 steps)",
-        "  a: from 53 to 90 gas units (+69.8 %)",
+        "  a: from 10 to 13 gas units (+30 % in 3 steps)",
+        "  a: from 13 to 50 gas units (×3.8)",
+        "  a: from 50 to 53 gas units (+6 % in 3 steps)",
+        "  a: from 53 to 90 gas units (+69.8 %)",
     ]
     assert lines[2] == "between versions 1 and 4, state: largest step: it was written"
 
@@ -130,7 +130,7 @@ def test_small_steps_that_end_where_they_began_are_one_line():
     lines = words(*(row(version, units) for version, units in enumerate([10, 11, 10, 11, 10, 90, 91, 90], start=1)))
     assert [line for line in lines if line.startswith("  ")] == [
         "  a: back to 10 gas units in 4 steps",
-        "  a: from 10 to 90 gas units (x9)",
+        "  a: from 10 to 90 gas units (×9)",
         "  a: back to 90 gas units in 2 steps",
     ]
 
@@ -183,7 +183,7 @@ def test_what_was_not_judged_is_said():
     assert run_lines(steps_frame([]), mixed) == [
         "no view's gas, success or error changed",
         committed,
-        "Simulations are made at the head only, so they show no change: s (gas 41).",
+        "Simulations run only at the latest version, so they have no history: s (gas 41).",
         "Views with results at fewer than two ledger versions show no change: once (gas 10); silent (gas 10).",
     ]
 

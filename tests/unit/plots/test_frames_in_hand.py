@@ -67,7 +67,7 @@ def test_a_frame_of_one_view_is_named_by_its_function(node: toolkit.Node) -> Non
     ax = gas_by_version(frame[frame["ledger_version"] > 1_000])
     assert ax.get_title() == "Gas of coin::supply by ledger version"
     (line,) = ax.findobj(lambda artist: artist.get_gid() == "gas-line")
-    assert set(line.get_ydata()) <= set(frame["gas_used"].astype(float))
+    assert {gas for gas in line.get_ydata() if gas == gas} <= set(frame["gas_used"].astype(float))  # noqa: PLR0124
 
 
 def test_views_of_one_function_are_told_apart_by_their_arguments(node: toolkit.Node) -> None:
@@ -283,8 +283,9 @@ def many(count: int) -> pd.DataFrame:
 
 
 def test_names_at_the_ends_of_twelve_lines_do_not_overlap() -> None:
-    """Up to twelve calls share the axes, and no two have the same colour and dashes."""
-    ax = gas_by_version(many(12))
+    """Up to twelve calls share the axes, and no two have the same colour."""
+    frame = many(12)
+    ax = gas_by_version(frame, calls=list(frame["label"].unique()))
     ax.figure.canvas.draw()
     boxes = [text.get_window_extent() for text in ax.texts if text.get_gid() == "end-label"]
     assert len(boxes) == 12
@@ -292,17 +293,17 @@ def test_names_at_the_ends_of_twelve_lines_do_not_overlap() -> None:
     size = 8 * ax.figure.dpi / 72
     assert min(b - a for a, b in pairwise(heights)) >= 0.95 * size
     lines = ax.findobj(lambda artist: artist.get_gid() == "gas-line")
-    assert len({(line.get_color(), line.get_linestyle(), str(line._dash_pattern)) for line in lines}) == 12
+    assert len({line.get_color() for line in lines}) == 12
 
 
-def test_of_many_calls_those_that_changed_most_are_drawn() -> None:
-    """The title says how many; calls that are named are all drawn."""
+def test_of_many_calls_those_that_changed_most_are_named() -> None:
+    """The title says how many; calls that are asked for are all named."""
     frame = many(30)
     moved = frame["label"].isin(["call 7", "call 29"]) & (frame["ledger_version"] > frame["ledger_version"].min())
     ax = gas_by_version(frame.assign(gas_used=frame["gas_used"].where(~moved, 900)))
-    assert ax.get_title() == "Gas by ledger version: 12 of 30 calls"
+    assert ax.get_title() == "Gas by ledger version: 7 of 30 calls named"
     drawn = {line.get_label() for line in ax.findobj(lambda artist: artist.get_gid() == "gas-line")}
-    assert len(drawn) == 12
+    assert len(drawn & set(frame["label"])) == 7
     assert drawn >= {"call 7", "call 29"}
     named = gas_by_version(frame, calls=list(frame["label"].unique()))
     assert len(named.findobj(lambda artist: artist.get_gid() == "gas-line")) == 30

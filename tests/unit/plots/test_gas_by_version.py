@@ -18,7 +18,8 @@ from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import InputError, SchemaError
 from toolkit.gas._series import CallSeries, series_of
 from toolkit.plots import gas_by_version
-from toolkit.plots._gas_by_version import _level_name
+from toolkit.plots._gas_by_version import _joined, _level_name
+from toolkit.plots._style import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,10 +40,51 @@ def reading(versions: list[int], gas: list[float]) -> CallSeries:
     )
 
 
-def test_line_steps_between_adjacent_versions_and_slopes_between_others() -> None:
-    """A change between neighbours is drawn where it was; elsewhere the line claims nothing."""
-    x, y = reading([0, 10, 11, 20], [5, 5, 50, 80]).line()
-    assert list(zip(x, y, strict=True)) == [(0, 5), (10, 5), (11, 5), (11, 50), (20, 80)]
+def test_line_steps_between_adjacent_versions_and_is_interrupted_between_others() -> None:
+    """A change between neighbours is drawn where it was; elsewhere nothing joins the readings."""
+    series = reading([0, 10, 11, 20, 30, 40], [5, 5, 50, 80, 90, 90])
+    x, y = series.line()
+    assert list(x) == [0, 10, 11, 11, 20, 20, 30, 30, 40]
+    assert [None if np.isnan(gas) else gas for gas in y] == [5, 5, 5, 50, None, 80, None, 90, 90]
+    assert list(series.alone) == [False, False, False, True, False, False]
+
+
+def test_levels_step_at_the_change_and_are_flat_until_then() -> None:
+    """A change in between is where the line steps; without one, or with two, the line is interrupted."""
+    ends, gas = np.array([(0.0, 90.0), (120.0, 300.0)]), np.array([(5.0, 5.0), (50.0, 50.0)])
+    x, y = _joined(ends, gas, [100.0])
+    assert list(zip(x, y, strict=True)) == [(0, 5), (90, 5), (100, 5), (100, 50), (120, 50), (300, 50)]
+    for changes in ([], [95.0, 100.0]):
+        assert np.isnan(_joined(ends, gas, changes)[1]).tolist() == [False, False, True, False, False]
+
+
+def test_axes_do_not_go_below_zero_or_one_for_marks() -> None:
+    """Marks of failures and of the ledger are below the axes, on a linear scale and on a logarithmic one."""
+    frame = synthetic_run.observations()
+    for calls, least in ((["order book depth", "chain id"], 1), (["order book depth"], 0)):
+        ax = gas_by_version(frame, calls=calls, steps=synthetic_run.steps(), timeline=timeline())
+        ax.figure.draw_without_rendering()
+        assert ax.get_ylim()[0] >= least
+        (bar,) = artists(ax, "failures")
+        assert max(bar.get_ydata()) < 0
+
+
+def test_many_calls_have_seven_names_and_seven_colours() -> None:
+    """The others are grey, and the title and the legend say so; calls that are asked for are all named."""
+    frame = synthetic_run.observations()
+    view = frame[frame["label"] == "vault total"]
+    many = pd.concat([view.assign(label=f"call {n}", gas_used=view["gas_used"] * (n + 1)) for n in range(12)])
+    ax = gas_by_version(many, figsize=(9, 4))
+    colours = [line.get_color() for line in artists(ax, "gas-line")]
+    assert (colours.count(GREY), len(set(colours))) == (5, 8)
+    assert "7 of 12" in ax.get_title()
+    assert "other calls" in {text.get_text() for text in ax.get_legend().get_texts()}
+    asked = gas_by_version(many, calls=[f"call {n}" for n in range(12)], figsize=(4, 3))
+    asked.figure.draw_without_rendering()
+    assert len({line.get_color() for line in artists(asked, "gas-line")}) == 12
+    ends = {text.get_text() for text in artists(asked, "end-label")}
+    keys = [text.get_text().split()[0] for text in asked.get_legend().get_texts()]
+    assert ends == set(keys) == {str(n) for n in range(1, 13)}
 
 
 def test_line_leaves_out_equal_neighbours_and_breaks_at_failures() -> None:
@@ -134,7 +176,7 @@ def test_end_labels_name_every_series_without_colliding() -> None:
     ax = gas_by_version(synthetic_run.observations())
     ax.figure.draw_without_rendering()
     labels = artists(ax, "end-label")
-    assert len(labels) == 10
+    assert len(labels) == 7
     boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
     heights = [(a.y0 + a.y1) / 2 for a in boxes]
     size = labels[0].get_fontsize() * ax.figure.dpi / 72
@@ -190,7 +232,8 @@ def test_given_axes_are_drawn_on_and_nothing_else_is_made() -> None:
 def test_hostile_labels_break_nothing() -> None:
     """Saving as SVG and PNG warns of nothing, and no label is markup or mathtext."""
     observations = synthetic_run.observations(rename=HOSTILE)
-    ax = gas_by_version(observations, steps=synthetic_run.steps(rename=HOSTILE))
+    calls = list(observations["label"].unique())
+    ax = gas_by_version(observations, steps=synthetic_run.steps(rename=HOSTILE), calls=calls)
     with mpl.rc_context({"svg.fonttype": "none"}):
         svg = io.StringIO()
         ax.figure.savefig(svg, format="svg")
@@ -310,7 +353,7 @@ def test_an_axis_of_time_has_dates_and_the_places_of_the_versions() -> None:
     known["time"] = [synthetic_run.EPOCH, synthetic_run.EPOCH + pd.Timedelta(days=100)]
     middle = timeline([(2_500, "code", True)]).assign(time=synthetic_run.EPOCH + pd.Timedelta(days=90))
     ax = gas_by_version(frame, timeline=pd.concat([known, middle]), x="time")
-    assert ax.get_title() == "Gas by ledger time"
+    assert ax.get_title() == "Gas by ledger time: 7 of 10 calls named"
     assert ax.get_xlabel() == "ledger time (UTC, interpolated)"
     left, between, right = (ax.transData.transform((version, 10))[0] for version in (100, 2_500, 4_900))
     assert (between - left) / (right - left) == pytest.approx(0.9, abs=0.01)

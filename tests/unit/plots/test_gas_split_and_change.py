@@ -59,7 +59,7 @@ def test_dumbbells_stand_at_gas_before_and_after() -> None:
     assert before.get_offsets()[row].tolist() == [140, row]
     assert after.get_offsets()[row].tolist() == [60, row]
     place = names.index("names registered  ·  125 to 2400")
-    assert texts(ax, "change")[place] == "x5 in 16 steps"
+    assert texts(ax, "change")[place] == "×5 in 16 steps"
     assert len(names) == 14
 
 
@@ -68,7 +68,7 @@ def test_a_comparison_frame_needs_only_label_and_gas() -> None:
     frame = pd.DataFrame({"label": ["a", "b"], "gas_before": [10, None], "gas_after": [11, 5]})
     ax = gas_change(frame)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a"]
-    assert texts(ax, "change") == ["+10 %"]
+    assert texts(ax, "change") == ["+10 %"]
 
 
 def test_many_changes_are_cut_to_the_largest_and_it_is_said() -> None:

@@ -71,7 +71,7 @@ def test_parameters_stand_at_their_factor_in_the_row_of_their_part() -> None:
     circles = ax.findobj(lambda artist: artist.get_gid() == "factor")
     assert [circle.get_offsets().tolist() for circle in circles] == [[[10, 0]], [[0.5, 1]]]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["instr  ·  3", "txn  ·  2"]
-    assert texts(ax, "factor-name") == ["x10", "x0.5"]
+    assert texts(ax, "factor-name") == ["×10", "×0.5"]
     assert texts(ax, "without-factor") == ["1 added", "1 from or to zero"]
 
 
@@ -80,4 +80,4 @@ def test_ticks_are_factors_both_ways() -> None:
     ax = schedule_changes(schedule([("instr.add", "changed", 588, 5880)]))
     ax.figure.canvas.draw()
     labels = [label.get_text() for label in ax.get_xticklabels()]
-    assert {"x0.1", "x1", "x10"} <= set(labels)
+    assert {"×0.1", "×1", "×10"} <= set(labels)

@@ -42,7 +42,7 @@ def test_annotations_are_commands_and_one_verdict(judged):
     assert lines[-1] == "gate FAILED: 3 regressions; 5 calls judged"
     kinds = [COMMAND.fullmatch(line)[1] for line in lines[:-1]]
     assert (kinds.count("error"), kinds.count("warning")) == (4, 2)
-    assert any("rises: from 100 to 150 gas units (+50, +50 %25) is over 2 %25" in line for line in lines)
+    assert any("rises: from 100 to 150 gas units (+50, +50 %25) is over 2 %25" in line for line in lines)
     assert "::error title=Gas not judged::silent: no response on the after side: http_503" in lines
 
 

@@ -42,7 +42,7 @@ def test_events_gather_the_calls_that_changed_at_one_version_for_one_cause() -> 
 def test_headline_says_which_when_how_much_and_why() -> None:
     """The first sentences answer the question the report is for; what limits it follows once, in the notes."""
     first, second = headline(build(run()), visible)
-    assert first == "5 of 10 calls: x10 since version 2503, when the gas schedule changed."
+    assert first == "5 of 10 calls: ×10 since version 2503, when the gas schedule changed."
     assert (
         second == "Gas changed for 5 of 10 calls read at ledger versions 0 to 4999; 2 without a change; 3 not judged."
     )
@@ -53,7 +53,7 @@ def test_headline_says_which_when_how_much_and_why() -> None:
             "(gas from 60 to 606)."
         ),
         (
-            "Simulations are made at the head only, so they show no change: transfer 100 (gas 998); "
+            "Simulations run only at the latest version, so they have no history: transfer 100 (gas 998); "
             "register a taken name (gas 93)."
         ),
     ]
@@ -62,9 +62,9 @@ def test_headline_says_which_when_how_much_and_why() -> None:
 @pytest.mark.parametrize(
     ("changes", "cause", "ratio", "sentence"),
     [
-        ([(4, 36)], "schedule", 10, "a: x9 since 2026-05-06 (version 7), when the gas schedule rose tenfold."),
-        ([(4, 36), (10, 100)], "schedule", 2.5, "2 of 5 calls: x9 to x10 since 2026-05-06 (version 7), when the gas schedule rose (x2.5)."),
-        ([(10, 5), (10, 20)], "mixed", None, "2 of 5 calls: -50 % to x2 since 2026-05-06 (version 7), for several causes."),
+        ([(4, 36)], "schedule", 10, "a: ×9 since 2026-05-06 (version 7), when the gas schedule rose tenfold."),
+        ([(4, 36), (10, 100)], "schedule", 2.5, "2 of 5 calls: ×9 to ×10 since 2026-05-06 (version 7), when the gas schedule rose (×2.5)."),
+        ([(10, 5), (10, 20)], "mixed", None, "2 of 5 calls: −50 % to ×2 since 2026-05-06 (version 7), for several causes."),
         ([(None, 3)], "code", None, "a: available since 2026-05-06 (version 7), when code was published."),
         ([(3, None)], "unexplained", None, "a: fails since 2026-05-06 (version 7); no cause was found."),
         ([(3, 3)], "unknown", None, "a: same gas, different outcome since 2026-05-06 (version 7)."),
@@ -89,7 +89,7 @@ def test_a_headline_without_a_sure_step_says_its_doubt() -> None:
     group = StepGroup(6, 7, True, Cause.CODE, "", None, (doubtful,))
     assert "it is night" in lead_sentence(group, 5, visible)
     both = lead_sentence(dataclasses.replace(group, changes=(doubtful, sure)), 5, visible)
-    assert both.startswith("b: x4 ")
+    assert both.startswith("b: ×4 ")
     assert "it is night" not in both
 
 

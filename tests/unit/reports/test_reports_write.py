@@ -165,10 +165,10 @@ def test_the_page_opens_with_the_answer(page: str) -> None:
         ).split()
     )
     assert text.startswith(
-        "Gas report · model gas of the embedded node Demo 5 of 10 calls: x10 since version 2503, when"
+        "Gas report · model gas of the embedded node Demo 5 of 10 calls: ×10 since version 2503, when"
     )
     assert text.index("Since version") < text.index("All changes, largest first") < text.index("Model gas.")
-    assert page.index("</h1>") < page.index("<svg") < page.index('<table class="top">') < page.index("<main>")
+    assert page.index("</h1>") < page.index("<svg") < page.index('<table class="top cards">') < page.index("<main>")
 
 
 def test_the_page_is_one_file_that_fetches_nothing(page: str) -> None:
@@ -208,8 +208,8 @@ def test_figures_take_their_colours_from_the_page(page: str) -> None:
 
 
 def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
-    """Overview, split, and one figure per call; text in them can be searched."""
-    assert page.count("<svg ") == 2 + 8
+    """Overview of each scale and split, for wide and for narrow pages, and one figure per call."""
+    assert page.count("<svg ") == 2 * (2 + 1) + 8
     assert ">2503 gas schedule · 5 calls</text>" in page
 
 
@@ -341,6 +341,6 @@ def test_of_many_calls_the_first_figure_has_those_that_changed_most() -> None:
     many = pd.concat([made.observations, *(still.assign(label=f"still {place}") for place in range(20))])
     data = build(dataclasses.replace(made, observations=many))
     shown = overview_calls(data)
-    assert set(shown) == set(data.changed)
-    assert f"The {len(shown)} calls that changed most" in to_html.render(data)
-    assert overview_calls(build(made)) == tuple(dict.fromkeys(call.label for call in build(made).calls))
+    assert len(shown) == 7
+    assert set(shown) >= set(data.changed)
+    assert f"7 of {len(data.labels)} calls" in to_html.render(data)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from toolkit.dtypes import to_pandas
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import EARLIER_COLUMNS, READ_AT_VERSIONS, is_no_answer
+from toolkit.gas._observations import EARLIER_COLUMNS, READ_AT_VERSIONS, failed, is_no_answer
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.runs._rows import AGAIN, KEY, Outcome, outcome_of, read_again, unanswered
 from toolkit.gas.runs._store import PART_ROWS, RunStore
@@ -70,8 +70,8 @@ def outcomes_read(store: RunStore, node: str, fingerprints: Iterable[str]) -> di
 
 
 def count_failures(store: RunStore) -> int:
-    """Return the number of rows with an error."""
-    return sum(len(table) - table["error_code"].null_count for table in store.tables(["error_code"]))
+    """Return the number of rows with an error, or with an execution that failed; see `failed`."""
+    return sum(int(failed(to_pandas(table)).sum()) for table in store.tables(["error_code", "success"]))
 
 
 def count_unanswered(store: RunStore) -> int:

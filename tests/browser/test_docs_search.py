@@ -1,0 +1,36 @@
+"""The search of the documentation site answers everyday questions with the right page first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+SITE = Path(__file__).resolve().parents[2] / "build" / "docs" / "html"
+ANSWERS = {
+    "how do I compare two versions": "how-to/compare-releases",
+    "balance at a date": "how-to/read-at-a-version",
+    "table keys": "how-to/indexer",
+    "why is gas higher": "explanation/causes",
+    "dark plots": "reference/figures",
+    "exact big numbers": "explanation/exact-numbers",
+    "excel": "how-to/spreadsheet",
+    "rate limit": "how-to/slow-sweep",
+    "private key": "explanation/limits",
+}
+
+
+@pytest.mark.skipif(not (SITE / "searchindex.js").exists(), reason="the site is not built; `make docs` builds it")
+@pytest.mark.parametrize("question", ANSWERS)
+def test_an_everyday_question_finds_its_page_first(browser, question):
+    """As a user types it; the site is opened from files, without a network."""
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto(f"{(SITE / 'search.html').as_uri()}?q={quote(question)}")
+    first = page.locator("#search-results li > a").first
+    first.wait_for(timeout=30_000)
+    assert first.get_attribute("href").partition(".html")[0] == ANSWERS[question]
+    context.close()

@@ -1,0 +1,83 @@
+"""Steps, failures and gas of the demo are the same numbers in the frame, the terminal, the report and the figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import toolkit
+from toolkit import reports
+from toolkit.cli import _studies as studies
+
+RUN = Path(__file__).resolve().parents[2] / "data" / "samples" / "demo"
+
+
+@pytest.fixture(scope="module")
+def run():
+    """The demo study, as `make demo` runs it."""
+    return toolkit.Run.open(RUN)
+
+
+@pytest.fixture(scope="module")
+def page(run, tmp_path_factory):
+    """The report as a page."""
+    return reports.write(run, tmp_path_factory.mktemp("page") / "report.html").read_text("utf-8")
+
+
+def of_calls(page, name):
+    """Return a column of the table of all calls, by label; calls without a number are left out."""
+    table = page[page.index('<h2 id="calls">') :]
+    rows = re.findall(r"<tr><td class=\"title\">(.*?)</tr>", table[: table.index("</table>")], re.DOTALL)
+    found = {}
+    for row in rows:
+        label = re.search(r"<bdi>(.*?)</bdi>", row)[1]
+        cell = re.search(rf'data-name="{name}">([\d,]+)<', row)
+        if cell:
+            found[label] = int(cell[1].replace(",", ""))
+    return found
+
+
+def test_steps_are_the_rows_of_the_frame(run, page, capsys):
+    """In the terminal, in the page and in JSON."""
+    studies._print_run(run, {}, as_json=False)
+    assert f"{len(run.steps)} steps in {len(run.observations):,} observations" in capsys.readouterr().out
+    by_call = run.steps.groupby("label").size().to_dict()
+    assert {label: count for label, count in of_calls(page, "steps").items() if count} == by_call
+    studies._print_run(run, {}, as_json=True)
+    assert len(json.loads(capsys.readouterr().out)["steps"]) == len(run.steps)
+    assert sum(call.steps for call in reports.build(run).calls) == len(run.steps)
+
+
+def test_failures_are_reads_with_an_error_and_executions_that_failed(run, page, capsys):
+    """A simulation that would abort is one, and so is a transaction that did."""
+    frame = run.observations
+    failed = frame["error_code"].notna() | ~frame["success"].fillna(value=True).astype(bool)
+    assert failed.sum() > frame["error_code"].notna().sum() > 0
+    studies._print_run(run, {}, as_json=False)
+    assert f"({failed.sum():,} failed)" in capsys.readouterr().out
+    assert (
+        of_calls(page, "failures")
+        == frame[failed].groupby("label").size().reindex(frame["label"].unique(), fill_value=0).to_dict()
+    )
+    assert run.manifest["counts"]["failures"] == failed.sum()
+    assert sum(group.count for group in reports.build(run).failures) == failed.sum()
+
+
+def test_gas_of_a_call_is_that_of_its_last_observation(run, page):
+    """In the table and at the end of the line in the figure."""
+    known = run.observations[run.observations["gas_used"].notna()].sort_values("ledger_version", kind="stable")
+    last = known.groupby("label")["gas_used"].last().to_dict()
+    assert of_calls(page, "last gas") == last
+    axes = toolkit.plots.gas_by_version(run.observations, calls=["APT supply", "desk quote"])
+    ends = {line.get_label(): line.get_ydata()[-1] for line in axes.lines if line.get_gid() == "gas-line"}
+    assert ends == {label: last[label] for label in ("APT supply", "desk quote")}
+
+
+def test_the_demo_prints_at_most_twelve_lines(run, capsys):
+    """What was found, and where the report is."""
+    lines = studies._found_lines(run)
+    assert len(lines) <= 8  # four are left for what is built and where the report is
+    assert "×7 to ×10 since 2026-05-06 (version 3502)" in lines[0]
