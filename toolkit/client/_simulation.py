@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import in_whole_coins, plural, short_addresses, visible
+from toolkit._present.text import in_whole_coins, listed, plural, short_addresses, visible
 from toolkit.client._arguments import entry_function, explained
 from toolkit.client._assets import APT_NAMES, MAX_SYMBOL, Asset
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
@@ -41,7 +41,8 @@ from toolkit.wire import (
 )
 from toolkit.wire._bcs_requests import signed_transaction
 from toolkit.wire._gas import APT
-from toolkit.wire._requests import NOBODY, called_by, with_estimates
+from toolkit.wire._models import function_id
+from toolkit.wire._requests import NOBODY, Batch, called_by, with_estimates
 from toolkit.wire._rows import check_transaction
 from toolkit.wire._transactions import decode_simulation
 
@@ -52,9 +53,11 @@ if TYPE_CHECKING:
 
     from toolkit.wire import GasPriceEstimate
     from toolkit.wire._aborts import Abort
+    from toolkit.wire._requests import SimulatedPayload
 
 
 _MAX_BALANCES = 8  # lines of `explain`; the frame has all
+_MAX_CALLS = 5  # of a batch, in its name
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,9 +178,18 @@ class Simulation(TransactionData):
 
 
 def _headline(simulation: Simulation) -> str:
-    payload = simulation.request.payload
-    what = payload.function if isinstance(payload, EntryFunction) else f"the {type(payload).__name__} payload"
+    what = payload_name(simulation.request.payload)
     return f"{what} from {simulation.request.sender} would {'succeed' if simulation.success else 'fail'}."
+
+
+def payload_name(payload: SimulatedPayload) -> str:
+    """Return what a payload runs, as messages name it."""
+    if isinstance(payload, EntryFunction):
+        return payload.function
+    if isinstance(payload, Batch):
+        names = [function_id(call.function).wire for call in payload.calls]
+        return f"a batch of {plural(len(names), 'call')} ({listed(names, _MAX_CALLS)})"
+    return f"the {type(payload).__name__} payload"
 
 
 class _Amounts:
@@ -417,21 +429,25 @@ def _prepared(
         "gas_unit_price": _PLACEHOLDER_PRICE,
         "expiration_timestamp_secs": int(newest.timestamp.timestamp()) + margin_s,
     }
-    function, needed, in_json = None, False, payload.to_wire()
+    function, needed, in_json, sent = None, False, payload.to_wire(), request
+    if isinstance(payload, Batch):
+        from toolkit.client._batch import with_script
+
+        sent = with_script(node, request, ledger.version)
     if isinstance(call, EntryFunction):
         function = entry_function(node, call, abis)
         needed = function is not None and only_in_bcs(call, function)
         called = in_json if call is payload else in_json["transaction_payload"]
         called["arguments"] = json_arguments(call, function, abis)
-    wants_bcs, must_be_bcs = needed or node.encoding == "bcs", request.needs_bcs
+    # The JSON of scripts has fewer kinds of arguments than batches.
+    wants_bcs, must_be_bcs = needed or node.encoding == "bcs", request.needs_bcs or isinstance(payload, Batch)
     layouts = _parameter_layouts(call, function, abis) if wants_bcs or must_be_bcs else None
     if must_be_bcs or (wants_bcs and fit_bcs(layouts)):
-        body = signed_transaction(request, chain_id=newest.chain_id, layouts=layouts, **numbers).to_bcs()
+        body = signed_transaction(sent, chain_id=newest.chain_id, layouts=layouts, **numbers).to_bcs()
         content = "application/x.aptos.signed_transaction+bcs"
     else:
         body, content = json_body(request.body(**numbers) | {"payload": in_json}), JSON
-    name = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
-    asked = f"simulate {name} from {request.sender}"
+    asked = f"simulate {payload_name(payload)} from {request.sender}"
 
     def finish(answer: Answer) -> Simulation:
         transactions = decode_simulation(answer.body)
