@@ -30,6 +30,7 @@ from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initial
 from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Fee, Status, Write, status_of
 from toolkit.vm._signers import signers_of
 from toolkit.vm._state import Change, Overlay, Session, module_key, resource_key, session_hash, write_order
+from toolkit.vm._straight import check_straight, is_straight
 from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct, struct_modules, substituted
 from toolkit.vm._values import option, signer
 from toolkit.wire import SignedTransaction
@@ -560,6 +561,8 @@ class _Run:
         except MoveError as error:
             message = f"[VM] deserializer for script returned error: {error.message}"
             raise MoveError("CODE_DESERIALIZATION_ERROR", message) from None
+        if is_straight(code.main):
+            check_straight(code.main, code.struct_handles)
         types = tuple(map(from_tag, script.type_arguments))
         self._visit(code.dependencies, types)
         if self.environment.chain_id == MAINNET and is_unstable(code.metadata):
