@@ -1,23 +1,36 @@
-"""Batches on a node: composes the script from the modules on the node."""
+"""Batches on a node: composes the script from its modules, and measures the calls by running prefixes.
+
+A prefix ends with an abort, which runs whatever values are left over. Its gas of execution and reads is that of the
+same calls in the whole batch.
+"""
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
+from operator import sub
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolkit.errors import Forbidden, InputError, NotFound, Unsupported
+from toolkit.errors import Forbidden, InputError, NotFound, ToolkitError, Unsupported
 from toolkit.move import parse_type_tag
 from toolkit.move._ids import address_from_bytes
 from toolkit.vm import Module
 from toolkit.vm._batch import compose, literal_type, module_of_abi
 from toolkit.wire import Script
+from toolkit.wire._aborts import Abort
 from toolkit.wire._bcs_requests import encoded_literal
+from toolkit.wire._models import function_id
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
     from toolkit.client._calls import AbisAt
     from toolkit.client._reads import Reads
+    from toolkit.client._simulation import Simulation
     from toolkit.vm._batch import ModuleCode
     from toolkit.vm._types import ModuleId, Type
     from toolkit.wire import SimulationRequest
@@ -68,6 +81,52 @@ def _module(node: Reads, abis: AbisAt, wanted: ModuleId) -> ModuleCode | None:
             f"{node.name} does not offer the module {wanted}; pass its ABI to toolkit.connect(..., abis=...)"
         )
     return module_of_abi(wanted, abi)
+
+
+# The code of the abort that ends a prefix. An abort of a contract has the contract's module.
+_CODE = 0
+# Rows of `call_frame` that are not calls.
+_START, _STORED = "transaction", "changes"
+
+
+def prefixes(request: SimulationRequest) -> list[SimulationRequest]:
+    """Return a request per prefix of a batch, from no call to all calls, each of which ends with an abort."""
+    batch: Any = request.payload
+    return [request.replace(payload=batch.prefix(count, abort=_CODE)) for count in range(len(batch.calls) + 1)]
+
+
+def ran_to_its_end(simulation: Simulation) -> bool:
+    """Return whether a prefix ran to the abort that ends it."""
+    abort = Abort.find(simulation.vm_status)
+    return abort is not None and abort.module is None and abort.code == _CODE
+
+
+def gas_frame(batch: Batch, simulations: Sequence[Simulation | ToolkitError]) -> pd.DataFrame:
+    """Return the gas of each call, from simulations of the prefixes and of the whole batch."""
+    costs = [(0, 0, 0)]
+    for one in simulations:
+        if isinstance(one, ToolkitError):
+            raise one
+        if one.gas is None:
+            raise InputError(f"the batch is discarded before it runs: {one.vm_status}")
+        costs.append((one.gas.execution_gas_units, one.gas.io_gas_units, one.gas.storage_fee_octas))
+    own = [tuple(map(sub, after, before)) for before, after in pairwise(costs)]
+    return call_frame(batch, own, ("execution_gas_units", "io_gas_units", "storage_fee_octas"))
+
+
+def call_frame(batch: Batch, costs: Sequence[Sequence[int]], names: Sequence[str]) -> pd.DataFrame:
+    """Return a frame of costs: of the transaction itself, of each call, and of what is stored at the end."""
+    import pyarrow as pa
+
+    from toolkit.dtypes import to_pandas
+
+    functions = [function_id(call.function).wire for call in batch.calls]
+    columns = {
+        "call": pa.array([None, *range(len(functions)), None], pa.int64()),
+        "function": pa.array([_START, *functions, _STORED], pa.string()),
+    }
+    columns |= {name: pa.array([row[at] for row in costs], pa.int64()) for at, name in enumerate(names)}
+    return to_pandas(pa.table(columns))
 
 
 class _Answer(msgspec.Struct):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
 from toolkit.errors import (
     Forbidden,
+    InputError,
     InvalidRequest,
     NodeError,
     NodeUnreachable,
@@ -146,10 +148,70 @@ class Simulation(TransactionData):
         """One row per event."""
         return self._tables[2]
 
+    def gas_by_call(self) -> pd.DataFrame:
+        """Return the gas of each call of a batch.
+
+        The node simulates each prefix of the batch again, at its head; a call costs what its prefix costs more than the
+        one before. Gas is less than additive: the first call that uses a module, a resource or a table item pays for
+        loading it, and later ones use it for almost nothing. So the order of the calls counts, and a call may cost more
+        alone. Gas units are whole, so small calls may show 0; a fork shows internal gas.
+
+        Returns
+        -------
+        DataFrame
+            ``call``: position in the batch, null in the first and last row. ``function``: its function;
+            ``transaction`` for what each transaction costs, ``changes`` for what is written at the end.
+            ``execution_gas_units``, ``io_gas_units``, ``storage_fee_octas``: they add up to the whole.
+
+        Raises
+        ------
+        InputError
+            If the payload is not a batch, or the node discards it before it runs.
+        NodeError, NodeUnreachable
+            In the same cases as `Node.simulate`.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> pay = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100])
+        >>> simulation = toolkit.connect().simulate(toolkit.Batch([pay, pay]), sender="0xa11ce")
+        >>> simulation.gas_by_call()["function"].tolist()
+        ['transaction', '0x1::aptos_account::transfer', '0x1::aptos_account::transfer', 'changes']
+        """
+        from toolkit.client._batch import gas_frame, prefixes
+
+        batch = self._batch()
+        requests = [*prefixes(self.request), self.request]
+        with self._connected() as node:
+            found = dict(simulate_all(node, requests, node.ledger()))
+        return gas_frame(batch, [found[place] for place in range(len(requests))])
+
+    def _batch(self) -> Batch:
+        if not isinstance(self.request.payload, Batch):
+            raise InputError(f"the payload is {payload_name(self.request.payload)}, not a batch")
+        return self.request.payload
+
+    def _failed_call(self) -> int | None:
+        """Return which call of a batch fails, by running prefixes of it; None if this is not known."""
+        from toolkit.client._batch import prefixes, ran_to_its_end
+
+        requests, statuses = prefixes(self.request), dict[int, str]()
+        with self._connected() as node:
+
+            def fails(calls: int) -> bool:
+                done = simulate(node, requests[calls])
+                statuses[calls] = done.vm_status
+                return not ran_to_its_end(done)
+
+            first = bisect_left(range(len(requests)), 1, key=fails)
+        # Another status: the state has changed since, or more than one thing is wrong.
+        return first - 1 if first and statuses.get(first) == self.vm_status else None
+
     def explain(self) -> str:
         """Describe what the call would do, what it costs, and why it fails.
 
-        The symbols and decimals of the assets that move are read from the node.
+        The symbols and decimals of the assets that move are read from the node. For a batch that fails, the node
+        simulates prefixes of it again, to find the call that fails.
         """
         self._amounts.reads = True
         return self._described()
@@ -162,11 +224,22 @@ class Simulation(TransactionData):
         lines = [_headline(self)]
         if not self.success:  # the meaning of the status, then the status, which may be long
             why = failure_reason(self.request, self.transaction)
-            lines += [*([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
+            lines += [*self._failed_lines(), *([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
         lines += [_cost_line(self, self._amounts), *_balance_lines(self, self._amounts), _writes_line(self)]
         at = f"ledger version {self.ledger_version}"
         lines.append(f"Simulated on the state at {at}. Nothing was signed, submitted or stored.")
         return "\n".join(visible(short_addresses(line), 400) for line in lines)
+
+    def _failed_lines(self) -> list[str]:
+        """Return the line that names the call of a batch that fails, if reads are allowed."""
+        batch = self.request.payload
+        if not isinstance(batch, Batch) or not self._amounts.reads:
+            return []
+        try:
+            failed = self._failed_call()
+        except ToolkitError:  # the node cannot be asked again
+            return []
+        return [] if failed is None else [f"Call {failed} fails: {function_id(batch.calls[failed].function).wire}."]
 
     def __repr__(self) -> str:
         text = f"{short_addresses(_headline(self))} gas_used={self.gas_used}, ledger_version={self.ledger_version}"

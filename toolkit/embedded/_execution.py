@@ -10,7 +10,7 @@ from toolkit._present.text import plural
 from toolkit.embedded._addresses import signer_of
 from toolkit.embedded._contract import ScriptContext, find_script
 from toolkit.embedded._definitions import Function, FunctionMark
-from toolkit.embedded._meter import FREE, Charges, Meter, free_meter
+from toolkit.embedded._meter import FREE, Charges, Meter, call_in_row, free_meter
 from toolkit.embedded._session import EmittedEvent, LedgerSnapshot, Session, load_value, store_value
 from toolkit.embedded._state import StateKey, StateValue, resource_key, state_key_size
 from toolkit.embedded._transaction import Output, Transaction, encode_stored
@@ -292,7 +292,7 @@ def _call_in_row(session: Session, instructions: Iterable[Instruction], paramete
             case "Abort":
                 raise MoveAbort("", AbortCode(stack.pop(), ""))
             case "Call" | "CallGeneric":
-                run = session.meter.named(f"call {calls}", _call_from_script)
+                run = session.meter.named(call_in_row(calls), _call_from_script)
                 first = len(stack) - len(operand.function.parameters)
                 stack[first:] = run(session, operand, stack[first:])
                 calls += 1
