@@ -49,7 +49,7 @@ def script_of(node: Reads, batch: Batch, *, signers: int, ledger_version: int) -
         return encoded_literal(abis.layout(parse_type_tag(literal_type(kind, value, where))), value, where)
 
     composed = compose(batch, signers=signers, modules=module, encode=encode)
-    return Script(composed.code, arguments=composed.arguments)
+    return Script(composed.code, arguments=composed.arguments, serialized=True)
 
 
 def with_script(node: Reads, request: SimulationRequest, ledger_version: int) -> SimulationRequest:

@@ -420,7 +420,7 @@ class Node(Reads):
         Returns
         -------
         Script
-            Its arguments are BCS, as bytes; such a script is sent in BCS.
+            Its arguments are serialized. It can be simulated, and sent by other programs.
 
         Raises
         ------

@@ -512,8 +512,7 @@ def _prepared(
         needed = function is not None and only_in_bcs(call, function)
         called = in_json if call is payload else in_json["transaction_payload"]
         called["arguments"] = json_arguments(call, function, abis)
-    # The JSON of scripts has fewer kinds of arguments than batches.
-    wants_bcs, must_be_bcs = needed or node.encoding == "bcs", request.needs_bcs or isinstance(payload, Batch)
+    wants_bcs, must_be_bcs = needed or node.encoding == "bcs", request.needs_bcs
     layouts = _parameter_layouts(call, function, abis) if wants_bcs or must_be_bcs else None
     if must_be_bcs or (wants_bcs and fit_bcs(layouts)):
         body = signed_transaction(sent, chain_id=newest.chain_id, layouts=layouts, **numbers).to_bcs()
@@ -538,7 +537,7 @@ def _parameter_layouts(call: Any, function: FunctionAbi | None, abis: AbisAt) ->
     """Return the layouts of the parameters of a called function or script, or None if they are not known."""
     if call is None:  # the payload that a multisig account stores on chain
         return ()
-    if isinstance(call, Script) and call.abi is not None:
+    if isinstance(call, Script) and call.abi is not None and not call.serialized:
         function = msgspec.convert(call.abi, FunctionAbi)
     return None if function is None else parameter_layouts(function, call.type_arguments, abis)
 

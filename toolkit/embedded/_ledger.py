@@ -1111,7 +1111,9 @@ class Ledger:
             return bound.parameters
         declared = find_script(bytes.fromhex(call.bytecode.removeprefix("0x")))
         if declared is None:
-            self._check_straight(call)
+            layouts = self._straight_layouts(call)
+            return None if call.serialized else layouts
+        if call.serialized:
             return None
         tags = tuple(map(parse_type_tag, call.type_arguments))
         try:
@@ -1121,15 +1123,17 @@ class Ledger:
         check_number(f"script {declared.name}", bound, call.arguments)
         return bound.parameters
 
-    def _check_straight(self, call: Script) -> None:
-        """Raise InputError unless a script that nobody declared only makes calls in a row."""
-        from toolkit.embedded._straight import read_straight  # late: it imports the machine
+    def _straight_layouts(self, call: Script) -> tuple[Layout, ...]:
+        """Return the layouts of a script that nobody declared, which must only make calls in a row."""
+        from toolkit.embedded._straight import read_straight, script_layouts  # late: it imports the machine
 
+        code, bytecode = self.chain.code_at(self.head), bytes.fromhex(call.bytecode.removeprefix("0x"))
         try:
-            read_straight(self.chain.code_at(self.head), bytes.fromhex(call.bytecode.removeprefix("0x")))
+            read_straight(code, bytecode)
         except VmError as error:
             reason = error.view_message
             raise InputError(f"unknown bytecode: declare the script with toolkit.embedded.script ({reason})") from None
+        return tuple(script_layouts(code, bytecode) or ())
 
     def _schedule_blob(self, schedule: Schedule | str) -> bytes:
         chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule

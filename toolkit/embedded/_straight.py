@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._code import CodeSet
     from toolkit.embedded._definitions import Definition
+    from toolkit.move import Layout
     from toolkit.vm._batch import ModuleCode
     from toolkit.vm._code import FunctionHandle, StructHandle
     from toolkit.vm._module import ScriptCode
@@ -82,6 +83,15 @@ def compose_batch(code: CodeSet, batch: Batch, signers: int) -> EncodedScript:
 
     composed = compose(batch, signers=signers, modules=module, encode=encode)
     return EncodedScript(composed.code, (), tuple(ScriptArgument("serialized", one) for one in composed.arguments))
+
+
+def script_layouts(code: CodeSet, bytecode: bytes) -> list[Layout] | None:
+    """Return the layouts of a script's parameters without signers; None if the bytes are not a script."""
+    try:
+        kinds = read_script(bytecode).main.parameters
+    except (MoveError, Unsupported):
+        return None
+    return [code.layout(str(kind)) for kind in kinds if kind is not SIGNER_REFERENCE and kind is not SIGNER]
 
 
 def signer_count(script: ScriptCode) -> int:

@@ -100,6 +100,9 @@ class Script(WireModel):
         Type tags, one per type parameter.
     arguments : sequence, default ()
         JSON-like values, without the signers.
+    serialized : bool, default False
+        Whether the arguments are BCS, as bytes. Such a script is sent in BCS, in which arguments of any type can be
+        sent; JSON has only integers, addresses, bools and ``vector<u8>``.
 
     Raises
     ------
@@ -119,6 +122,7 @@ class Script(WireModel):
     abi: dict[str, Any] | None = None
     type_arguments: tuple[TypeText, ...] = ()
     arguments: tuple[Argument, ...] = ()
+    serialized: StrictBool = False
 
     def __init__(
         self,
@@ -127,10 +131,12 @@ class Script(WireModel):
         abi: Mapping[str, Any] | None = None,
         type_arguments: Sequence[str] = (),
         arguments: Sequence[Any] = (),
+        serialized: bool = False,
         **unknown: Any,
     ) -> None:
         abi = None if abi is None else dict(abi)
-        self._fill(bytecode=bytecode, abi=abi, type_arguments=type_arguments, arguments=arguments, **unknown)
+        given = {"type_arguments": type_arguments, "arguments": arguments, "serialized": serialized}
+        self._fill(bytecode=bytecode, abi=abi, **given, **unknown)
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Script:
@@ -292,7 +298,7 @@ class Batch(WireModel):
     ... )
     >>> simulation = toolkit.connect().simulate(batch, sender="0xa11ce")
     >>> simulation.success, simulation.gas_used
-    (True, 8)
+    (True, 53)
     """
 
     type: ClassVar[str] = "batch"
@@ -674,8 +680,10 @@ class SimulationRequest(WireModel):
 
     @property
     def needs_bcs(self) -> bool:
-        """Whether the request must be sent as BCS, because nodes do not accept the JSON form of its signature."""
-        return not self.signature_to_send().has_json_form
+        """Whether the request must be sent as BCS, because its signature or its arguments have no JSON form."""
+        call = called_by(self.payload)
+        serialized = isinstance(call, Batch) or (isinstance(call, Script) and call.serialized)
+        return serialized or not self.signature_to_send().has_json_form
 
     def query(self) -> dict[str, str]:
         """Return the query parameters, which are the estimate options that are True."""
