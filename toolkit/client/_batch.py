@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolkit.errors import Forbidden, InputError, NotFound, ToolkitError, Unsupported
+from toolkit.errors import Forbidden, InputError, NotFound, Unsupported
 from toolkit.move import parse_type_tag
 from toolkit.move._ids import address_from_bytes
 from toolkit.vm import Module
@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import AbisAt
     from toolkit.client._reads import Reads
-    from toolkit.client._simulation import Simulation
     from toolkit.vm._batch import ModuleCode
     from toolkit.vm._types import ModuleId, Type
-    from toolkit.wire import SimulationRequest
+    from toolkit.wire import GasBreakdown, SimulationRequest
     from toolkit.wire._requests import Batch
 
 
@@ -95,21 +94,15 @@ def prefixes(request: SimulationRequest) -> list[SimulationRequest]:
     return [request.replace(payload=batch.prefix(count, abort=_CODE)) for count in range(len(batch.calls) + 1)]
 
 
-def ran_to_its_end(simulation: Simulation) -> bool:
+def ran_to_its_end(vm_status: str) -> bool:
     """Return whether a prefix ran to the abort that ends it."""
-    abort = Abort.find(simulation.vm_status)
+    abort = Abort.find(vm_status)
     return abort is not None and abort.module is None and abort.code == _CODE
 
 
-def gas_frame(batch: Batch, simulations: Sequence[Simulation | ToolkitError]) -> pd.DataFrame:
-    """Return the gas of each call, from simulations of the prefixes and of the whole batch."""
-    costs = [(0, 0, 0)]
-    for one in simulations:
-        if isinstance(one, ToolkitError):
-            raise one
-        if one.gas is None:
-            raise InputError(f"the batch is discarded before it runs: {one.vm_status}")
-        costs.append((one.gas.execution_gas_units, one.gas.io_gas_units, one.gas.storage_fee_octas))
+def gas_frame(batch: Batch, gas: Sequence[GasBreakdown]) -> pd.DataFrame:
+    """Return the gas of each call, from the gas of the prefixes and of the whole batch."""
+    costs = [(0, 0, 0), *((one.execution_gas_units, one.io_gas_units, one.storage_fee_octas) for one in gas)]
     own = [tuple(map(sub, after, before)) for before, after in pairwise(costs)]
     return call_frame(batch, own, ("execution_gas_units", "io_gas_units", "storage_fee_octas"))
 

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -184,7 +185,14 @@ class Simulation(TransactionData):
         requests = [*prefixes(self.request), self.request]
         with self._connected() as node:
             found = dict(simulate_all(node, requests, node.ledger()))
-        return gas_frame(batch, [found[place] for place in range(len(requests))])
+        gas = []
+        for _, one in sorted(found.items(), key=itemgetter(0)):
+            if isinstance(one, ToolkitError):
+                raise one
+            if one.gas is None:
+                raise InputError(f"the batch is discarded before it runs: {one.vm_status}")
+            gas.append(one.gas)
+        return gas_frame(batch, gas)
 
     def _batch(self) -> Batch:
         if not isinstance(self.request.payload, Batch):
@@ -201,7 +209,7 @@ class Simulation(TransactionData):
             def fails(calls: int) -> bool:
                 done = simulate(node, requests[calls])
                 statuses[calls] = done.vm_status
-                return not ran_to_its_end(done)
+                return not ran_to_its_end(done.vm_status)
 
             first = bisect_left(range(len(requests)), 1, key=fails)
         # Another status: the state has changed since, or more than one thing is wrong.
