@@ -612,6 +612,10 @@ _STATUS = {
         "transaction_payload differs from the payload that the multisig account has stored; pass the payload that was "
         "proposed, or leave it out"
     ),
+    "LOOKUP_FAILED": (
+        "the script calls a function that does not exist or is not public; an entry function that is not public can only "
+        "be called alone"
+    ),
     _LINKER: "the transaction needs a module that does not exist; check the function and the type arguments",
 }
 
