@@ -613,8 +613,8 @@ _STATUS = {
         "proposed, or leave it out"
     ),
     "LOOKUP_FAILED": (
-        "the script calls a function that does not exist or is not public; an entry function that is not public can only "
-        "be called alone"
+        "the script calls a function that does not exist or is not public; an entry function that is not public can "
+        "only be called alone"
     ),
     _LINKER: "the transaction needs a module that does not exist; check the function and the type arguments",
 }
