@@ -66,6 +66,7 @@ from .gas._study import Run as Run
 from .gas._study import Study as Study
 from .gas._timeline import timeline as timeline
 from .gas.plan._estimate import Plan as Plan
+from .wire import Batch as Batch
 from .wire import EntryFunction as EntryFunction
 from .wire import Multisig as Multisig
 from .wire import Script as Script

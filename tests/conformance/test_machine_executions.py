@@ -34,7 +34,7 @@ def test_recorded_executions_are_equal(name):
 
 
 # The most that may be unsupported: what only a verifier refuses, curves, gas versions below 10, block transactions.
-UNSUPPORTED = {"bytecode": 15, "natives": 30, "gas_more": 57, "scenarios": 2, "system": 7}
+UNSUPPORTED = {"bytecode": 9, "natives": 30, "gas_more": 57, "scenarios": 2, "system": 7}
 
 
 def test_written_modules_are_read_as_before():

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from toolkit.client._simulation import Simulation
     from toolkit.fork import Fork
     from toolkit.move import ModuleAbi
+    from toolkit.wire import Batch, Multisig, Script
 
 _MAX_IN_FLIGHT = 10_000  # more than any machine has sockets
 _MAX_TIMEOUT_S = 86_400  # a day: a larger number is a mistake in the unit
@@ -348,13 +349,17 @@ class Node(Reads):
         return self.one(PreparedItem(self, handle, key=key, key_type=key_type, value_type=value_type).at(version))
 
     def simulate(
-        self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
+        self,
+        request: SimulationRequest | EntryFunction | Script | Multisig | Batch,
+        *,
+        sender: str | None = None,
+        **options: Any,
     ) -> Simulation:
         """Run a transaction at the node's head without signing, submitting or storing it.
 
         Parameters
         ----------
-        request : SimulationRequest or EntryFunction
+        request : SimulationRequest, EntryFunction, Script, Multisig or Batch
             A complete request, or a payload to combine with `sender` and `options`.
         sender : str, optional
             Sending account; no key is needed.
@@ -400,6 +405,43 @@ class Node(Reads):
         elif sender is not None or options:
             raise InputError("simulate got a SimulationRequest and other options; put the options into the request")
         return simulate(self, request)
+
+    def compose(self, batch: Batch, *, signers: int = 1, ledger_version: int | None = None) -> Script:
+        """Compose a batch to the script that `simulate` sends, from the modules on the node.
+
+        Parameters
+        ----------
+        batch : Batch
+        signers : int, default 1
+            Number of signers: the sender and the secondary signers.
+        ledger_version : int, optional
+            Version of the modules; the head by default.
+
+        Returns
+        -------
+        Script
+            Its arguments are serialized. It can be simulated, and sent by other programs.
+
+        Raises
+        ------
+        InputError
+            If the calls do not fit the functions or each other; the message names the call and the argument.
+        SchemaError
+            If an argument does not fit its parameter.
+        NodeError, NodeUnreachable
+            If a module cannot be read.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> batch = toolkit.Batch([toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100])])
+        >>> [one.hex()[-4:] for one in toolkit.connect().compose(batch).arguments]
+        ['0b0b', '0000']
+        """
+        from toolkit.client._batch import script_of
+
+        version = self.version_or_head(ledger_version)
+        return script_of(self, batch, signers=signers, ledger_version=version)
 
     def fork(self, ledger_version: int | None = None) -> Fork:
         """Return a fork: the state at a version, on which calls run that nobody else sees.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import in_whole_coins, plural, short_addresses, visible
+from toolkit._present.text import in_whole_coins, listed, plural, short_addresses, visible
 from toolkit.client._arguments import entry_function, explained
 from toolkit.client._assets import APT_NAMES, MAX_SYMBOL, Asset
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
@@ -21,6 +23,7 @@ from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
 from toolkit.errors import (
     Forbidden,
+    InputError,
     InvalidRequest,
     NodeError,
     NodeUnreachable,
@@ -41,7 +44,8 @@ from toolkit.wire import (
 )
 from toolkit.wire._bcs_requests import signed_transaction
 from toolkit.wire._gas import APT
-from toolkit.wire._requests import NOBODY, called_by, with_estimates
+from toolkit.wire._models import function_id
+from toolkit.wire._requests import NOBODY, Batch, called_by, with_estimates
 from toolkit.wire._rows import check_transaction
 from toolkit.wire._transactions import decode_simulation
 
@@ -52,9 +56,11 @@ if TYPE_CHECKING:
 
     from toolkit.wire import GasPriceEstimate
     from toolkit.wire._aborts import Abort
+    from toolkit.wire._requests import SimulatedPayload
 
 
 _MAX_BALANCES = 8  # lines of `explain`; the frame has all
+_MAX_CALLS = 5  # of a batch, in its name
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,10 +151,77 @@ class Simulation(TransactionData):
         """One row per event."""
         return self._tables[2]
 
+    def gas_by_call(self) -> pd.DataFrame:
+        """Return the gas of each call of a batch.
+
+        The node simulates each prefix of the batch again, at its head; a call costs what its prefix costs more than the
+        one before. Gas is less than additive: the first call that uses a module, a resource or a table item pays for
+        loading it, and later ones use it for almost nothing. So the order of the calls counts, and a call may cost more
+        alone. Gas units are whole, so small calls may show 0; a fork shows internal gas.
+
+        Returns
+        -------
+        DataFrame
+            ``call``: position in the batch, null in the first and last row. ``function``: its function;
+            ``transaction`` for what each transaction costs, ``changes`` for what is written at the end.
+            ``execution_gas_units``, ``io_gas_units``, ``storage_fee_octas``: they add up to the whole.
+
+        Raises
+        ------
+        InputError
+            If the payload is not a batch, or the node discards it before it runs.
+        NodeError, NodeUnreachable
+            In the same cases as `Node.simulate`.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> pay = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100])
+        >>> simulation = toolkit.connect().simulate(toolkit.Batch([pay, pay]), sender="0xa11ce")
+        >>> simulation.gas_by_call()["function"].tolist()
+        ['transaction', '0x1::aptos_account::transfer', '0x1::aptos_account::transfer', 'changes']
+        """
+        from toolkit.client._batch import gas_frame, prefixes
+
+        batch = self._batch()
+        requests = [*prefixes(self.request), self.request]
+        with self._connected() as node:
+            found = dict(simulate_all(node, requests, node.ledger()))
+        gas = []
+        for _, one in sorted(found.items(), key=itemgetter(0)):
+            if isinstance(one, ToolkitError):
+                raise one
+            if one.gas is None:
+                raise InputError(f"the batch is discarded before it runs: {one.vm_status}")
+            gas.append(one.gas)
+        return gas_frame(batch, gas)
+
+    def _batch(self) -> Batch:
+        if not isinstance(self.request.payload, Batch):
+            raise InputError(f"the payload is {payload_name(self.request.payload)}, not a batch")
+        return self.request.payload
+
+    def _failed_call(self) -> int | None:
+        """Return which call of a batch fails, by running prefixes of it; None if this is not known."""
+        from toolkit.client._batch import prefixes, ran_to_its_end
+
+        requests, statuses = prefixes(self.request), dict[int, str]()
+        with self._connected() as node:
+
+            def fails(calls: int) -> bool:
+                done = simulate(node, requests[calls])
+                statuses[calls] = done.vm_status
+                return not ran_to_its_end(done.vm_status)
+
+            first = bisect_left(range(len(requests)), 1, key=fails)
+        # Another status: the state has changed since, or more than one thing is wrong.
+        return first - 1 if first and statuses.get(first) == self.vm_status else None
+
     def explain(self) -> str:
         """Describe what the call would do, what it costs, and why it fails.
 
-        The symbols and decimals of the assets that move are read from the node.
+        The symbols and decimals of the assets that move are read from the node. For a batch that fails, the node
+        simulates prefixes of it again, to find the call that fails.
         """
         self._amounts.reads = True
         return self._described()
@@ -161,11 +234,22 @@ class Simulation(TransactionData):
         lines = [_headline(self)]
         if not self.success:  # the meaning of the status, then the status, which may be long
             why = failure_reason(self.request, self.transaction)
-            lines += [*([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
+            lines += [*self._failed_lines(), *([f"Why: {why}."] if why else []), f"Status: {self.vm_status}"]
         lines += [_cost_line(self, self._amounts), *_balance_lines(self, self._amounts), _writes_line(self)]
         at = f"ledger version {self.ledger_version}"
         lines.append(f"Simulated on the state at {at}. Nothing was signed, submitted or stored.")
         return "\n".join(visible(short_addresses(line), 400) for line in lines)
+
+    def _failed_lines(self) -> list[str]:
+        """Return the line that names the call of a batch that fails, if reads are allowed."""
+        batch = self.request.payload
+        if not isinstance(batch, Batch) or not self._amounts.reads:
+            return []
+        try:
+            failed = self._failed_call()
+        except ToolkitError:  # the node cannot be asked again
+            return []
+        return [] if failed is None else [f"Call {failed} fails: {function_id(batch.calls[failed].function).wire}."]
 
     def __repr__(self) -> str:
         text = f"{short_addresses(_headline(self))} gas_used={self.gas_used}, ledger_version={self.ledger_version}"
@@ -177,9 +261,18 @@ class Simulation(TransactionData):
 
 
 def _headline(simulation: Simulation) -> str:
-    payload = simulation.request.payload
-    what = payload.function if isinstance(payload, EntryFunction) else f"the {type(payload).__name__} payload"
+    what = payload_name(simulation.request.payload)
     return f"{what} from {simulation.request.sender} would {'succeed' if simulation.success else 'fail'}."
+
+
+def payload_name(payload: SimulatedPayload) -> str:
+    """Return what a payload runs, as messages name it."""
+    if isinstance(payload, EntryFunction):
+        return payload.function
+    if isinstance(payload, Batch):
+        names = [function_id(call.function).wire for call in payload.calls]
+        return f"a batch of {plural(len(names), 'call')} ({listed(names, _MAX_CALLS)})"
+    return f"the {type(payload).__name__} payload"
 
 
 class _Amounts:
@@ -419,7 +512,11 @@ def _prepared(
         "gas_unit_price": _PLACEHOLDER_PRICE,
         "expiration_timestamp_secs": int(newest.timestamp.timestamp()) + margin_s,
     }
-    function, needed, in_json = None, False, payload.to_wire()
+    function, needed, in_json, sent = None, False, payload.to_wire(), request
+    if isinstance(payload, Batch):
+        from toolkit.client._batch import with_script
+
+        sent = with_script(node, request, ledger.version)
     if isinstance(call, EntryFunction):
         function = entry_function(node, call, abis)
         needed = function is not None and only_in_bcs(call, function)
@@ -428,12 +525,11 @@ def _prepared(
     wants_bcs, must_be_bcs = needed or node.encoding == "bcs", request.needs_bcs
     layouts = _parameter_layouts(call, function, abis) if wants_bcs or must_be_bcs else None
     if must_be_bcs or (wants_bcs and fit_bcs(layouts)):
-        body = signed_transaction(request, chain_id=newest.chain_id, layouts=layouts, **numbers).to_bcs()
+        body = signed_transaction(sent, chain_id=newest.chain_id, layouts=layouts, **numbers).to_bcs()
         content = "application/x.aptos.signed_transaction+bcs"
     else:
         body, content = json_body(request.body(**numbers) | {"payload": in_json}), JSON
-    name = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
-    asked = f"simulate {name} from {request.sender}"
+    asked = f"simulate {payload_name(payload)} from {request.sender}"
 
     def finish(answer: Answer) -> Simulation:
         transactions = decode_simulation(answer.body)
@@ -451,7 +547,7 @@ def _parameter_layouts(call: Any, function: FunctionAbi | None, abis: AbisAt) ->
     """Return the layouts of the parameters of a called function or script, or None if they are not known."""
     if call is None:  # the payload that a multisig account stores on chain
         return ()
-    if isinstance(call, Script) and call.abi is not None:
+    if isinstance(call, Script) and call.abi is not None and not call.serialized:
         function = msgspec.convert(call.abi, FunctionAbi)
     return None if function is None else parameter_layouts(function, call.type_arguments, abis)
 
@@ -517,6 +613,10 @@ _STATUS = {
     "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH": (
         "transaction_payload differs from the payload that the multisig account has stored; pass the payload that was "
         "proposed, or leave it out"
+    ),
+    "LOOKUP_FAILED": (
+        "the script calls a function that does not exist or is not public; an entry function that is not public can "
+        "only be called alone"
     ),
     _LINKER: "the transaction needs a module that does not exist; check the function and the type arguments",
 }

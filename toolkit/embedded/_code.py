@@ -135,7 +135,7 @@ class CodeSet:
         if len(constraints) != len(arguments):
             expected = plural(len(constraints), "type argument")
             raise InputError(f"{struct.__name__}: expected {expected}, got {len(arguments)}")
-        kind = struct.move_type(tuple(map(self._kind, arguments)))
+        kind = struct.move_type(tuple(map(self.kind, arguments)))
         try:
             parsed = parse_type_tag(kind.text)
         except InputError as error:  # a type argument at the depth limit, nested one level deeper here
@@ -183,16 +183,16 @@ class CodeSet:
         layouts, return_layouts = ([self.layout(kind.text) for kind in kinds] for kinds in (parameters, returns))
         return BoundFunction(definition, function, tuple(layouts), tuple(return_layouts), parameters, returns)
 
-    def _kind(self, tag: TypeTag) -> MoveType:
+    def kind(self, tag: TypeTag) -> MoveType:
         """Return a type argument as a Move type; values of a contract's struct are instances of its class."""
         if isinstance(tag, Vector):
-            return vector_of(self._kind(tag.element))
+            return vector_of(self.kind(tag.element))
         if isinstance(tag, StructTag):
             if tag.base == OPTION:
-                return option_of(self._kind(tag.type_arguments[0]))
+                return option_of(self.kind(tag.type_arguments[0]))
             struct = self.struct_class(tag)
             if struct is not None and not is_framework(struct):
-                return struct.move_type(tuple(map(self._kind, tag.type_arguments)))
+                return struct.move_type(tuple(map(self.kind, tag.type_arguments)))
         return argument_type_of(wire_type(tag))
 
     def _substituted(self, kind: MoveType, arguments: tuple[TypeTag, ...], *, checked: bool) -> MoveType:
@@ -204,7 +204,7 @@ class CodeSet:
         of_node = isinstance(declared, StructTag) and declared.address == "0x1" and declared.base != OPTION
         if tag == declared or of_node or not checked:
             return replace(kind, text=wire_type(tag))
-        return self._kind(tag)
+        return self.kind(tag)
 
     def _check_arguments(self, function: Function, arguments: tuple[TypeTag, ...]) -> None:
         """Raise the VM's error if a function does not accept the type arguments."""

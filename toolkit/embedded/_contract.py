@@ -519,7 +519,7 @@ def script(function: Callable[..., Any]) -> StandInScript:
 
     Embedded ledgers in this process run the function whenever a transaction contains its `StandInScript.bytecode`: a
     simulated `toolkit.Script`, the payload of a multisig account, or a script passed to `Ledger.commit`. Other bytecode
-    is rejected, as on a node.
+    is rejected, unless it only makes calls in a row, as the script of a `toolkit.Batch` does.
 
     Parameters
     ----------

@@ -9,7 +9,8 @@ from toolkit._present.messages import raised_at
 from toolkit._present.text import plural
 from toolkit.embedded._addresses import signer_of
 from toolkit.embedded._contract import ScriptContext, find_script
-from toolkit.embedded._meter import FREE, Charges, Meter, free_meter
+from toolkit.embedded._definitions import Function, FunctionMark
+from toolkit.embedded._meter import FREE, Charges, Meter, call_in_row, free_meter
 from toolkit.embedded._session import EmittedEvent, LedgerSnapshot, Session, load_value, store_value
 from toolkit.embedded._state import StateKey, StateValue, resource_key, state_key_size
 from toolkit.embedded._transaction import Output, Transaction, encode_stored
@@ -22,7 +23,7 @@ from toolkit.embedded.framework._object import ObjectModule
 from toolkit.errors import ContractError, InputError, SchemaError
 from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._bcs import Reader
-from toolkit.move._ids import address_to_bytes
+from toolkit.move._ids import address_from_bytes, address_to_bytes
 from toolkit.wire import AccountSignature, FeePayerSignature, TransactionSignature
 from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedScript
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._code import BoundFunction, StructType
     from toolkit.embedded._transaction import Executable
+    from toolkit.vm._code import FunctionUse
+    from toolkit.vm._instructions import Instruction
 
 NO_PAYER = "0x0"
 """The fee payer of a simulation that charges no account."""
@@ -48,6 +51,19 @@ _CANNOT_PAY = AbortCode(0x203ED, "", "PROLOGUE_ECANT_PAY_GAS_DEPOSIT")
 
 _OBJECT = "0x1::object::Object<"
 _OBJECT_CORE = StructTag("0x1", "object", "ObjectCore")
+
+# The gas parameter of each instruction of scripts that make calls in a row; calls are charged by what is called.
+_PRICES = {
+    "CopyLoc": "copy_loc.base",
+    "MoveLoc": "move_loc.base",
+    "StLoc": "st_loc.base",
+    "ImmBorrowLoc": "imm_borrow_loc",
+    "MutBorrowLoc": "mut_borrow_loc",
+    "Pop": "pop",
+    "LdU64": "ld_u64",
+    "Abort": "abort",
+    "Ret": "ret",
+}
 
 MAX_VIEW_GAS = 2_000_000
 """Maximum number of gas units that a view may use (``max_gas_view_function`` in a node's configuration)."""
@@ -146,7 +162,12 @@ def run_executable(session: Session, transaction: Transaction) -> None:
 
 
 def _lifted(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
-    """Convert decoded arguments to the values that contract code uses; abort if an object does not exist."""
+    """Convert decoded values to the values that contract code uses."""
+    return [load_value(kind, value, session) for kind, value in zip(function.parameter_kinds, plain, strict=True)]
+
+
+def _check_objects(session: Session, function: BoundFunction, plain: Sequence[Any]) -> None:
+    """Abort if an object among the arguments of a caller does not exist."""
     for kind, value in zip(function.parameter_kinds, plain, strict=True):
         if kind.text.startswith(_OBJECT):  # the constructor of an object argument checks the object and its resource
             module = session.module(ObjectModule)
@@ -155,7 +176,6 @@ def _lifted(session: Session, function: BoundFunction, plain: Sequence[Any]) -> 
             wanted = parse_type_tag(kind.text.removeprefix(_OBJECT)[:-1])
             if not isinstance(wanted, StructTag) or session.committed_resource(str(value), wanted) is None:
                 module.abort(module.ERESOURCE_DOES_NOT_EXIST)
-    return [load_value(kind, value, session) for kind, value in zip(function.parameter_kinds, plain, strict=True)]
 
 
 def call_contract(session: Session, location: str, body: Callable[..., Any], arguments: Sequence[Any]) -> Any:
@@ -212,11 +232,12 @@ def _call(session: Session, bound: BoundFunction, arguments: Sequence[Any]) -> l
 
 
 def _run(session: Session, executable: Executable, signers: Sequence[str]) -> None:
-    """Run an entry function or a declared script; unknown bytecode fails like bytecode that a VM cannot read."""
+    """Run an entry function, a declared script, or a script that makes calls in a row."""
     if isinstance(executable, EncodedScript):
         known = find_script(executable.code)
         if known is None:
-            raise VmError("CODE_DESERIALIZATION_ERROR")
+            _run_straight(session, executable, signers)
+            return
         bound = session.code.script(known.function, executable.type_arguments)
         encoded = [argument.to_bcs() for argument in executable.arguments]
         body = session.meter.named(f"script {known.name}", known.body)
@@ -229,8 +250,61 @@ def _run(session: Session, executable: Executable, signers: Sequence[str]) -> No
         encoded = list(executable.arguments)
         run = partial(_call, session, bound)
     plain = decoded_arguments(bound, encoded, signers=len(signers))
+    _check_objects(session, bound, plain)
     leading = [*executable.type_arguments, *map(signer_of, signers[: bound.function.signers])]
     run([*leading, *_lifted(session, bound, plain)])
+
+
+def _run_straight(session: Session, executable: EncodedScript, signers: Sequence[str]) -> None:
+    """Run a script that makes calls in a row. Its locals hold decoded values, which are converted for each call."""
+    # Late: the machine, of which this is the reader of scripts, is imported only for such a script.
+    from toolkit.embedded._straight import read_straight, signer_count
+
+    if executable.type_arguments:
+        raise VmError("NUMBER_OF_TYPE_ARGUMENTS_MISMATCH")
+    code = session.code
+    script = read_straight(code, executable.code)
+    count = signer_count(script)
+    kinds = tuple(code.kind(parse_type_tag(str(kind))) for kind in script.main.parameters[count:])
+    bound = code.script(Function("main", FunctionMark(is_entry=True), (), count, kinds, ()), ())
+    plain = decoded_arguments(bound, [one.to_bcs() for one in executable.arguments], signers=len(signers))
+    _check_objects(session, bound, plain)
+    _call_in_row(session, script.main.code, [*signers[:count], *plain])
+
+
+def _call_in_row(session: Session, instructions: Iterable[Instruction], parameters: Sequence[Any]) -> None:
+    """Run the instructions of a checked script that makes calls in a row."""
+    held, stack, calls = dict(enumerate(parameters)), list[Any](), 0
+    for name, operand in instructions:
+        if name in _PRICES:
+            session.meter.charge(f"instr.{_PRICES[name]}")
+        match name:
+            case "MoveLoc":
+                stack.append(held.pop(operand))
+            case "CopyLoc" | "ImmBorrowLoc" | "MutBorrowLoc":  # a function of a contract has no parameter ``&mut T``
+                stack.append(held[operand])
+            case "StLoc":
+                held[operand] = stack.pop()
+            case "Pop":
+                stack.pop()
+            case "LdU64":
+                stack.append(operand)
+            case "Abort":
+                raise MoveAbort("", AbortCode(stack.pop(), ""))
+            case "Call" | "CallGeneric":
+                run = session.meter.named(call_in_row(calls), _call_from_script)
+                first = len(stack) - len(operand.function.parameters)
+                stack[first:] = run(session, operand, stack[first:])
+                calls += 1
+
+
+def _call_from_script(session: Session, use: FunctionUse, plain: Sequence[Any]) -> list[Any]:
+    """Call a function with decoded values; return its values, decoded."""
+    module, types = use.function.module, tuple(parse_type_tag(str(one)) for one in use.arguments or ())
+    bound = session.code.function(address_from_bytes(module.address), module.name, use.function.name, types)
+    count = bound.function.signers
+    signers, values = map(signer_of, plain[:count]), _lifted(session, bound, plain[count:])
+    return _call(session, bound, [*types, *signers, *values])
 
 
 def decoded_arguments(bound: BoundFunction, encoded: Sequence[bytes], *, signers: int = 0) -> list[Any]:
@@ -320,6 +394,7 @@ def run_view(
     """
     meter = meter or Meter(snapshot.schedule, max_gas_units=max_gas)
     session = Session(snapshot, meter, seed=b"view")
+    _check_objects(session, function, arguments)
     values = _call(session, function, [*type_arguments, *_lifted(session, function, arguments)])
     return values, meter.charges().total_charge_gas_units
 

@@ -34,7 +34,7 @@ from toolkit.errors import Aborted, InputError
 from toolkit.move import Bytes, FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._values import decode_argument, encode_argument
-from toolkit.wire import EntryFunction, LedgerState, Multisig, Script, SimulationRequest, ViewFunction
+from toolkit.wire import Batch, EntryFunction, LedgerState, Multisig, Script, SimulationRequest, ViewFunction
 from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedPayloadV2, EncodedScript, encoded_payload
 from toolkit.wire._requests import SimulatedPayload, called_by
 
@@ -264,7 +264,9 @@ def _request_of(call: Any, **options: Any) -> SimulationRequest:
             hint = "; pass its request, simulation.request"
         elif isinstance(call, str | StandInScript):
             hint = "; ledger.commit takes a function and its arguments"
-        raise InputError(f"expected an EntryFunction, Script, Multisig or SimulationRequest, got {call!r:.80}{hint}")
+        raise InputError(
+            f"expected an EntryFunction, Script, Multisig, Batch or SimulationRequest, got {call!r:.80}{hint}"
+        )
     if request.fee_payer is not None and parse_address(request.fee_payer) == execution.NO_PAYER:
         raise InputError(f"fee_payer {execution.NO_PAYER} works in simulations only: pass an account with coins")
     return request
@@ -711,7 +713,7 @@ class Ledger:
 
     def execute(
         self,
-        call: EntryFunction | Script | Multisig | SimulationRequest,
+        call: EntryFunction | Script | Multisig | Batch | SimulationRequest,
         *,
         sender: str | None = None,
         secondary_signers: Sequence[str] = (),
@@ -727,8 +729,9 @@ class Ledger:
 
         Parameters
         ----------
-        call : EntryFunction, Script, Multisig or SimulationRequest
-            For example ``contract.increment.call(1)``. A script must be declared with `script`.
+        call : EntryFunction, Script, Multisig, Batch or SimulationRequest
+            For example ``contract.increment.call(1)``. A script must be declared with `script`, or only make calls in a
+            row.
         sender : str, optional
             Address that sends the transaction; required unless `call` is a SimulationRequest, which already contains
             the sender, signers, fee payer and gas.
@@ -1013,7 +1016,7 @@ class Ledger:
 
     def profile(
         self,
-        call: ViewFunction | EntryFunction | Script | Multisig | SimulationRequest,
+        call: ViewFunction | EntryFunction | Script | Multisig | Batch | SimulationRequest,
         *,
         sender: str | None = None,
         version: int | None = None,
@@ -1022,7 +1025,7 @@ class Ledger:
 
         Parameters
         ----------
-        call : ViewFunction, EntryFunction, Script, Multisig or SimulationRequest
+        call : ViewFunction, EntryFunction, Script, Multisig, Batch or SimulationRequest
             For example ``contract.increment.call(1)`` or ``contract.value.call()``.
         sender : str, optional
             Address that sends the transaction; not allowed for a view or a SimulationRequest.
@@ -1082,15 +1085,23 @@ class Ledger:
 
     def _requested(self, request: SimulationRequest, *, committed: bool) -> Transaction:
         """Return the transaction of a request; before a commit, fund a new payer once the call has been checked."""
-        inner = called_by(request.payload)
-        payload = encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
+        payload = self._encoded(request)
         if committed:
             self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
         gas = request.max_gas_amount, request.gas_unit_price
         return self._prepared(payload, request.sender, request.secondary_signers, request.fee_payer, gas=gas)
 
-    def _layouts(self, call: EntryFunction | Script) -> tuple[Layout, ...]:
-        """Return the layouts of a call's parameters at the head, without signers."""
+    def _encoded(self, request: SimulationRequest) -> EncodedPayload:
+        """Return the payload of a request, with the arguments encoded by the code at the head."""
+        inner = called_by(request.payload)
+        if isinstance(inner, Batch):
+            from toolkit.embedded._straight import compose_batch  # late: it imports the machine
+
+            return compose_batch(self.chain.code_at(self.head), inner, 1 + len(request.secondary_signers))
+        return encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
+
+    def _layouts(self, call: EntryFunction | Script) -> tuple[Layout, ...] | None:
+        """Return the layouts of a call's parameters at the head, without signers; None if its arguments are BCS."""
         if isinstance(call, EntryFunction):
             function = FunctionId.parse(call.function).wire
             bound, _ = self._bound(function, call.type_arguments, self.head)
@@ -1100,7 +1111,10 @@ class Ledger:
             return bound.parameters
         declared = find_script(bytes.fromhex(call.bytecode.removeprefix("0x")))
         if declared is None:
-            raise InputError("unknown bytecode: declare the script with toolkit.embedded.script")
+            layouts = self._straight_layouts(call)
+            return None if call.serialized else layouts
+        if call.serialized:
+            return None
         tags = tuple(map(parse_type_tag, call.type_arguments))
         try:
             bound = self.chain.code_at(self.head).script(declared.function, tags)
@@ -1108,6 +1122,18 @@ class Ledger:
             raise InputError(f"script {declared.name}: {error.view_message}") from None
         check_number(f"script {declared.name}", bound, call.arguments)
         return bound.parameters
+
+    def _straight_layouts(self, call: Script) -> tuple[Layout, ...]:
+        """Return the layouts of a script that nobody declared, which must only make calls in a row."""
+        from toolkit.embedded._straight import read_straight, script_layouts  # late: it imports the machine
+
+        code, bytecode = self.chain.code_at(self.head), bytes.fromhex(call.bytecode.removeprefix("0x"))
+        try:
+            read_straight(code, bytecode)
+        except VmError as error:
+            reason = error.view_message
+            raise InputError(f"unknown bytecode: declare the script with toolkit.embedded.script ({reason})") from None
+        return tuple(script_layouts(code, bytecode) or ())
 
     def _schedule_blob(self, schedule: Schedule | str) -> bytes:
         chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule

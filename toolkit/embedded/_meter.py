@@ -199,6 +199,11 @@ FREE = Charges(0, 0, 0, 0, 0)
 """The charges of an execution that costs nothing."""
 
 
+def call_in_row(position: int) -> str:
+    """Return the name under which profiles have a call of a script that makes calls in a row."""
+    return f"call {position}"
+
+
 class Meter:
     """Adds up charges and ends the execution when its gas is used up.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.notebook import literal
 from toolkit._present.text import plural, short_addresses, visible
-from toolkit.embedded._meter import Meter, Schedule
+from toolkit.embedded._meter import Meter, Schedule, call_in_row
 from toolkit.embedded._session import EmittedEvent
 from toolkit.embedded._vm_status import VmError
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 CATEGORIES = ("execution", "io", "storage", "rounding")
 """Categories of charges: the parts of a FeeStatement, and the amount by which the total is rounded up."""
 
+_GAS = CATEGORIES[:2]
 _OUT_OF_GAS, _ROUNDING = "out of gas", "rounding up"
 _MAX_ROWS = 12  # of the text; the frame has all
 
@@ -140,6 +141,19 @@ class GasProfile:
         for charge in self.charges:
             lines[";".join([*charge.stack, charge.category])] += charge.internal_gas
         return "".join(f"{line} {gas}\n" for line, gas in lines.items())
+
+    def gas_of_calls(self, calls: int) -> list[tuple[int, int]]:
+        """Return the internal gas of the calls of a batch, execution and io: before them, of each, and after them.
+
+        What a call writes is charged at the end, but counts as its own.
+        """
+        places = {call_in_row(position): 1 + position for position in range(calls)}
+        sums = [[0, 0] for _ in range(calls + 2)]
+        for charge in self.charges:
+            place = places.get(charge.stack[1], 0) if len(charge.stack) > 1 else 0
+            if charge.category in _GAS:
+                sums[place][_GAS.index(charge.category)] += charge.internal_gas
+        return [(execution, io) for execution, io in sums]
 
     def _title_and_table(self) -> tuple[str, pd.DataFrame]:
         """Return a title, and a table of gas units by function (largest first) and category."""

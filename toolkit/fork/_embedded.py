@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolkit.fork._replay import Replay
-    from toolkit.wire import EntryFunction, SimulationRequest
+    from toolkit.wire import Batch, EntryFunction, SimulationRequest
 
 _NO_REPLAY = (
     "the contracts of an embedded node are Python, not bytecode, so a replay cannot be verified; simulate the call on "
@@ -34,6 +34,17 @@ def check_bytecode(node: Any) -> None:
     """Raise InputError for an embedded node, on which nothing can be replayed."""
     if served_ledger(node.url) is not None:
         raise InputError(_NO_REPLAY)
+
+
+class _EmbeddedSimulation(ForkSimulation):
+    """A simulation on a fork of an embedded node, whose executions are profiles."""
+
+    def _gas_of_calls(self) -> list[tuple[int, int]]:
+        if self.profile is None:
+            raise InputError(f"the batch was discarded before it ran: {self.vm_status}")
+        calls: Any = self.request.payload
+        found: list[tuple[int, int]] = self.profile.gas_of_calls(len(calls.calls))
+        return found
 
 
 class EmbeddedFork(Fork):
@@ -60,7 +71,7 @@ class EmbeddedFork(Fork):
         return int(self._base)
 
     def simulate(
-        self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
+        self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any
     ) -> ForkSimulation:
         """Run a transaction on the fork's state, and forget what it did; see `Fork.simulate`."""
         found = self.node.simulate(request, sender=sender, **options)
@@ -68,10 +79,10 @@ class EmbeddedFork(Fork):
         profile = None
         with suppress(InputError):  # a transaction that is discarded has no profile
             profile = self._copy.profile(found.request)
-        return ForkSimulation(**values, profile=profile)
+        return _EmbeddedSimulation(**values, profile=profile)
 
     def execute(
-        self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
+        self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any
     ) -> ForkSimulation:
         """Run a transaction on the fork's state, and keep what it did; see `Fork.execute`."""
         done = self.simulate(request, sender=sender, **options)

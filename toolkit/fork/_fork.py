@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import plural, visible
+from toolkit.client._batch import call_frame
 from toolkit.client._simulation import Simulation
 from toolkit.errors import InputError
 from toolkit.fork._ledger import GAS_SCHEDULE, TIMESTAMP, ForkLedger
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
+    import pandas as pd
+
     from toolkit.client._calls import ViewResult
     from toolkit.vm import Execution
     from toolkit.vm._trace import Trace
-    from toolkit.wire import GasSchedule, SimulationRequest, ViewFunction
+    from toolkit.wire import Batch, GasSchedule, SimulationRequest, ViewFunction
 
 _CREATE_ACCOUNT = "0x1::account::create_account_if_does_not_exist"
 _MINT = "0x1::transaction_fee::mint_and_refund"
@@ -66,6 +69,34 @@ class ForkSimulation(Simulation):
         if self._execution is None:
             raise InputError("an unpickled simulation has no trace; simulate again, or read `trace` before pickling")
         return self._execution.trace
+
+    def gas_by_call(self) -> pd.DataFrame:
+        """Return the gas of each call of a batch, as it ran here.
+
+        Gas is less than additive: the first call that uses a resource or a table item pays for loading it, and later
+        ones use it for almost nothing. Modules are loaded before the first call.
+
+        Returns
+        -------
+        DataFrame
+            ``call``: position in the batch, null in the first and last row. ``function``: its function;
+            ``transaction`` for what is charged before the calls, ``changes`` for what is written at the end (on an
+            embedded node, writes count with the call). ``execution_gas``, ``io_gas``: internal gas, exact. Storage fees
+            are in `gas`.
+
+        Raises
+        ------
+        InputError
+            If the payload is not a batch, it was discarded before it ran, or the simulation was unpickled.
+        """
+        batch, found = self._batch(), self._gas_of_calls()
+        not_reached = [(0, 0)] * (len(batch.calls) + 2 - len(found))
+        return call_frame(batch, [*found[:-1], *not_reached, found[-1]], ("execution_gas", "io_gas"))
+
+    def _gas_of_calls(self) -> list[tuple[int, int]]:
+        if self._execution is None:
+            raise InputError("an unpickled simulation has no gas by call; read it before pickling")
+        return self._execution.gas_of_calls()
 
     def _described(self) -> str:
         text = super()._described()
@@ -140,7 +171,7 @@ class Fork:
     # calls ------------------------------------------------------------------------------------------------------
 
     def simulate(
-        self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
+        self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any
     ) -> ForkSimulation:
         """Run a transaction on the fork's state, and forget what it did.
 
@@ -170,7 +201,7 @@ class Fork:
         return ForkSimulation(**values, profile=execution.profile, unknown=unknown, _execution=execution)
 
     def execute(
-        self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
+        self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any
     ) -> ForkSimulation:
         """Run a transaction on the fork's state, and keep what it did for the calls that follow.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Unsupported
 from toolkit.vm._code import FRIEND, PUBLIC, FunctionUse
+from toolkit.vm._errors import MoveError
 from toolkit.vm._instructions import BRANCHES
 from toolkit.vm._types import KEY, STORE
 
@@ -93,13 +94,17 @@ def check_calls(loader: Loader, caller: ModuleId | None, handles: Sequence[Funct
     Raises
     ------
     MoveError
-        If a module or function does not exist.
+        If a module or function does not exist, or a script calls a function that is not public.
     Unsupported
-        If a function is another one, or not visible.
+        If a function is another one, or not visible to a module.
     """
     for handle in handles:
         if handle.module == caller:
             continue
+        if caller is None:
+            named = loader.module(handle.module).functions.get(handle.name)
+            if named is None or named.visibility != PUBLIC:
+                raise MoveError("LOOKUP_FAILED").at("script")
         function = loader.function(handle.module, handle.name)
         described = handle.parameters, handle.results, handle.type_parameters
         if described != (function.parameters, function.results, function.type_parameters):

@@ -205,24 +205,7 @@ class Loader:
 
     def abilities(self, kind: t.Type) -> int:
         """Return the abilities of values of a type."""
-        match kind:
-            case t.Primitive():
-                return t.DROP if kind.name == "signer" else t.COPY | t.DROP | t.STORE
-            case t.Reference():
-                return t.DROP if kind.mutable else t.COPY | t.DROP
-            case t.Vector():
-                return self.abilities(kind.element) & (t.COPY | t.DROP | t.STORE)
-            case t.Function():
-                return kind.abilities
-            case t.Struct():
-                definition = self.struct(kind)
-                held = definition.abilities
-                for argument, parameter in zip(kind.arguments, definition.type_parameters, strict=True):
-                    if not parameter.phantom:
-                        inner = self.abilities(argument)
-                        held &= inner | (t.KEY if inner & t.STORE else 0)
-                return held
-        return t.ALL_ABILITIES
+        return t.abilities(kind, self.struct)
 
     def check_constraints(self, types: Sequence[t.Type], constraints: Sequence[int]) -> None:
         """Check type arguments of a caller against the constraints of the type parameters, also inside them.

@@ -17,6 +17,7 @@ from toolkit.vm._module import read_script, version_of
 from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initializer, read_bundle
 from toolkit.vm._state import module_key
+from toolkit.vm._straight import check_straight, is_straight
 from toolkit.vm._transaction_run import TransactionRun, signer_for
 from toolkit.vm._types import ModuleId, Type, from_tag, struct_modules, substituted
 
@@ -70,6 +71,8 @@ def run_script(run: TransactionRun, machine: Machine, script: requests.EncodedSc
     except MoveError as error:
         message = f"[VM] deserializer for script returned error: {error.message}"
         raise MoveError("CODE_DESERIALIZATION_ERROR", message) from None
+    if is_straight(code.main):
+        check_straight(code.main, code.struct_handles)
     types = tuple(map(from_tag, script.type_arguments))
     _charge_modules(run, code.dependencies, types)
     if run.environment.chain_id == MAINNET and is_unstable(code.metadata):

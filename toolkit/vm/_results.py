@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolkit.errors import InputError
 from toolkit.vm import _features as flags
 from toolkit.vm import _gas_versions as since
-from toolkit.vm._trace import Profile, Trace
+from toolkit.vm._trace import Profile, Trace, gas_of_calls
 from toolkit.vm._types import ModuleId
 
 if TYPE_CHECKING:
@@ -177,6 +177,13 @@ class _Measured:
     def trace(self) -> Trace:
         """The instructions that ran, one by one."""
         return Trace.from_log(self.log, self._trace or [])
+
+    def gas_of_calls(self) -> list[tuple[int, int]]:
+        """Return the internal gas of the calls of a batch, execution and io: before them, of each, and after them.
+
+        Calls that were not reached are left out.
+        """
+        return gas_of_calls(self.log, self._trace or [])
 
     @property
     def memory_left(self) -> int | None:

@@ -171,6 +171,32 @@ class Profile:
         return "\n".join(lines)
 
 
+def gas_of_calls(log: Sequence[Entry], steps: Sequence[TraceStep]) -> list[tuple[int, int]]:
+    """Return the internal gas of a script that makes calls in a row: execution and io.
+
+    Returns
+    -------
+    list of (int, int)
+        What is charged before the script, which includes the modules that it uses, then each call that was reached, and
+        what is charged for changes at the end.
+    """
+    starts, called = [0], True
+    for code, offset, depth, start in steps:
+        if depth != 1 or code.definition.module is not None:
+            continue
+        instructions = code.definition.code
+        name, count = instructions[offset].name, sum("Call" in one.name for one in instructions)
+        if called and name != "StLoc" and len(starts) <= count:  # what ends the script belongs to the last call
+            starts.append(start)
+        called = "Call" in name or (called and name == "StLoc")
+    starts.append(next((at for at, entry in enumerate(log) if entry.name == "IO_TXN"), len(log)))
+    sums = []
+    for start, end in zip(starts, [*starts[1:], len(log)], strict=True):
+        part = log[start:end]
+        sums.append((sum(one.execution or 0 for one in part), sum(one.io or 0 for one in part)))
+    return sums
+
+
 @dataclass(frozen=True)
 class Trace:
     """The instructions that ran.

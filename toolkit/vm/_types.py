@@ -15,7 +15,7 @@ from toolkit.move._ids import address_to_bytes
 from toolkit.vm._errors import MoveError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 COPY, DROP, STORE, KEY = 1, 2, 4, 8  # bits of the abilities
 ALL_ABILITIES = COPY | DROP | STORE | KEY
@@ -211,6 +211,7 @@ INTEGERS: dict[str, Primitive] = {one.name: one for one in (U8, U16, U32, U64, U
 INTEGERS |= {one.name: one for one in (I8, I16, I32, I64, I128, I256)}
 PRIMITIVES: dict[str, Primitive] = {one.name: one for one in (BOOL, ADDRESS, SIGNER)} | INTEGERS
 BYTES = Vector(U8)
+SIGNER_REFERENCE = Reference(SIGNER, False)  # noqa: FBT003 - positions are keys of interned types
 
 
 def type_list(types: Sequence[Type]) -> str:
@@ -248,6 +249,40 @@ def substituted(kinds: Sequence[Type], arguments: Sequence[Type]) -> tuple[Type,
     return tuple(substitute(kind, arguments) for kind in kinds)
 
 
+def ability_bits(names: Iterable[str]) -> int:
+    """Return the bits of abilities that are given by name."""
+    return sum(ABILITIES[name] for name in names)
+
+
+def abilities(kind: Type, struct: Callable[[Struct], Any]) -> int:
+    """Return the abilities of values of a type.
+
+    Parameters
+    ----------
+    kind : Type
+    struct : callable
+        Returns the definition or handle of a struct, with its `abilities` and `type_parameters`.
+    """
+    match kind:
+        case Primitive():
+            return DROP if kind.name == "signer" else COPY | DROP | STORE
+        case Reference():
+            return COPY | DROP
+        case Vector():
+            return abilities(kind.element, struct) & (COPY | DROP | STORE)
+        case Function():
+            return kind.abilities
+        case Struct():
+            definition = struct(kind)
+            held: int = definition.abilities
+            for argument, parameter in zip(kind.arguments, definition.type_parameters, strict=True):
+                if not parameter.phantom:
+                    inner = abilities(argument, struct)
+                    held &= inner | (KEY if inner & STORE else 0)
+            return held
+    return ALL_ABILITIES
+
+
 def struct_modules(kinds: Sequence[Type]) -> list[ModuleId]:
     """Return the modules of all structs in types, sorted and without repetition."""
     return sorted({one.module for kind in kinds for one in _structs(kind)})
@@ -271,11 +306,12 @@ def from_tag(tag: tags.TypeTag) -> Type:
             module = ModuleId(address_to_bytes(tag.address), tag.module)
             return Struct(module, tag.name, tuple(map(from_tag, tag.type_arguments)))
         case tags.FunctionType():
-            abilities = sum(ABILITIES[name] for name in tag.abilities)
-            parts = (tuple(map(from_tag, tag.arguments)), tuple(map(from_tag, tag.results)), abilities)
+            parts = tuple(map(from_tag, tag.arguments)), tuple(map(from_tag, tag.results)), ability_bits(tag.abilities)
             return Function(*parts)
         case tags.Reference():
             return Reference(from_tag(tag.target), tag.mutable)
+        case tags.TypeParameter():
+            return Parameter(tag.index)
     raise MoveError("TYPE_RESOLUTION_FAILURE", f"{tag} is not a type argument")
 
 

@@ -17,7 +17,7 @@ from toolkit._present.messages import shorten
 from toolkit._present.text import plural, short_addresses
 from toolkit.client._rebuilt import simulated_again
 from toolkit.client._simulation import Simulation, abort_parts, failure_reason
-from toolkit.errors import ToolkitError
+from toolkit.errors import InputError, ToolkitError
 from toolkit.move._ids import wire_address
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known, read_known, records, with_layouts
@@ -247,6 +247,8 @@ def _write_payload(payload: SimulatedPayload) -> dict[str, Any]:
             return typed | {"payload": kind, "multisig_address": address}
         case wire.Script():
             return write_call(payload) | {"payload": "script", "bytecode": payload.bytecode}
+        case wire.Batch():
+            raise InputError("a form shows one call, not a batch; pass the batch to node.simulate")
     return write_call(payload) | {"payload": "entry"}
 
 

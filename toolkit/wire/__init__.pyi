@@ -4,6 +4,7 @@ from ._gas import FeeStatement as FeeStatement
 from ._gas import GasBreakdown as GasBreakdown
 from ._gas import GasSchedule as GasSchedule
 from ._headers import LedgerState as LedgerState
+from ._requests import Batch as Batch
 from ._requests import EntryFunction as EntryFunction
 from ._requests import Multisig as Multisig
 from ._requests import Script as Script

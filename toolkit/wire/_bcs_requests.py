@@ -17,7 +17,7 @@ from toolkit.move._type_tags import parse_type_tag
 from toolkit.move._values import decode_argument, encode_argument, encode_bcs, read_value
 from toolkit.wire import _bcs_forms as bcs
 from toolkit.wire._models import unhex
-from toolkit.wire._requests import Multisig, Script, called_by, own_or
+from toolkit.wire._requests import Batch, Multisig, Script, called_by, own_or
 from toolkit.wire._signatures import SIGNATURE, FeePayerSignature, MultiAgentSignature
 
 if TYPE_CHECKING:
@@ -562,19 +562,27 @@ def _values(arguments: Sequence[Any], layouts: Sequence[Layout]) -> list[Any]:
     """Convert arguments to Python values, by way of the JSON that a node accepts."""
     if len(layouts) != len(arguments):
         raise InputError(f"expected {plural(len(layouts), 'argument')} (without signers), got {len(arguments)}")
-    values = []
-    for position, (layout, argument) in enumerate(zip(layouts, arguments, strict=True)):
-        where = f"arguments[{position}]"
-        try:
-            values.append(decode_argument(layout, encode_argument(layout, argument, where=where), where=where))
-        except SchemaError as error:
-            raise InputError(str(error)) from None
-    return values
+    places = enumerate(zip(layouts, arguments, strict=True))
+    return [_value(layout, argument, f"arguments[{position}]") for position, (layout, argument) in places]
+
+
+def _value(layout: Layout, argument: Any, where: str) -> Any:
+    try:
+        return decode_argument(layout, encode_argument(layout, argument, where=where), where=where)
+    except SchemaError as error:
+        raise InputError(str(error)) from None
+
+
+def encoded_literal(layout: Layout, argument: Any, where: str) -> bytes:
+    """Encode an argument as BCS; `where` is its place in the message of an InputError."""
+    return encode_bcs(layout, _value(layout, argument, where))
 
 
 def encoded_payload(payload: SimulatedPayload, nonce: int | None, layouts: Sequence[Layout] | None) -> EncodedPayload:
     """Convert a payload to its BCS form, with its arguments encoded as in `signed_transaction`."""
     inner = called_by(payload)
+    if isinstance(inner, Batch):
+        raise InputError("a batch must be composed from the modules of a node: pass node.compose(batch)")
     executable: EncodedEntryFunction | EncodedScript | None = None
     if inner is not None:
         executable = (_encoded_script if isinstance(inner, Script) else _encoded_call)(inner, layouts)  # type: ignore[arg-type]

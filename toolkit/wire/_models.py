@@ -19,6 +19,7 @@ from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import U64_MAX, parse_json
+from toolkit.wire._batch import BatchArgument
 
 JsonObject: TypeAlias = Mapping[str, Any] | bytes | msgspec.Raw  # a JSON object, parsed or not
 
@@ -163,7 +164,8 @@ def _hex(value: object) -> str:
     return "0x" + (value if isinstance(value, bytes | bytearray) else parse_hex(_text(value, "hex digits"))).hex()
 
 
-def _u64(value: object) -> int:
+def u64(value: object) -> int:
+    """Return a u64 that is given as an int or as digits; raise InputError for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(U64_MAX)):
         number: int | None = int(value)
     else:
@@ -179,7 +181,7 @@ def _argument(value: object, depth: int = 0) -> Any:
     """Copy a JSON-like value, so that the request does not change when the caller modifies the original."""
     if depth > _MAX_DEPTH:
         raise InputError(f"expected an argument with at most {_MAX_DEPTH} levels of nesting, got more")
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, bool | str) or (isinstance(value, BatchArgument) and not depth):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
@@ -209,7 +211,7 @@ AddressText = Annotated[str, BeforeValidator(_address)]
 FunctionText = Annotated[str, BeforeValidator(_function)]
 TypeText = Annotated[str, BeforeValidator(_type_text)]
 HexText = Annotated[str, BeforeValidator(_hex)]
-U64 = Annotated[int, BeforeValidator(_u64)]
+U64 = Annotated[int, BeforeValidator(u64)]
 Argument = Annotated[Any, BeforeValidator(_argument)]
 
 
@@ -283,6 +285,11 @@ def wire_argument(value: Any, *, digits: bool = False) -> Any:
     -------
     JSON value
         Bytes become 0x hex. An int of more than 32 bits becomes a string of digits, because JSON readers may round it.
+
+    Raises
+    ------
+    InputError
+        If the argument belongs to a batch, which has no JSON form.
     """
     if isinstance(value, bool):
         return value
@@ -294,6 +301,8 @@ def wire_argument(value: Any, *, digits: bool = False) -> Any:
         return [wire_argument(item, digits=digits) for item in value]
     if isinstance(value, dict):
         return {key: wire_argument(item, digits=digits) for key, item in value.items()}
+    if isinstance(value, BatchArgument):
+        raise InputError(f"{value!r} can be an argument of a call in a toolkit.Batch only")
     return value
 
 

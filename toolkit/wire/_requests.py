@@ -11,6 +11,7 @@ from toolkit._present.messages import shorten
 from toolkit.errors import InputError
 from toolkit.wire import _models as models
 from toolkit.wire import _signatures as signatures
+from toolkit.wire._batch import BatchArgument, BatchResult, BatchSigner, check_position
 from toolkit.wire._models import U64, AddressText, Argument, FunctionText, HexText, TypeText, UnknownModel, WireModel
 from toolkit.wire._signatures import AccountSignature, PublicKey, TransactionSignature, is_zero_padded
 
@@ -99,6 +100,9 @@ class Script(WireModel):
         Type tags, one per type parameter.
     arguments : sequence, default ()
         JSON-like values, without the signers.
+    serialized : bool, default False
+        Whether the arguments are BCS, as bytes. Such a script is sent in BCS, in which arguments of any type can be
+        sent; JSON has only integers, addresses, bools and ``vector<u8>``.
 
     Raises
     ------
@@ -118,6 +122,7 @@ class Script(WireModel):
     abi: dict[str, Any] | None = None
     type_arguments: tuple[TypeText, ...] = ()
     arguments: tuple[Argument, ...] = ()
+    serialized: StrictBool = False
 
     def __init__(
         self,
@@ -126,10 +131,12 @@ class Script(WireModel):
         abi: Mapping[str, Any] | None = None,
         type_arguments: Sequence[str] = (),
         arguments: Sequence[Any] = (),
+        serialized: bool = False,
         **unknown: Any,
     ) -> None:
         abi = None if abi is None else dict(abi)
-        self._fill(bytecode=bytecode, abi=abi, type_arguments=type_arguments, arguments=arguments, **unknown)
+        given = {"type_arguments": type_arguments, "arguments": arguments, "serialized": serialized}
+        self._fill(bytecode=bytecode, abi=abi, **given, **unknown)
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Script:
@@ -217,6 +224,173 @@ class Multisig(WireModel):
         return wire
 
 
+class ViewFunction(_Call):
+    """A call to a view function.
+
+    Parameters
+    ----------
+    function : str
+        ``address::module::function``.
+    arguments : sequence, default ()
+        JSON-like values. Without an ABI, they are sent as given, except that an int of more than 32 bits becomes a
+        string.
+    type_arguments : sequence of str, default ()
+        Type tags, one per type parameter.
+
+    Raises
+    ------
+    InputError
+        If the function id, a type or an argument is not valid.
+
+    Examples
+    --------
+    >>> call = ViewFunction("0x01::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    >>> call.function
+    '0x1::coin::supply'
+    """
+
+    def __init__(
+        self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
+    ) -> None:
+        self._fill(function=function, arguments=arguments, type_arguments=type_arguments, **unknown)
+
+
+def _abort(value: object) -> object:
+    return value if value is None or isinstance(value, BatchResult) else models.u64(value)
+
+
+class Batch(WireModel):
+    """Calls in a row, as one transaction: a script that every node takes.
+
+    The functions need not be entry functions: all public functions can be called. An argument of a call can be a result
+    of an earlier call. The script is composed when the batch is simulated, from the modules on the node.
+
+    Parameters
+    ----------
+    calls : sequence of EntryFunction or ViewFunction
+        The calls, in order. Signers are left out of their arguments, as of any call: the sender and the secondary
+        signers, in order, are passed for the leading parameters ``&signer``. Or all arguments are given, with
+        ``Batch.signer(1)`` or a result for a parameter ``&signer``.
+    abort : int or result, optional
+        End the script with this abort code instead of success. Nothing is written then, and values that must not be
+        lost may be left over, so every prefix of a batch runs. A result of type u64 as the code shows in the status.
+
+    Raises
+    ------
+    InputError
+        If a call is not a call, or an argument is a result of a call that is not earlier.
+
+    Notes
+    -----
+    A result is copied if its type has the abilities copy and drop, and moved otherwise. ``Batch.result(0).borrow()``
+    and ``.borrow_mut()`` are for parameters ``&T`` and ``&mut T``; ``.copy()`` and ``.move()`` replace the default. A
+    result without the ability drop must be moved into a later call.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> coin = ["0x1::aptos_coin::AptosCoin"]
+    >>> batch = toolkit.Batch(
+    ...     [
+    ...         toolkit.EntryFunction("0x1::coin::withdraw", [100], type_arguments=coin),
+    ...         toolkit.EntryFunction("0x1::coin::deposit", ["0xb0b", toolkit.Batch.result(0)], type_arguments=coin),
+    ...     ]
+    ... )
+    >>> simulation = toolkit.connect().simulate(batch, sender="0xa11ce")
+    >>> simulation.success, simulation.gas_used
+    (True, 53)
+    """
+
+    type: ClassVar[str] = "batch"
+    _package: ClassVar[str] = "toolkit"
+
+    calls: tuple[EntryFunction | ViewFunction, ...]
+    abort: Annotated[Any, BeforeValidator(_abort)] = None
+
+    def __init__(
+        self,
+        calls: Sequence[EntryFunction | ViewFunction],
+        *,
+        abort: int | BatchResult | None = None,
+        **unknown: Any,
+    ) -> None:
+        self._fill(calls=calls, abort=abort, **unknown)
+
+    @model_validator(mode="after")
+    def _check_results(self) -> Batch:
+        if not self.calls and self.abort is None:
+            raise InputError("expected at least one call")
+        for index, call in enumerate(self.calls):
+            for place, argument in enumerate(call.arguments):
+                if isinstance(argument, BatchResult) and argument.call >= index:
+                    raise InputError(f"call {index}, arguments[{place}]: {argument!r} is not of an earlier call")
+        if isinstance(self.abort, BatchResult) and self.abort.call >= len(self.calls):
+            raise InputError(f"abort: {self.abort!r} is not of a call of the batch")
+        return self
+
+    @staticmethod
+    def result(call: int, value: int = 0) -> BatchResult:
+        """Return a result of an earlier call, as an argument.
+
+        Parameters
+        ----------
+        call : int
+            Position of the call in the batch, from 0.
+        value : int, default 0
+            Position of the value among the results of the call, from 0.
+
+        Returns
+        -------
+        BatchResult
+            It is copied or moved; its methods ``borrow``, ``borrow_mut``, ``copy`` and ``move`` return the others.
+
+        Raises
+        ------
+        InputError
+            If a position is not a whole number from 0.
+        """
+        return BatchResult(check_position("call", call), check_position("value", value))
+
+    @staticmethod
+    def signer(index: int = 0) -> BatchSigner:
+        """Return a signer of the transaction, as an argument: 0 is the sender, 1 the first secondary signer.
+
+        Raises
+        ------
+        InputError
+            If `index` is not a whole number from 0.
+        """
+        return BatchSigner(check_position("index", index))
+
+    def prefix(self, calls: int, *, abort: int | BatchResult) -> Batch:
+        """Return the batch of the first calls, which ends with an abort.
+
+        Parameters
+        ----------
+        calls : int
+            Number of calls.
+        abort : int or result
+            The abort code, or the result of type u64 to show in the status.
+        """
+        return Batch(self.calls[:calls], abort=abort)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the calls as JSON, from which fingerprints are made. Nodes take the composed script instead."""
+        calls = [
+            {
+                "function": call.function,
+                "type_arguments": list(call.type_arguments),
+                "arguments": [
+                    one.to_wire() if isinstance(one, BatchArgument) else models.wire_argument(one)
+                    for one in call.arguments
+                ],
+            }
+            for call in self.calls
+        ]
+        abort = self.abort.to_wire() if isinstance(self.abort, BatchResult) else self.abort
+        return {"type": self.type, "calls": calls, "abort": abort}
+
+
 class UnknownPayload(UnknownModel):
     """A payload of any other type, stored as JSON.
 
@@ -236,11 +410,11 @@ class UnknownPayload(UnknownModel):
     """
 
 
-SimulatedPayload = EntryFunction | Script | Multisig  # what nodes simulate
+SimulatedPayload = EntryFunction | Script | Multisig | Batch  # what nodes simulate; of a batch, its script
 Payload = SimulatedPayload | UnknownPayload
 
 
-def called_by(payload: SimulatedPayload) -> EntryFunction | Script | None:
+def called_by(payload: SimulatedPayload) -> EntryFunction | Script | Batch | None:
     """Return the call of a payload: for a multisig account the inner one, or None if that is stored on chain."""
     return payload.transaction_payload if isinstance(payload, Multisig) else payload
 
@@ -320,37 +494,6 @@ class TableItemRequest(WireModel):
         return {"key_type": self.key_type, "value_type": self.value_type, "key": models.wire_argument(self.key)}
 
 
-class ViewFunction(_Call):
-    """A call to a view function.
-
-    Parameters
-    ----------
-    function : str
-        ``address::module::function``.
-    arguments : sequence, default ()
-        JSON-like values. Without an ABI, they are sent as given, except that an int of more than 32 bits becomes a
-        string.
-    type_arguments : sequence of str, default ()
-        Type tags, one per type parameter.
-
-    Raises
-    ------
-    InputError
-        If the function id, a type or an argument is not valid.
-
-    Examples
-    --------
-    >>> call = ViewFunction("0x01::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
-    >>> call.function
-    '0x1::coin::supply'
-    """
-
-    def __init__(
-        self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
-    ) -> None:
-        self._fill(function=function, arguments=arguments, type_arguments=type_arguments, **unknown)
-
-
 def _key(value: object) -> object:
     """Convert a key to an account signature: hex to that of an ed25519 account, a `PublicKey` to a single-key one."""
     if isinstance(value, str | bytes):
@@ -372,7 +515,7 @@ class SimulationRequest(WireModel):
 
     Parameters
     ----------
-    payload : EntryFunction, Script or Multisig
+    payload : EntryFunction, Script, Multisig or Batch
         The payload to run.
     sender : str
         Address of the sender.
@@ -458,7 +601,7 @@ class SimulationRequest(WireModel):
     ) -> None:
         if not isinstance(payload, SimulatedPayload):
             raise InputError(
-                "SimulationRequest.payload: expected an EntryFunction, Script or Multisig, "
+                "SimulationRequest.payload: expected an EntryFunction, Script, Multisig or Batch, "
                 f"got {shorten(getattr(payload, 'type', payload))}"
             )
         self._fill(
@@ -537,8 +680,10 @@ class SimulationRequest(WireModel):
 
     @property
     def needs_bcs(self) -> bool:
-        """Whether the request must be sent as BCS, because nodes do not accept the JSON form of its signature."""
-        return not self.signature_to_send().has_json_form
+        """Whether the request must be sent as BCS, because its signature or its arguments have no JSON form."""
+        call = called_by(self.payload)
+        serialized = isinstance(call, Batch) or (isinstance(call, Script) and call.serialized)
+        return serialized or not self.signature_to_send().has_json_form
 
     def query(self) -> dict[str, str]:
         """Return the query parameters, which are the estimate options that are True."""

@@ -177,7 +177,7 @@ def test_arguments_in_bcs_are_decoded_by_the_signature(ledger):
     )
     assert status(none, ScriptArgument("u8", 5)) == "FAILED_TO_DESERIALIZE_ARGUMENT"
     assert status(none) == "NUMBER_OF_ARGUMENTS_MISMATCH"
-    assert status(none, five, code=b"\xa1\x1c\xeb\x0b") == "CODE_DESERIALIZATION_ERROR"
+    assert status(none, five, code=b"\xa1\x1c\xeb\x0b").startswith("CODE_DESERIALIZATION_ERROR\n")
 
 
 def test_a_multisig_account_runs_a_script(ledger):

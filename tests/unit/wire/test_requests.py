@@ -169,7 +169,10 @@ def test_query_has_the_options_that_are_on() -> None:
             "expected at most 31 secondary signers (32 signers including the sender), got 40",
         ),
         (lambda: SimulationRequest(UnknownPayload({"type": "x"}), sender="0x1"), "expected an EntryFunction"),
-        (lambda: SimulationRequest("0x1::m::f", sender="0x1"), "expected an EntryFunction, Script or Multisig, got"),
+        (
+            lambda: SimulationRequest("0x1::m::f", sender="0x1"),
+            "expected an EntryFunction, Script, Multisig or Batch, got",
+        ),
         (lambda: SimulationRequest(CALL, sender="alice"), "SimulationRequest.sender: not an address: 'alice'"),
         (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=-1), "gas_unit_price: expected an integer"),
         (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=2**64), "from 0 to 2^64 - 1, got 184467"),

@@ -35,11 +35,19 @@ from toolkit.wire import FeePayerSignature, RawTransaction, SignedTransaction, T
 from toolkit.wire import _bcs_requests as payloads
 from toolkit.wire._aborts import VM_STATUS_CODES
 from toolkit.wire._bcs_forms import whole
-from toolkit.wire._bcs_requests import FUNCTION_CALL, EncodedEntryFunction, EncodedScript, script_arguments
+from toolkit.wire._bcs_requests import (
+    FUNCTION_CALL,
+    EncodedEntryFunction,
+    EncodedScript,
+    ScriptArgument,
+    script_arguments,
+)
 from toolkit.wire._signatures import SignatureModel, is_zero_padded, parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
-    from toolkit.embedded._code import BoundFunction
+    from collections.abc import Sequence
+
+    from toolkit.embedded._code import BoundFunction, CodeSet
     from toolkit.embedded.http._node import EmbeddedNode
     from toolkit.wire._bcs_requests import EncodedPayload
 
@@ -460,9 +468,9 @@ def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall) -
         if not bytecode:
             messages.invalid_input(_NO_BYTECODE)
         known = find_script(bytecode)
-        if known is None:
-            messages.invalid_input("invalid transaction script bytecode")
         tags = tuple(map(messages.type_tag, payload.type_arguments))
+        if known is None:
+            return EncodedScript(bytecode, tags, _simple_arguments(code, bytecode, payload.arguments))
         try:
             bound = code.script(known.function, tags)
         except VmError:  # execution reports it
@@ -476,6 +484,19 @@ def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall) -
         messages.invalid_input(f"could not find entry function by {function.wire}")
     plain = messages.plain_arguments(bound.parameters, payload.arguments)
     return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
+
+
+def _simple_arguments(code: CodeSet, bytecode: bytes, arguments: Sequence[Any]) -> tuple[ScriptArgument, ...]:
+    """Return the arguments of a compiled script, which in JSON have simple types only."""
+    from toolkit.embedded._straight import script_layouts  # late: it imports the machine
+
+    layouts = script_layouts(code, bytecode)
+    if layouts is None:
+        messages.invalid_input("invalid transaction script bytecode")
+    encoded = script_arguments(layouts, messages.plain_arguments(layouts, arguments))
+    if any(one.kind == "serialized" for one in encoded):
+        messages.invalid_input("invalid transaction argument")
+    return encoded
 
 
 POSTS = {
