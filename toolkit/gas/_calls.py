@@ -256,7 +256,7 @@ class Call(CallFields):
         payload = request.payload
         if not isinstance(payload, EntryFunction):
             raise InputError(
-                "a study simulates entry functions only; for scripts and multisig payloads use node.simulate"
+                "a study simulates entry functions only; for scripts, batches and multisig payloads use node.simulate"
             )
         call = cls(
             label=label,

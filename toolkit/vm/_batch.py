@@ -130,7 +130,10 @@ def compose(
     InputError
         If the calls do not fit the functions or each other; the message names the call and the argument.
     """
-    return _Composer(batch, signers, modules, encode).script()
+    try:
+        return _Composer(batch, signers, modules, encode).script()
+    except MoveError as error:  # a module that contradicts itself
+        raise InputError(f"the batch cannot be composed: {error.message or error.status}") from None
 
 
 class _Place(NamedTuple):
@@ -214,8 +217,6 @@ class _Composer:
         """Look up the structs in types."""
         for struct in _structs(kinds):
             key = struct.module, struct.name
-            if key in self.structs:
-                continue
             found = self._module(struct.module, where).structs.get(struct.name)
             if found is None:
                 raise _error(where, f"{struct.module} has no struct {struct.name}")
@@ -312,7 +313,7 @@ class _Composer:
             kind = self.locals[local - self.first_local]
             reason = f"{result!r} is left over, but its type {kind} lacks the ability drop; pass it to a call"
         else:
-            reason = error.message or _REASONS[status]
+            reason = error.message or _REASONS.get(status, "it is not valid here")
             if place.argument is not None:
                 argument = self.batch.calls[place.call].arguments[place.argument]
                 reason = f"{argument!r} cannot be used: {reason}"

@@ -250,8 +250,8 @@ def substituted(kinds: Sequence[Type], arguments: Sequence[Type]) -> tuple[Type,
 
 
 def ability_bits(names: Iterable[str]) -> int:
-    """Return the bits of abilities that are given by name."""
-    return sum(ABILITIES[name] for name in names)
+    """Return the bits of abilities that are given by name; a name that is not known counts for nothing."""
+    return sum(ABILITIES.get(name, 0) for name in names)
 
 
 def abilities(kind: Type, struct: Callable[[Struct], Any]) -> int:

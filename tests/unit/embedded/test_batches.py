@@ -7,7 +7,7 @@ import pytest
 import toolkit
 from toolkit import Batch, EntryFunction, embedded
 from toolkit.embedded import Enum, Module, Resource, Struct, TypeArgument, address, entry, public, signer, u64
-from toolkit.errors import InputError
+from toolkit.errors import Forbidden, InputError
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
 from toolkit.vm._instructions import Instruction
@@ -249,6 +249,23 @@ def test_a_composed_script_is_simulated_as_its_batch(node):
     one, other = node.simulate(batch, sender=ALICE), node.simulate(node.compose(batch), sender=ALICE)
     assert one.gas_used == other.gas_used
     assert balances(one) == balances(other) == {"a11ce": 70, "b0b": 130}
+
+
+def test_abis_of_the_caller_serve_where_a_node_offers_no_modules(ledger, monkeypatch):
+    """They give the same script; without them, the error names the module."""
+
+    def refuse(self, address, name, version):
+        raise Forbidden("modules are not offered", status=403, error_code="api_disabled")
+
+    batch = Batch([call("withdraw", 30), call("deposit", BOB, Batch.result(0))])
+    with toolkit.connect(ledger) as whole:
+        script = whole.compose(batch)
+    bank = toolkit.move.parse_address("0xba17"), "bank"
+    monkeypatch.setattr(toolkit.Node, "module_answer", refuse)
+    with toolkit.connect(ledger, abis={bank: Bank.definition.abi}) as told:
+        assert told.compose(batch) == script
+    with toolkit.connect(ledger) as bare, pytest.raises(InputError, match="0xba17::bank"):
+        bare.compose(batch)
 
 
 NOTE = t.struct("0xba17::bank::Note")
