@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from matplotlib.patches import Rectangle
 
@@ -18,13 +18,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-    from toolkit.embedded import GasProfile
     from toolkit.vm._trace import Call, Profile
 
 _GAS = ("execution", "io")
 GAS_UNIT = 1_000_000  # internal gas units in a gas unit on all public networks
 _LEVEL = 0.34  # inches of a level
 _MIN_SHARE = 0.0005  # of the width: narrower boxes are not seen
+
+
+class ModelProfile(Protocol):
+    """A profile of the embedded node, which the package that draws does not import."""
+
+    @property
+    def charges(self) -> Sequence[Any]: ...
+
+    @property
+    def scaling(self) -> int: ...
 
 
 @dataclass
@@ -42,7 +51,7 @@ class _Box:
         for name, callee in call.children.items():
             self.callees.setdefault(name, _Box(name)).add(callee, side)
 
-    def add_model(self, profile: GasProfile, side: str) -> None:
+    def add_model(self, profile: ModelProfile, side: str) -> None:
         """Add the charges of one side, on the embedded node; storage and rounding are not gas of a function."""
         for charge in profile.charges:
             if charge.category not in _GAS:
@@ -68,8 +77,8 @@ class _Box:
 
 
 def flame(
-    before: Profile | GasProfile,
-    after: Profile | GasProfile | None = None,
+    before: Profile | ModelProfile,
+    after: Profile | ModelProfile | None = None,
     *,
     ax: Axes | None = None,
     figsize: tuple[float, float] | None = None,
