@@ -146,6 +146,11 @@ class NodeState:
                 self.store(key, _present(self.source.node, self.source.prepare(key, self.version)))
         return self.value(key)
 
+    @property
+    def read(self) -> list[bytes]:
+        """The keys whose values have been read."""
+        return list(self._values)
+
     def mark(self, key: bytes) -> Hashable:
         """Return what identifies the value under a key among the reads of several states."""
         return key, self.version
@@ -210,6 +215,10 @@ def _without_metadata(value: bytes) -> StateValue:
 
 def is_group(key: bytes) -> bool:
     return key[0] == _ACCESS_PATH and access_path(key)[1] == _GROUP
+
+
+def is_module(key: bytes) -> bool:
+    return key[0] == _ACCESS_PATH and access_path(key)[1] == _MODULE
 
 
 def access_path(key: bytes) -> tuple[bytes, int, Input]:

@@ -15,13 +15,12 @@ from toolkit.client._reads import PAGE, pages_of, read_transactions, send_all
 from toolkit.errors import ToolkitError, Unsupported
 from toolkit.fork._committed import Committed, fee_of, prepare_committed
 from toolkit.fork._embedded import check_bytecode
+from toolkit.fork._fork import Fork, replaced_code
 from toolkit.fork._ledger import GAS_SCHEDULE
-from toolkit.fork._package import Package
 from toolkit.fork._replay import PARTS, called_function, differences, status_words
 from toolkit.fork._schedule import changed_schedule
 from toolkit.fork._state import NodeState, StateSource, prefetch
 from toolkit.vm import execute
-from toolkit.vm._state import module_key
 from toolkit.wire import UserTransaction
 from toolkit.wire._state_keys import key_hash
 from toolkit.wire._transactions import BlockMetadataTransaction
@@ -125,25 +124,59 @@ class Change:
     ----------
     modules : dict of bytes to bytes
         Code by state key.
+    created : dict of bytes to (bytes, metadata)
+        What publishing the code creates besides, such as the resources of ``init_module``; it is there only if the
+        state does not have the key.
     schedule : GasSchedule, mapping or None
     """
 
     modules: dict[bytes, bytes]
-    schedule: GasSchedule | Mapping[str, int] | None = None
+    created: dict[bytes, StateValue]
+    schedule: GasSchedule | Mapping[str, int | str] | None = None
 
-    def on(self, read: Read) -> Read:
-        """Return a state with the change."""
+    @property
+    def replaced(self) -> frozenset[bytes]:
+        """The state keys whose values the change replaces."""
+        return frozenset(self.modules) | ({GAS_SCHEDULE} if self.schedule is not None else frozenset())
+
+    def on(self, read: Read, loaded: set[bytes] | None = None) -> Read:
+        """Return a state with the change; the replaced keys that are read are added to `loaded`."""
         changed: dict[bytes, bytes] = dict(self.modules)
         if self.schedule is not None and (found := read(GAS_SCHEDULE)) is not None:
             changed[GAS_SCHEDULE] = changed_schedule(found[0], self.schedule)
 
         def altered(key: bytes) -> StateValue | None:
-            if key not in changed:
-                return read(key)
             before = read(key)
+            if key not in changed:
+                return self.created.get(key) if before is None else before
+            if loaded is not None:
+                loaded.add(key)
             return changed[key], None if before is None else before[1]
 
         return altered
+
+
+def change_of(
+    node: Any, code: Any, schedule: GasSchedule | Mapping[str, int | str] | None, version: int
+) -> Change | None:
+    """Return a change after checking, on the state of a version, that it can be made; None if nothing changes.
+
+    Raises
+    ------
+    InputError
+        If the package cannot be read or published, none of its modules replaces one of the ledger, or the schedule has
+        no such parameter.
+    NodeError, NodeUnreachable
+        If the state cannot be read.
+    """
+    if code is None and schedule is None:
+        return None
+    fork, modules, created = Fork(node, version), {}, {}
+    if code is not None:
+        modules, created = replaced_code(fork, code)
+    if schedule is not None:
+        fork.gas_schedule = schedule  # raises if a parameter does not exist
+    return Change(modules, created, schedule)
 
 
 def replay(
@@ -152,7 +185,7 @@ def replay(
     *,
     function: str | None = None,
     code: Any = None,
-    gas_schedule: GasSchedule | Mapping[str, int] | None = None,
+    gas_schedule: GasSchedule | Mapping[str, int | str] | None = None,
     executor: Executor | str | None = None,
     progress: bool | ProgressHook = True,
 ) -> pd.DataFrame:
@@ -169,7 +202,8 @@ def replay(
         A compiled package, as for `Fork.publish`: transactions run again with it in place of what was published. That
         it may be published is checked first, on the state before the first version.
     gas_schedule : GasSchedule or mapping, optional
-        A schedule, or parameters with new values, under which transactions run again.
+        A schedule, or parameters with new values or factors, such as ``{"instr.*": "x10"}``, under which transactions
+        run again.
     executor : Executor or str, optional
         As for `Study.run`: ``"processes:2"``, a Dask client, or any executor. By default, in this thread.
     progress : bool or callable, default True
@@ -204,42 +238,41 @@ def replay(
     node = checked_node(node)
     check_bytecode(node)
     planned = sorted(set(plan_versions(node, versions, state=False)[0].versions))
-    change = _change_of(node, code, gas_schedule, planned[0])
+    change = change_of(node, code, gas_schedule, max(planned[0] - 1, 0))
+    rows = replay_all(node, planned, function, change, executor=executor, progress=progress)
+    return frame_of_rows(REPLAYS, rows)
+
+
+def replay_all(
+    node: Reads,
+    versions: Sequence[int],
+    function: str | None,
+    change: Change | None,
+    *,
+    executor: Executor | str | None = None,
+    progress: bool | ProgressHook = True,
+) -> list[dict[str, Any]]:
+    """Replay versions here or on an executor, and return the rows of `replay` by version."""
     rows: list[dict[str, Any]] = []
-    with progress_bar(len(planned), "replaying", show=progress) as bar, opened_executor(executor) as pool:
-        tasks = [planned[at : at + _TASK] for at in range(0, len(planned), _TASK)]
+    with progress_bar(len(versions), "replaying", show=progress) as bar, opened_executor(executor) as pool:
         if pool is None:
-            for row_or_count in replayed_rows(node, planned, function, change):
+            for row_or_count in replayed_rows(node, versions, function, change):
                 if isinstance(row_or_count, int):
                     bar.advance(row_or_count)
                 else:
                     rows.append(row_or_count)
         else:
+            tasks = [versions[at : at + _TASK] for at in range(0, len(versions), _TASK)]
             calls = ((node, task, function, change) for task in tasks)
             for place, found in results(pool, _task_rows, calls, getattr(pool, "_max_workers", 8)):
                 rows += found
                 bar.advance(len(tasks[place]))
-    rows.sort(key=lambda row: row["ledger_version"])
-    return frame_of_rows(REPLAYS, rows)
+    return sorted(rows, key=lambda row: row["ledger_version"])
 
 
 def _task_rows(node: Reads, versions: Sequence[int], function: str | None, change: Change | None) -> list[Any]:
     """Replay versions in a worker."""
     return [one for one in replayed_rows(node, versions, function, change) if not isinstance(one, int)]
-
-
-def _change_of(node: Any, code: Any, schedule: GasSchedule | Mapping[str, int] | None, first: int) -> Change | None:
-    if code is None and schedule is None:
-        return None
-    modules = {}
-    fork = node.fork(max(first - 1, 0))
-    if code is not None:
-        package = Package.read(code)
-        fork.publish(code)
-        modules = {module_key(module.id): data for module, data in zip(package.modules, package.codes, strict=True)}
-    if schedule is not None:
-        fork.gas_schedule = schedule  # raises if a parameter does not exist
-    return Change(modules, schedule)
 
 
 def replayed_rows(
@@ -310,16 +343,19 @@ def _row(
     change: Change | None,
 ) -> dict[str, Any]:
     about |= {"function": called_function(committed), "sender": committed.signed.raw.sender}
-    about |= {"outcome": status_words(committed.status)} | _gas("", committed.gas_used, committed.fee)
+    about |= {"success": committed.status.success, "outcome": status_words(committed.status)}
+    about |= {"gas_unit_price": committed.signed.raw.gas_unit_price} | _gas("", committed.gas_used, committed.fee)
     try:
         done = execute(committed.transaction, state, transaction_index=index)
         about |= _gas("replayed_", done.gas_used, fee_of(done.events))
         found = list(differences(committed, done, metadata=state.has_metadata))
         about |= {"verified": not found, "differences": len(found)}
         if change is not None:
-            other = execute(committed.transaction, change.on(state), transaction_index=index)
+            loaded: set[bytes] = set()
+            other = execute(committed.transaction, change.on(state, loaded), transaction_index=index)
             about |= _gas("changed_", other.gas_used, fee_of(other.events))
-            about |= {"changed_outcome": status_words(other.status)}
+            about |= {"changed_success": other.status.success, "changed_outcome": status_words(other.status)}
+            about |= {"changed_loaded": bool(loaded)}
     except ToolkitError as error:
         return _failed(about, error)
     return about
