@@ -92,9 +92,9 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         if after is not None or source is not None:
             raise InputError("--code and --schedule take one node, study or run, and no --source")
         under = {"code": code, "schedule": schedule, "functions": function, "last": last, "versions": versions}
-        rules = {"fail_over": fail_over, "study": study, "waivers": waivers}
+        limits_of = {"fail_over": fail_over, "study": study, "waivers": waivers}
         shown = {"form": form, "out": out, "junit": junit, "as_json": as_json}
-        _compare_under(before, under, rules, shown, progress=not quiet, allow_unjudged=allow_unjudged)
+        _compare_under(before, under, limits_of, shown, progress=not quiet, allow_unjudged=allow_unjudged)
         return
     if after is None:
         raise InputError("compare requires two runs, or --code or --schedule")

@@ -506,7 +506,7 @@ def fetch_simulations(
     >>> request = toolkit.SimulationRequest(place, sender="0xa11ce")
     >>> frames = toolkit.fetch_simulations(toolkit.connect(), request, [1_500, 3_000, 4_500], progress=False)
     >>> frames.transactions[["ledger_version", "gas_used"]].to_numpy().tolist()
-    [[1500, 28], [3000, 36], [4500, 141]]
+    [[1500, 31], [3000, 32], [4500, 306]]
     """
     listed, node = arguments.listed_requests(requests), checked_node(node)
     if versions is not None:
@@ -526,7 +526,7 @@ def fetch_simulations(
 
 
 def _simulated_at(
-    node: Reads, requests: Sequence[SimulationRequest], versions: Versions, *, progress: bool
+    node: Any, requests: Sequence[SimulationRequest], versions: Versions, *, progress: bool
 ) -> SimulationFrames:
     """Simulate each request at each version; rows have the position of the request, then the version."""
     import pandas as pd
@@ -534,9 +534,9 @@ def _simulated_at(
     sweep = _Sweep(node, versions, show=progress)
     tasks = [(request, version) for request in requests for version in sweep.versions]
     sweep.guard(len(tasks))
-    found = sweep.collect(sweep.node.simulations_at(tasks), len(tasks), "simulations")
+    found = sweep.collect(node.simulations_at(tasks), len(tasks), "simulations")
     sweep.finish("simulations")
-    results = [found[place] for place in range(len(tasks))]
+    results: list[Simulation | ToolkitError] = [found[place] for place in range(len(tasks))]
     done = {place: one.transaction for place, one in enumerate(results) if not isinstance(one, ToolkitError)}
     failed = [(place, Failure.of(one)) for place, one in enumerate(results) if isinstance(one, ToolkitError)]
     frames = transaction_frames([*done.values()], requests=[*done], failures=failed)

@@ -171,7 +171,9 @@ def change_of(
     """
     if code is None and schedule is None:
         return None
-    fork, modules, created = Fork(node, version), {}, {}
+    fork = Fork(node, version)
+    modules: dict[bytes, bytes] = {}
+    created: dict[bytes, StateValue] = {}
     if code is not None:
         modules, created = replaced_code(fork, code)
     if schedule is not None:

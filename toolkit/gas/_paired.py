@@ -84,6 +84,14 @@ class PairedComparison:
         Such as versions that could not be read.
     study : Study or None
         The study whose calls were compared; its rules are those of `gate`.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> node, place = toolkit.connect("mainnet"), "0xb00c::order_book::place"  # doctest: +SKIP
+    >>> found = toolkit.compare(node, gas_schedule={"instr.*": "x10"}, functions=place)  # doctest: +SKIP
+    >>> found.calls[["judged", "dearer", "change_median"]].to_numpy().tolist()  # doctest: +SKIP
+    [[100, 100, 6]]
     """
 
     calls: pd.DataFrame
@@ -323,7 +331,7 @@ def _call_row(call: _Wanted, pairs: Sequence[Mapping[str, Any]], recent: Recent,
     changes = sorted(pair["change"] for pair in pairs if pair["pair"] in _COMPARABLE)
     reasons = Counter(pair["reason"] for pair in pairs if pair.get("reason"))
     texts = [f"{count}: {why}" for why, count in reasons.most_common()]
-    row = {"label": call.label, "function": call.function, "source": Source.COMMITTED.value, "node": node}
+    row: dict[str, Any] = {"label": call.label, "function": call.function, "source": Source.COMMITTED.value, "node": node}
     row |= {"first_version": recent.first, "last_version": recent.last, "published_at": recent.published_at}
     row |= {"transactions": len(pairs), "judged": len(pairs) - counts[Pair.NOT_JUDGED]}
     row |= {pair.replace(" ", "_"): counts[pair] for pair in Pair}
