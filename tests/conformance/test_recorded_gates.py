@@ -63,3 +63,22 @@ def test_prices_are_judged_on_the_last_calls():
         same = toolkit.compare(node, gas_schedule={"instr.*": "x1"}, functions=TEACH, versions="0:-1", progress=False)
         assert same.counts[Pair.SAME] == same.calls["judged"].sum() == 6
         assert same.gate("0%").passed
+
+
+def test_a_forecast_of_committed_transactions_is_their_replay_under_the_schedule():
+    prices = {"instr.*": "x1000", "txn.storage_io_*": "x10"}
+    with node_of(scenario("robot")).serving() as served, toolkit.connect(served.url, cache=None) as node:
+        versions = served.versions[:6]
+        transactions = [node.transaction(version) for version in versions]
+        frame = toolkit.forecast(transactions, prices, node=node)
+        found = frame[frame["part"] == "total"]
+        replayed = toolkit.replay(node, versions, gas_schedule=prices, progress=False)
+    assert found["ledger_version"].tolist() == versions
+    assert found["forecast"].tolist() == replayed["changed_gas_used"].tolist()
+    assert found["now"].tolist() == replayed["gas_used"].tolist()
+    assert (found["change"] > 0).all()
+    served.sent[0].gas_used += 1
+    with served.serving(), toolkit.connect(served.url, cache=None) as node:
+        frame = toolkit.forecast(node.transaction(versions[0]), prices, node=node)
+    assert frame["forecast"].isna().all()
+    assert frame["reason"].notna().all()

@@ -346,7 +346,7 @@ def forecast(
     out: console.OutOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Estimate what the calls of a run would cost under another gas schedule, as intervals.
+    """Execute the calls of a run again under another gas schedule, on their state, and print what they cost.
 
     The terminal output has only the total of each call; --out and --json include its parts.
 
@@ -366,7 +366,7 @@ def forecast(
     frame = forecasts.forecast(opened, forecasts.read_schedule(schedule, of_version))
     console.print_found({}, [], frame, out, as_json=as_json)
     if out is None and not as_json:
-        columns = ["label", "part", "now", "low", "high", "reasons"]
+        columns = ["label", "now", "forecast", "change", "outcome", "reason"]
         console.print_frame(frame.loc[frame["part"] == "total", columns], as_json=False)
 
 

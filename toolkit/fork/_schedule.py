@@ -15,7 +15,7 @@ from toolkit.wire import GasSchedule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_FACTOR = re.compile(r"\s*[xX*](\d{1,9}(?:\.\d{1,9})?)\s*", re.ASCII)
+_FACTOR = re.compile(r"\s*[xX×*](\d{1,9}(?:\.\d{1,9})?)\s*", re.ASCII)
 _MAX_VALUE = (1 << 64) - 1
 
 

@@ -331,7 +331,12 @@ def _call_row(call: _Wanted, pairs: Sequence[Mapping[str, Any]], recent: Recent,
     changes = sorted(pair["change"] for pair in pairs if pair["pair"] in _COMPARABLE)
     reasons = Counter(pair["reason"] for pair in pairs if pair.get("reason"))
     texts = [f"{count}: {why}" for why, count in reasons.most_common()]
-    row: dict[str, Any] = {"label": call.label, "function": call.function, "source": Source.COMMITTED.value, "node": node}
+    row: dict[str, Any] = {
+        "label": call.label,
+        "function": call.function,
+        "source": Source.COMMITTED.value,
+        "node": node,
+    }
     row |= {"first_version": recent.first, "last_version": recent.last, "published_at": recent.published_at}
     row |= {"transactions": len(pairs), "judged": len(pairs) - counts[Pair.NOT_JUDGED]}
     row |= {pair.replace(" ", "_"): counts[pair] for pair in Pair}
