@@ -134,6 +134,10 @@ class StateNode(RecordedNode):
         Versions below are pruned.
     latency_s : float
         Wait before each response.
+    only_json : bool
+        Whether transactions are answered as JSON whatever is asked for.
+    gone : bool
+        Whether every request is refused as a node that is down refuses it.
     """
 
     exchanges: list[Any] = field(default_factory=list)
@@ -142,6 +146,8 @@ class StateNode(RecordedNode):
     raw: bool = True
     oldest: int = 0
     latency_s: float = 0.0
+    only_json: bool = False
+    gone: bool = False
     reads: int = 0
 
     def __post_init__(self) -> None:
@@ -203,6 +209,8 @@ class StateNode(RecordedNode):
         parts = urlsplit(path)
         steps, query = unquote(parts.path).strip("/").split("/")[1:], dict(parse_qsl(parts.query))
         version = int(query.get("ledger_version", self.head))
+        if self.gone:
+            return self._refusal(503, "internal_error", "down")
         if version > self.head:
             return self._refusal(404, "version_not_found", "Ledger version not found")
         if version < self.oldest:
@@ -216,7 +224,7 @@ class StateNode(RecordedNode):
                 self.reads += 1
                 return self._state_value(bytes.fromhex(json.loads(body)["key"][2:]), version)
             case "GET", "transactions", "by_version", number if int(number) <= self.head:
-                if not _wants_bcs(headers):
+                if not _wants_bcs(headers) or self.only_json:
                     return self._json(self.document(int(number)))
                 if int(number) not in self.versions:
                     return self._bcs(u64(int(number)) + b"\3" + b"\x20" + bytes(32))

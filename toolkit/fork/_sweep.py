@@ -6,13 +6,14 @@ from bisect import bisect_right
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client._executors import opened_executor, results
 from toolkit.client._fetch import checked_node, plan_versions
 from toolkit.client._progress import progress_bar
-from toolkit.client._reads import PAGE, pages_of, read_transactions, send_all
-from toolkit.errors import ToolkitError, Unsupported
+from toolkit.client._reads import PAGE, LedgerAnchor, pages_of, read_transactions, send_all
+from toolkit.errors import StudyError, ToolkitError, Unsupported
 from toolkit.fork._committed import Committed, fee_of, prepare_committed
 from toolkit.fork._embedded import check_bytecode
 from toolkit.fork._fork import Fork, replaced_code
@@ -26,14 +27,16 @@ from toolkit.wire._state_keys import key_hash
 from toolkit.wire._transactions import BlockMetadataTransaction
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     import pandas as pd
 
-    from toolkit.client._progress import ProgressHook
+    from toolkit.client._progress import Progress, ProgressHook
     from toolkit.client._reads import Reads
     from toolkit.client._versions import Versions
+    from toolkit.fork._folder import ReplayFolder, ReplayPlan
     from toolkit.vm._state import Read, StateValue
     from toolkit.wire import GasSchedule
 
@@ -122,26 +125,26 @@ class Change:
 
     Attributes
     ----------
-    modules : dict of bytes to bytes
-        Code by state key.
+    values : dict of bytes to bytes
+        Values by state key, such as code; None if there is none.
     created : dict of bytes to (bytes, metadata)
         What publishing the code creates besides, such as the resources of ``init_module``; it is there only if the
         state does not have the key.
     schedule : GasSchedule, mapping or None
     """
 
-    modules: dict[bytes, bytes]
-    created: dict[bytes, StateValue]
+    values: Mapping[bytes, bytes | None]
+    created: Mapping[bytes, StateValue]
     schedule: GasSchedule | Mapping[str, int | str] | None = None
 
     @property
     def replaced(self) -> frozenset[bytes]:
         """The state keys whose values the change replaces."""
-        return frozenset(self.modules) | ({GAS_SCHEDULE} if self.schedule is not None else frozenset())
+        return frozenset(self.values) | ({GAS_SCHEDULE} if self.schedule is not None else frozenset())
 
     def on(self, read: Read, loaded: set[bytes] | None = None) -> Read:
         """Return a state with the change; the replaced keys that are read are added to `loaded`."""
-        changed: dict[bytes, bytes] = dict(self.modules)
+        changed: dict[bytes, bytes | None] = dict(self.values)
         if self.schedule is not None and (found := read(GAS_SCHEDULE)) is not None:
             changed[GAS_SCHEDULE] = changed_schedule(found[0], self.schedule)
 
@@ -151,7 +154,8 @@ class Change:
                 return self.created.get(key) if before is None else before
             if loaded is not None:
                 loaded.add(key)
-            return changed[key], None if before is None else before[1]
+            value = changed[key]
+            return None if value is None else (value, None if before is None else before[1])
 
         return altered
 
@@ -188,6 +192,7 @@ def replay(
     function: str | None = None,
     code: Any = None,
     gas_schedule: GasSchedule | Mapping[str, int | str] | None = None,
+    out: str | os.PathLike[str] | None = None,
     executor: Executor | str | None = None,
     progress: bool | ProgressHook = True,
 ) -> pd.DataFrame:
@@ -206,9 +211,13 @@ def replay(
     gas_schedule : GasSchedule or mapping, optional
         A schedule, or parameters with new values or factors, such as ``{"instr.*": "x10"}``, under which transactions
         run again.
+    out : str or Path, optional
+        Folder that stores the rows, in groups of 500 versions, so that an interrupted replay can be resumed: repeat the
+        call with the same folder. A plan that ends at the head keeps the versions of the first call.
     executor : Executor or str, optional
         As for `Study.run`: ``"processes:2"``, a Dask client, or any executor. By default, in this thread.
     progress : bool or callable, default True
+        Show a progress bar, or call a function, as for `Study.run`.
 
     Returns
     -------
@@ -223,8 +232,12 @@ def replay(
     InputError
         If the plan cannot be parsed, the package cannot be read or published, or the node is embedded: its contracts
         are Python, not bytecode.
+    StudyError
+        If `out` has replays of something else or of another ledger, or another process writes to it.
+    RunStopped
+        If `out` cannot be written, or the executor fails.
     NodeError, NodeUnreachable
-        If the node does not report its head.
+        If the node does not report its head; with `out`, also if it no longer responds.
 
     Examples
     --------
@@ -241,8 +254,47 @@ def replay(
     check_bytecode(node)
     planned = sorted(set(plan_versions(node, versions, state=False)[0].versions))
     change = change_of(node, code, gas_schedule, max(planned[0] - 1, 0))
-    rows = replay_all(node, planned, function, change, executor=executor, progress=progress)
-    return frame_of_rows(REPLAYS, rows)
+    if out is None:
+        rows = replay_all(node, planned, function, change, executor=executor, progress=progress)
+        return frame_of_rows(REPLAYS, rows)
+    from toolkit.fork._folder import FORMAT, ReplayFolder, ReplayPlan, change_digest
+    from toolkit.frames._calls import NO_ANSWER
+
+    anchor = LedgerAnchor.taken(node, planned[-1])
+    wanted = ReplayPlan(
+        format=FORMAT,
+        plan=versions if isinstance(versions, str) else f"{planned[0]}:{planned[-1]} ({len(planned)})",
+        function=function,
+        change="" if change is None else change_digest(change.values, change.schedule),
+        chain_id=anchor.chain_id,
+        anchor=planned[-1],
+        anchor_hash=anchor.transaction_hash,
+        versions=planned,
+    )
+    folder = ReplayFolder(out)
+    with folder.opened(wanted) as plan:
+        _check_ledger(node, plan, folder)
+        groups = _groups(plan.versions)
+        missing = folder.missing(groups)
+        count = sum(map(len, missing))
+        with progress_bar(len(plan.versions), "replaying", show=progress) as bar:
+            bar.advance(len(plan.versions) - count)
+            for place, rows in _replayed_groups(node, missing, function, change, executor=executor, bar=bar):
+                if any(row.get("error_code") in NO_ANSWER for row in rows):
+                    node.info()  # raises if the node is gone: its rows are replayed when the call is repeated
+                folder.store(missing[place], rows)
+        return folder.frame(groups)
+
+
+def _check_ledger(node: Reads, plan: ReplayPlan, folder: ReplayFolder) -> None:
+    """Raise StudyError if a node does not serve the ledger whose transactions a folder has."""
+    found = LedgerAnchor.taken(node, plan.anchor).transaction_hash
+    if plan.anchor_hash is not None and found is not None and found != plan.anchor_hash:
+        raise StudyError(f"{folder.path} has replays of another ledger: transaction {plan.anchor} has another hash")
+
+
+def _groups(versions: Sequence[int]) -> list[Sequence[int]]:
+    return [versions[at : at + _TASK] for at in range(0, len(versions), _TASK)]
 
 
 def replay_all(
@@ -255,21 +307,46 @@ def replay_all(
     progress: bool | ProgressHook = True,
 ) -> list[dict[str, Any]]:
     """Replay versions here or on an executor, and return the rows of `replay` by version."""
-    rows: list[dict[str, Any]] = []
-    with progress_bar(len(versions), "replaying", show=progress) as bar, opened_executor(executor) as pool:
-        if pool is None:
-            for row_or_count in replayed_rows(node, versions, function, change):
-                if isinstance(row_or_count, int):
-                    bar.advance(row_or_count)
-                else:
-                    rows.append(row_or_count)
-        else:
-            tasks = [versions[at : at + _TASK] for at in range(0, len(versions), _TASK)]
-            calls = ((node, task, function, change) for task in tasks)
+    with progress_bar(len(versions), "replaying", show=progress) as bar:
+        groups = _replayed_groups(node, _groups(versions), function, change, executor=executor, bar=bar)
+        return sorted((row for _, rows in groups for row in rows), key=lambda row: row["ledger_version"])
+
+
+def _replayed_groups(
+    node: Reads,
+    groups: Sequence[Sequence[int]],
+    function: str | None,
+    change: Change | None,
+    *,
+    executor: Executor | str | None,
+    bar: Progress,
+) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Yield (position, rows) as groups of versions are done."""
+    with opened_executor(executor) as pool:
+        if pool is not None:
+            calls = ((node, group, function, change) for group in groups)
             for place, found in results(pool, _task_rows, calls, getattr(pool, "_max_workers", 8)):
-                rows += found
-                bar.advance(len(tasks[place]))
-    return sorted(rows, key=lambda row: row["ledger_version"])
+                yield place, found
+                bar.advance(len(groups[place]))
+            return
+        # Values are shared between groups, so all versions are one sweep.
+        rows: list[dict[str, Any]] = []
+        ends, place, done = list(accumulate(map(len, groups))), 0, 0
+        for one in replayed_rows(node, [version for group in groups for version in group], function, change):
+            if not isinstance(one, int):
+                rows.append(one)
+                continue
+            done += one
+            bar.advance(one)
+            while place < len(groups) and done >= ends[place]:
+                last = groups[place][-1]
+                yield place, sorted((row for row in rows if row["ledger_version"] <= last), key=_version)
+                rows = [row for row in rows if row["ledger_version"] > last]
+                place += 1
+
+
+def _version(row: Mapping[str, Any]) -> int:
+    return int(row["ledger_version"])
 
 
 def _task_rows(node: Reads, versions: Sequence[int], function: str | None, change: Change | None) -> list[Any]:
