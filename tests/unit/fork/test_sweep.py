@@ -261,7 +261,7 @@ def test_a_fork_of_a_state_that_lies_says_what_is_wrong(served):
     """Code that is no bytecode is an error of the node's data, in words, whatever reads it."""
     key = small_node.module_key(small.COUNTER)
     for sent in served.sent:
-        sent.state = type(sent.state)(sent.state | {key: (b"\xa1\x1c\xeb\x0bnonsense", None)})
+        sent.state = type(sent.state)(sent.state | {key: (b"\xa1\x1c\xeb\x0b\x06\0\0\0\x01\x07\xff", None)})
     call = toolkit.EntryFunction("0xcafe::counter::bump", ["0xaa"])
     with toolkit.connect(served.url, cache=None) as node:
         fork = node.fork(3)
