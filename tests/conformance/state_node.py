@@ -236,7 +236,11 @@ class StateNode(RecordedNode):
                 first = self.block(int(number))[0]
                 about = {"block_height": "1", "block_hash": "0x1", "block_timestamp": "1700000000000000"}
                 return self._json(about | {"first_version": str(first), "last_version": number})
-        made = None if self.raw else self.by_parts(steps, version, body, in_bcs=_wants_bcs(headers))
+        made = (
+            None
+            if self.raw and steps[2:3] != ["module"]
+            else self.by_parts(steps, version, body, in_bcs=_wants_bcs(headers))
+        )
         if made is not None:
             return made
         self.received.append(Received(method, path, headers, body, None))

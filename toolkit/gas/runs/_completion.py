@@ -86,7 +86,7 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     # Before transactions are judged: what judging occupies would add to the peak of memory.
     store = job.store
     counts, digest = Counts(store.rows(), count_failures(store), count_unanswered(store)), rows_digest(store)
-    judged = [judge_committed(job, plan) for plan in plans]
+    judged = [judge_committed(job, node, plan) for node, plan in zip(job.nodes, plans, strict=True)]
     store.write_steps(steps_frame([*rows, *(row for _, found in judged for row in found)]))
     nodes, now = tuple(plan for plan, _ in judged), datetime.now(UTC)
     manifest = structs.replace(manifest, nodes=nodes, counts=counts, rows_digest=digest, finished_at=now, complete=True)
