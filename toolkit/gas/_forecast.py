@@ -146,7 +146,7 @@ def _calls(observed: Any, node: Node | None, stack: ExitStack) -> Iterator[_Obse
         made = observed.transaction
         # At the price and with the limit that the node filled in.
         request = observed.request.replace(gas_unit_price=made.gas_unit_price, max_gas_amount=made.max_gas_amount)
-        reached = node or stack.enter_context(observed._connected())  # noqa: SLF001
+        reached: Any = node or stack.enter_context(observed._connected())  # noqa: SLF001
         call = _of_transaction(made, Source.SIMULATE, reached)
         yield replace(call, request=request, version=observed.ledger_version)
     elif isinstance(observed, UserTransaction):
@@ -271,7 +271,7 @@ def _cost(fork: Any, request: ViewFunction | SimulationRequest) -> tuple[dict[st
 
 
 def _rows(call: _Observed, found: _Outcome) -> Iterator[dict[str, Any]]:
-    about = {"label": call.label, "source": call.source.value, "node": call.node_name}
+    about: dict[str, Any] = {"label": call.label, "source": call.source.value, "node": call.node_name}
     about |= {"ledger_version": call.version, "outcome": found.outcome, "reason": found.reason}
     octas = {part.value for part in Part if part.in_octas}
     for part in _COLUMNS if call.source is not Source.VIEW else (_TOTAL,):

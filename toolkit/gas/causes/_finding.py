@@ -364,7 +364,7 @@ def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> facts.Facts:
     changes: list[facts.Fact] = []
     if all(one.answered for one in known) and known[0].digest != known[1].digest:
         code = _code_changes(called, ends, evidence)
-        changes.append(facts.ModuleChange(facts.RelatedModule(called, facts.Role.CALLED), *known, code))
+        changes.append(facts.ModuleChange(facts.RelatedModule(called, facts.Role.CALLED), known[0], known[1], code))
     needed = [found for version in ends if (found := evidence.dependencies(called, version)) is not None]
     if not needed and not changes:
         raise SchemaError(f"no package registry names {called.wire}, so its dependencies are not known")
