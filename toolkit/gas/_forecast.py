@@ -15,8 +15,8 @@ from toolkit.client._fetch import checked_node
 from toolkit.client._http import served_ledger
 from toolkit.client._rebuilt import rebuild_request
 from toolkit.client._simulation import Simulation
-from toolkit.errors import InputError, ToolkitError
-from toolkit.fork._sweep import Change, replay_all
+from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
+from toolkit.fork._sweep import change_of, replay_all
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import FORECAST
 from toolkit.gas._observations import Part, Source, last_observations
@@ -214,11 +214,16 @@ def _is_replayed(call: _Observed) -> bool:
 
 def _replayed(calls: Sequence[_Observed], schedule: GasSchedule | Mapping[str, int | str]) -> dict[int, _Outcome]:
     """Replay committed transactions under the schedule, and return the outcomes by the identity of their calls."""
-    change, found = Change({}, {}, schedule), {}
+    found: dict[int, _Outcome] = {}
     for node in {id(call.node): call.node for call in calls}.values():
         mine = [call for call in calls if call.node is node]
         assert node is not None  # noqa: S101 - set for every observation
         versions = sorted({call.version for call in mine})
+        try:
+            change = change_of(node, None, schedule, max(versions[0] - 1, 0))  # raises for an unknown parameter
+        except (NodeError, NodeUnreachable, SchemaError) as error:
+            found |= {id(call): _Outcome(reason=str(error)) for call in mine}
+            continue
         rows = {row["ledger_version"]: row for row in replay_all(node, versions, None, change, progress=False)}
         for call in mine:
             found[id(call)] = _of_replay(rows.get(call.version))
@@ -248,16 +253,15 @@ def _executed(call: _Observed, schedule: GasSchedule | Mapping[str, int | str]) 
             request, version = rebuilt.replace(signature=None), version - 1  # no key of its past is needed on a fork
         fork = node.fork(version)
         before, _ = _cost(fork, request)
-        wanted = {part: amount for part, amount in call.gas.items() if amount is not None}
-        if any(before[part] != amount for part, amount in wanted.items()):
-            return _Outcome(reason=f"executed as it was, it costs {before[_TOTAL]} gas units, not {wanted[_TOTAL]}")
-        fork.gas_schedule = schedule
-        return _Outcome(*_cost(fork, request))
-    except InputError as error:
-        if "schedule:" in str(error):
-            raise
-        return _Outcome(reason=str(error))
     except ToolkitError as error:
+        return _Outcome(reason=str(error))
+    wanted = {part: amount for part, amount in call.gas.items() if amount is not None}
+    if any(before[part] != amount for part, amount in wanted.items()):
+        return _Outcome(reason=f"executed as it was, it costs {before[_TOTAL]} gas units, not {wanted[_TOTAL]}")
+    fork.gas_schedule = schedule
+    try:
+        return _Outcome(*_cost(fork, request))
+    except ToolkitError as error:  # such as a view that fails at these prices
         return _Outcome(reason=str(error))
 
 
