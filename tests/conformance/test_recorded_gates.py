@@ -78,8 +78,9 @@ def test_a_forecast_of_committed_transactions_is_their_replay_under_the_schedule
     assert found["now"].tolist() == replayed["gas_used"].tolist()
     assert (found["change"] > 0).all()
     with served.serving(), toolkit.connect(served.url, cache=None) as node:
+        transaction = node.transaction(versions[0])
         with pytest.raises(toolkit.InputError, match="no_such"):
-            toolkit.forecast(node.transaction(versions[0]), {"no_such": 1}, node=node)
+            toolkit.forecast(transaction, {"no_such": 1}, node=node)
     served.sent[0].gas_used += 1
     with served.serving(), toolkit.connect(served.url, cache=None) as node:
         frame = toolkit.forecast(node.transaction(versions[0]), prices, node=node)

@@ -38,7 +38,7 @@ class ReplayPlan(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     format : int
     plan : str
-        The version plan as it was given.
+        The version plan as it was given, or the digest of a list of versions.
     function : str or None
     change : str
         Digest of the other code and schedule; empty if there are none.
@@ -63,6 +63,11 @@ class ReplayPlan(msgspec.Struct, frozen=True, kw_only=True):
         """Return the names of what another plan asks for differently; its versions may have been resolved later."""
         names = ("format", "plan", "function", "change", "chain_id")
         return [name for name in names if getattr(self, name) != getattr(other, name)]
+
+
+def versions_digest(versions: Sequence[int]) -> str:
+    """Return the digest of a list of versions, which is its plan."""
+    return f"versions {hashlib.blake2b(repr(list(versions)).encode(), digest_size=16).hexdigest()}"
 
 
 def change_digest(modules: Mapping[bytes, bytes | None], schedule: Any) -> str:

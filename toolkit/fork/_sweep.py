@@ -257,13 +257,13 @@ def replay(
     if out is None:
         rows = replay_all(node, planned, function, change, executor=executor, progress=progress)
         return frame_of_rows(REPLAYS, rows)
-    from toolkit.fork._folder import FORMAT, ReplayFolder, ReplayPlan, change_digest
+    from toolkit.fork._folder import FORMAT, ReplayFolder, ReplayPlan, change_digest, versions_digest
     from toolkit.frames._calls import NO_ANSWER
 
     anchor = LedgerAnchor.taken(node, planned[-1])
     wanted = ReplayPlan(
         format=FORMAT,
-        plan=versions if isinstance(versions, str) else f"{planned[0]}:{planned[-1]} ({len(planned)})",
+        plan=versions if isinstance(versions, str) else versions_digest(planned),
         function=function,
         change="" if change is None else change_digest(change.values, change.schedule),
         chain_id=anchor.chain_id,

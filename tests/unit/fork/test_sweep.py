@@ -141,6 +141,12 @@ def test_a_folder_of_something_else_is_refused(many, tmp_path):
             toolkit.replay(node, "0:9", function="0x1::a::b", out=out, progress=False)
         with pytest.raises(StudyError, match="change"):
             toolkit.replay(node, "0:9", gas_schedule={"instr.add": 1}, out=out, progress=False)
+        with pytest.raises(StudyError, match="plan"):
+            toolkit.replay(node, [0, 4, 9], out=out, progress=False)
+        listed = tmp_path / "listed"
+        assert len(toolkit.replay(node, [2, 4, 8], out=listed, progress=False)) == 3
+        with pytest.raises(StudyError, match="plan"):
+            toolkit.replay(node, [2, 6, 8], out=listed, progress=False)
         (out / "replays.json").write_text("{}")
         with pytest.raises(StudyError, match="damaged"):
             toolkit.replay(node, "0:9", out=out, progress=False)

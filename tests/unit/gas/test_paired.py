@@ -70,6 +70,8 @@ def test_the_last_transactions_are_paired_exactly(node):
     assert (failed.verdict, failed.judged) == ("failed", 1)
     assert failed.regressions[0].limit == "0 %"
     assert re.match(r"3 of 3 transactions", failed.regressions[0].reason)
+    pooled = under(node, gas_schedule={"instr.add": "x100"}, last=3, executor="threads:2")
+    assert pooled.transactions.equals(found.transactions)
     assert found.gate("1000000%").passed
     assert found.gate().passed
 

@@ -10,6 +10,7 @@ from tests.unit.fork import small_node
 from toolkit.embedded import Ledger
 from toolkit.errors import StudyError, VersionPruned
 from toolkit.gas._observations import Source
+from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, snapshot_text, taken
 
 PLACE = {"simulate": "0xb00c::order_book::place", "arguments": [True, 100, 5], "sender": "0xa11ce"}
 AT_VERSIONS = PLACE | {"at": "version"}
@@ -126,3 +127,21 @@ def test_bytecode_runs_on_the_state_of_each_version():
         calls["bump"] |= {"gas_unit_price": 1, "max_gas_amount": 100_000}
         alone = toolkit.Study(calls=calls, versions="3:12", node=served.url).run(progress=False)
         assert alone.observations["success"].all()
+        pooled = toolkit.Study(calls=calls, versions="3:12", node=served.url).run(executor="threads:2", progress=False)
+        assert pooled.digest == alone.digest
+
+
+def test_a_snapshot_has_simulations_at_versions(tmp_path, node):
+    """At the last version of the run; a call that costs more, or fails otherwise, does not pass."""
+    calls = {"place": AT_VERSIONS, "early": AT_VERSIONS | {"sender": "0xb0b"}}
+    study = toolkit.Study(calls=calls, versions=[300, 599], node=node, thresholds="2%")
+    run = study.run(progress=False)
+    text = snapshot_text(taken(run))
+    (tmp_path / "gas.toml").write_text(text)
+    assert "[nodes.simulate_at_version]" in text
+    gate = check_snapshot(compare_snapshot(read_snapshot(tmp_path / "gas.toml"), run))
+    assert (gate.verdict, gate.judged) == ("passed", 2)
+    cost = int(run.at(599).set_index("label").loc["place", "gas_used"])
+    (tmp_path / "gas.toml").write_text(text.replace(f'"place" = {cost}', '"place" = 1'))
+    gate = check_snapshot(compare_snapshot(read_snapshot(tmp_path / "gas.toml"), run))
+    assert [one.label for one in gate.regressions] == ["place"]
