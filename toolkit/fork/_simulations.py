@@ -9,7 +9,7 @@ from toolkit.client._http import served_ledger
 from toolkit.errors import ToolkitError
 from toolkit.fork._embedded import fork_of
 from toolkit.fork._fork import Fork
-from toolkit.fork._state import NodeState, StateSource, prefetch
+from toolkit.fork._state import NO_RESULT, NodeState, StateSource, prefetch
 from toolkit.fork._sweep import MAX_LEARNED
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def simulate_at_versions(
                 if isinstance(fork, ToolkitError):
                     raise fork
                 yield place, fork.simulate(tasks[place][0])
-            except ToolkitError as error:
+            except NO_RESULT as error:
                 yield place, error
 
 
@@ -47,7 +47,7 @@ def _forks(node: Any, versions: Sequence[int]) -> Iterator[tuple[Fork | ToolkitE
         for version in versions:
             try:
                 yield fork_of(node, version), version
-            except ToolkitError as error:
+            except NO_RESULT as error:
                 yield error, version
         return
     source, learned = StateSource(node), OrderedDict[bytes, None]()

@@ -20,7 +20,7 @@ from toolkit.fork._fork import Fork, replaced_code
 from toolkit.fork._ledger import GAS_SCHEDULE
 from toolkit.fork._replay import PARTS, called_function, differences, status_words
 from toolkit.fork._schedule import changed_schedule
-from toolkit.fork._state import NodeState, StateSource, prefetch
+from toolkit.fork._state import NO_RESULT, NodeState, StateSource, prefetch
 from toolkit.vm import execute
 from toolkit.wire import UserTransaction
 from toolkit.wire._state_keys import key_hash
@@ -435,7 +435,7 @@ def _row(
             about |= _gas("changed_", other.gas_used, fee_of(other.events))
             about |= {"changed_success": other.status.success, "changed_outcome": status_words(other.status)}
             about |= {"changed_loaded": bool(loaded)}
-    except ToolkitError as error:
+    except NO_RESULT as error:
         return _failed(about, error)
     return about
 

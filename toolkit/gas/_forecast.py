@@ -16,6 +16,7 @@ from toolkit.client._http import served_ledger
 from toolkit.client._rebuilt import rebuild_request
 from toolkit.client._simulation import Simulation
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
+from toolkit.fork._state import NO_RESULT
 from toolkit.fork._sweep import change_of, replay_all
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import FORECAST
@@ -253,7 +254,7 @@ def _executed(call: _Observed, schedule: GasSchedule | Mapping[str, int | str]) 
             request, version = rebuilt.replace(signature=None), version - 1  # no key of its past is needed on a fork
         fork = node.fork(version)
         before, _ = _cost(fork, request)
-    except ToolkitError as error:
+    except NO_RESULT as error:
         return _Outcome(reason=str(error))
     wanted = {part: amount for part, amount in call.gas.items() if amount is not None}
     if any(before[part] != amount for part, amount in wanted.items()):
@@ -261,7 +262,7 @@ def _executed(call: _Observed, schedule: GasSchedule | Mapping[str, int | str]) 
     fork.gas_schedule = schedule
     try:
         return _Outcome(*_cost(fork, request))
-    except ToolkitError as error:  # such as a view that fails at these prices
+    except NO_RESULT as error:  # such as a view that fails at these prices
         return _Outcome(reason=str(error))
 
 

@@ -278,3 +278,15 @@ def test_a_fork_of_a_state_that_lies_says_what_is_wrong(served):
         request = toolkit.SimulationRequest(call, sender="0xaa")
         rows = toolkit.fetch_simulations(node, request, [3, 5], progress=False).transactions
     assert rows["error_code"].notna().all()
+
+
+def test_a_closed_node_ends_a_replay(many):
+    """It is no error of a row."""
+
+    def close(_, done, __):
+        if done:
+            node.close()
+
+    node = toolkit.connect(many.url, cache=None)
+    with pytest.raises(toolkit.errors.ClosedError):
+        toolkit.replay(node, "0:-1", progress=close)

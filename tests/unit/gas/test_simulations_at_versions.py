@@ -145,3 +145,12 @@ def test_a_snapshot_has_simulations_at_versions(tmp_path, node):
     (tmp_path / "gas.toml").write_text(text.replace(f'"place" = {cost}', '"place" = 1'))
     gate = check_snapshot(compare_snapshot(read_snapshot(tmp_path / "gas.toml"), run))
     assert [one.label for one in gate.regressions] == ["place"]
+
+
+def test_a_plan_says_what_it_does_not_count():
+    """On a node with bytecode, an execution reads more than one value."""
+    call = {"simulate": "0xcafe::counter::bump", "arguments": ["0xaa"], "sender": "0xaa", "at": "version"}
+    with small_node.node().serving() as served:
+        plan = toolkit.Study(calls={"bump": call}, versions="3:12", node=served.url).plan()
+    assert plan.requests == (10, 10)
+    assert "state values" in repr(plan)

@@ -12,9 +12,8 @@ from statistics import median, median_low
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import plural
-from toolkit.errors import ToolkitError
 from toolkit.fork._committed import prepare_committed
-from toolkit.fork._state import NodeState, StateSource, is_module, prefetch
+from toolkit.fork._state import NO_RESULT, NodeState, StateSource, is_module, prefetch
 from toolkit.fork._sweep import Change as Overlay
 from toolkit.fork._sweep import replay_all
 from toolkit.gas._cause_sentences import causes_text
@@ -173,7 +172,7 @@ def _tried(node: Node, change: Change, changes: Sequence[Change], versions: Sequ
     before = [version for version in versions if low < version < at]
     after = [version for version in versions if at < version < high]
     if change.exact and before and after:
-        with suppress(ToolkitError):  # a node without the state, or without transactions in BCS
+        with suppress(*NO_RESULT):  # a node without the state, or without transactions in BCS
             return executed(node, at, change.kind, before=before, after=after)
     return None
 
