@@ -68,7 +68,7 @@ def test_the_last_transactions_are_paired_exactly(node):
     assert pairs["gas_after"].iloc[2] == changed["changed_gas_used"].iloc[0]
     failed = found.gate("0%")
     assert (failed.verdict, failed.judged) == ("failed", 1)
-    assert failed.regressions[0].limit == "0 %"
+    assert failed.regressions[0].limit == str(toolkit.Threshold.of("0%"))
     assert re.match(r"3 of 3 transactions", failed.regressions[0].reason)
     pooled = under(node, gas_schedule={"instr.add": "x100"}, last=3, executor="threads:2")
     assert pooled.transactions.equals(found.transactions)
