@@ -59,6 +59,7 @@ from .gas._compare import Comparison as Comparison
 from .gas._compare import compare as compare
 from .gas._forecast import forecast as forecast
 from .gas._gate import Gate as Gate
+from .gas._paired import PairedComparison as PairedComparison
 from .gas._rules import Threshold as Threshold
 from .gas._rules import Waiver as Waiver
 from .gas._schedules import schedule_diff as schedule_diff

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.conformance.recorded_node import BCS, Received, RecordedNode, _wants_bcs
+from toolkit.move._bcs import Reader
 from toolkit.vm._bcs import tag_bytes
 from toolkit.vm._state import Group
 from toolkit.vm._types import parse
@@ -56,6 +57,10 @@ def stored_value(value: bytes, metadata: Any) -> bytes:
 
 def access_key(address: bytes, path: bytes) -> bytes:
     return b"\0" + address + text(path)
+
+
+def address_of(where: str) -> bytes:
+    return int(where, 16).to_bytes(32, "big")
 
 
 def members_at(state: dict[bytes, Any], address: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -121,6 +126,39 @@ def state_change(key: bytes) -> dict[str, Any]:
     return about | {"state_key_hash": key_hash(key)}
 
 
+FEE_STATEMENT = tag_bytes(parse("0x1::transaction_fee::FeeStatement"))
+_FEES = (
+    "total_charge_gas_units",
+    "execution_gas_units",
+    "io_gas_units",
+    "storage_fee_octas",
+    "storage_fee_refund_octas",
+)
+
+
+def fee_events(sent: Sent) -> list[dict[str, Any]]:
+    """Return the fee statement of a transaction as JSON; other events are left out."""
+    guid = {"creation_number": "0", "account_address": "0x0"}
+    about = {"guid": guid, "sequence_number": "0", "type": "0x1::transaction_fee::FeeStatement"}
+    return [
+        about | {"data": {name: str(int.from_bytes(data[8 * at :][:8], "little")) for at, name in enumerate(_FEES)}}
+        for _, _, tag, data in sent.events
+        if tag == FEE_STATEMENT
+    ]
+
+
+def resource_json(tag: str, data: bytes) -> dict[str, Any]:
+    """Return a configuration resource as JSON: gas schedule and features as nodes do, others as their bytes."""
+    if tag.endswith("GasScheduleV2"):
+        reader = Reader(data)
+        version = reader.u64()
+        entries = [{"key": reader.string(), "val": str(reader.u64())} for _ in range(reader.length())]
+        return {"type": tag, "data": {"feature_version": str(version), "entries": entries}}
+    if tag.endswith("Features"):
+        return {"type": tag, "data": {"features": "0x" + Reader(data).bytes().hex()}}
+    return {"type": tag, "data": {"bytes": data.hex()}}
+
+
 @dataclass
 class StateNode(RecordedNode):
     """A server over user transactions; `versions` has the version of each.
@@ -134,6 +172,12 @@ class StateNode(RecordedNode):
         Versions below are pruned.
     latency_s : float
         Wait before each response.
+    only_json : bool
+        Whether transactions are answered as JSON whatever is asked for.
+    package : tuple of str
+        Modules of 0x1 that its package registry lists, in a package of one upgrade; none by default.
+    gone : bool
+        Whether every request is refused as a node that is down refuses it.
     """
 
     exchanges: list[Any] = field(default_factory=list)
@@ -142,6 +186,9 @@ class StateNode(RecordedNode):
     raw: bool = True
     oldest: int = 0
     latency_s: float = 0.0
+    only_json: bool = False
+    package: tuple[str, ...] = ()
+    gone: bool = False
     reads: int = 0
 
     def __post_init__(self) -> None:
@@ -192,7 +239,7 @@ class StateNode(RecordedNode):
             payload = {"type": "script_payload", "code": {"bytecode": "0x"}, "type_arguments": [], "arguments": []}
         about |= {"type": "user_transaction", "sender": one.sender, "sequence_number": "0", "payload": payload}
         about |= {"max_gas_amount": "1", "gas_unit_price": "1", "expiration_timestamp_secs": "1"}
-        about |= {"gas_used": str(one.gas_used), "signature": None}
+        about |= {"gas_used": str(one.gas_used), "signature": None, "events": fee_events(one)}
         return about | {"changes": [state_change(key) for key, *_ in one.writes]}
 
     def answer(  # noqa: PLR0911  # one case per kind of answer
@@ -203,6 +250,8 @@ class StateNode(RecordedNode):
         parts = urlsplit(path)
         steps, query = unquote(parts.path).strip("/").split("/")[1:], dict(parse_qsl(parts.query))
         version = int(query.get("ledger_version", self.head))
+        if self.gone:
+            return self._refusal(503, "internal_error", "down")
         if version > self.head:
             return self._refusal(404, "version_not_found", "Ledger version not found")
         if version < self.oldest:
@@ -216,7 +265,7 @@ class StateNode(RecordedNode):
                 self.reads += 1
                 return self._state_value(bytes.fromhex(json.loads(body)["key"][2:]), version)
             case "GET", "transactions", "by_version", number if int(number) <= self.head:
-                if not _wants_bcs(headers):
+                if not _wants_bcs(headers) or self.only_json:
                     return self._json(self.document(int(number)))
                 if int(number) not in self.versions:
                     return self._bcs(u64(int(number)) + b"\3" + b"\x20" + bytes(32))
@@ -224,15 +273,31 @@ class StateNode(RecordedNode):
             case ["GET", "transactions"]:
                 start, limit = int(query["start"]), int(query["limit"])
                 return self._json([*map(self.document, range(start, min(start + limit, self.head + 1)))])
+            case "GET", "accounts", "0x1", "resource", "0x1::code::PackageRegistry" if self.package:
+                return self._json({"type": "0x1::code::PackageRegistry", "data": {"packages": [self.package_json()]}})
+            case "GET", "accounts", where, "resource", tag if not _wants_bcs(headers):
+                found = self.at(version).get(access_key(address_of(where), b"\1" + tag_bytes(parse(tag))[1:]))
+                if found is None:
+                    return self._refusal(404, "resource_not_found", "Resource not found")
+                return self._json(resource_json(tag, found[0]))
             case "GET", "blocks", "by_version", number:
                 first = self.block(int(number))[0]
                 about = {"block_height": "1", "block_hash": "0x1", "block_timestamp": "1700000000000000"}
                 return self._json(about | {"first_version": str(first), "last_version": number})
-        made = None if self.raw else self.by_parts(steps, version, body, in_bcs=_wants_bcs(headers))
+        made = (
+            None
+            if self.raw and steps[2:3] != ["module"]
+            else self.by_parts(steps, version, body, in_bcs=_wants_bcs(headers))
+        )
         if made is not None:
             return made
         self.received.append(Received(method, path, headers, body, None))
         return self._refusal(404, "not_recorded", f"not recorded: {method} {path}")
+
+    def package_json(self) -> dict[str, Any]:
+        modules = [{"name": name, "source": "0x", "source_map": "0x"} for name in self.package]
+        about = {"name": "Framework", "upgrade_policy": {"policy": 1}, "upgrade_number": "0", "source_digest": ""}
+        return about | {"manifest": "0x", "modules": modules, "deps": [], "extension": {"vec": []}}
 
     def by_parts(  # noqa: PLR0911  # one case per kind of read
         self, steps: list[str], version: int, body: bytes, *, in_bcs: bool

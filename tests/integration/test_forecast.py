@@ -1,20 +1,22 @@
-"""Forecasts under another gas schedule: the truth, as the embedded node charges it, lies in every interval."""
+"""Forecasts under another gas schedule are what the embedded node then charges, to the gas unit."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 import toolkit
 from toolkit import embedded
 from toolkit.embedded._meter import Schedule, released_schedule
 from toolkit.errors import InputError
+from toolkit.fork._schedule import proposed_schedule
 from toolkit.frames._schema import FORECAST
-from toolkit.gas._forecast import proposed_schedule
 from toolkit.wire import GasSchedule
 
 GROUPS = ("instr.", "aptos_framework.", "move_stdlib.", "table.", "txn.storage_io_", "txn.storage_fee_per_state_")
@@ -80,32 +82,15 @@ def bench():
     ledger = embedded.Ledger.with_history(seed=3, versions=600)
     ledger.fund("0xa11ce")
     ledger.commit("0xcafe::registry::register", "mine", sender="0xa11ce")
-    with embedded.serve(ledger, port=0) as url, toolkit.connect(url, cache=None) as node:
+    with toolkit.connect(ledger, cache=None) as node:
         yield Bench(ledger, node)
 
 
-def assert_within(frame: Any, simulation: Any) -> list[float]:
-    """Check that each part of a simulation lies in its interval; return how wide the intervals are."""
+def parts_of(simulation: Any) -> dict[str, int]:
+    """Return the parts of what a simulation costs."""
     gas = simulation.gas
-    truth = {
-        "execution": gas.execution_gas_units,
-        "io": gas.io_gas_units,
-        "storage": gas.storage_fee_octas / 100,
-        "refund": gas.storage_fee_refund_octas / 100,
-        "total": gas.total_charge_gas_units,
-    }
-    widths = []
-    for row in frame.to_dict("records"):
-        low, high, value = row["low"], row["high"], truth[row["part"]]
-        assert low <= value, (row, value)
-        if not _is_null(high):
-            assert value <= high, (row, value)
-            widths.append(high - low)
-    return widths
-
-
-def _is_null(value: object) -> bool:
-    return bool(pd.isna(value))
+    parts = {"execution": gas.execution_gas_units, "io": gas.io_gas_units, "storage": gas.storage_fee_octas}
+    return parts | {"refund": gas.storage_fee_refund_octas, "total": gas.total_charge_gas_units}
 
 
 FACTORS = st.sampled_from([0.1, 0.5, 1, 1, 1, 2, 3.7, 5])
@@ -141,109 +126,80 @@ BASE = released_schedule("v1.41.0")
     suppress_health_check=list(HealthCheck),
 )
 @given(before=SCHEDULES, after=SCHEDULES)
-def test_the_truth_lies_in_the_interval(bench, before, after):
-    """Random schedules before and after: every part of every call, and every view, is charged within its interval."""
+def test_a_forecast_is_what_is_charged(bench, before, after):
+    """Random schedules before and after: every part of every call, and every view, costs exactly what was forecast."""
     base = GasSchedule(BASE.feature_version, BASE.entries)
     one, two = drawn_schedule(base, before), drawn_schedule(base, after)
     bench.replace(one)
     simulations, run = bench.simulate(), bench.run()
-    frames = {name: toolkit.forecast(simulation, two) for name, simulation in simulations.items()}
+    frames = {name: toolkit.forecast(simulation, two).set_index("part") for name, simulation in simulations.items()}
     views = toolkit.forecast(run, two, node=bench.node).set_index("label")
     bench.replace(two)
     for name, simulation in bench.simulate().items():
-        assert simulation.vm_status == simulations[name].vm_status, name
-        assert_within(frames[name], simulation)
+        assert frames[name]["now"].to_dict() == parts_of(simulations[name]), name
+        assert frames[name]["forecast"].to_dict() == parts_of(simulation), name
+        assert frames[name]["reason"].isna().all()
+        assert frames[name]["outcome"].str.startswith("succeeded" if simulation.success else "failed").all()
     for name, (view, arguments) in VIEWS.items():
-        gas = bench.node.view(view, arguments=arguments).gas_used
-        assert views.loc[name, "low"] <= gas <= views.loc[name, "high"], (name, gas, views.loc[name].to_dict())
+        assert views.loc[name, "forecast"] == bench.node.view(view, arguments=arguments).gas_used
 
 
 def test_the_same_schedule_costs_the_same(bench):
-    """Without a change every interval is the amount itself, with nothing unknown."""
     simulations = bench.simulate()
     frame = toolkit.forecast(list(simulations.values()), bench.node.gas_schedule())
-    assert (frame["low"] == frame["now"]).all()
-    assert (frame["high"] == frame["now"]).all()
-    assert frame["reasons"].map(len).eq(0).all()
+    assert frame["change"].eq(0).all()
     assert frame.columns.tolist() == FORECAST.names
+    assert frame["unit"].tolist() == ["gas units", "gas units", "octas", "octas", "gas units"] * len(CALLS)
 
 
-def test_intervals_are_narrow_where_much_is_known(bench):
-    """All prices x10 leave the rounding; a new intrinsic gas one unit; io and storage stay if execution changes."""
+def test_a_committed_transaction_runs_on_the_state_before_it(bench):
+    """What it would have cost, although state and schedule have changed since; without a node it is refused."""
     bench.replace(GasSchedule(BASE.feature_version, BASE.entries))
-    simulation = bench.simulate()["pay"]
-    prices = {"instr.*": "x10", "aptos_framework.*": "x10", "move_stdlib.*": "x10", "table.*": "x10"}
-    prices |= {"txn.min_transaction_gas_units": "x10", "txn.intrinsic*": "x10", "txn.dependency*": "x10"}
-    prices |= {"txn.storage_io*": "x10", "txn.storage_fee_per*": "x10"}
-    prices |= {"txn.keyless.*": "x10", "txn.slh_dsa*": "x10"}
-    found = toolkit.forecast(simulation, prices).set_index("part")
-    assert found.loc["execution", "high"] - found.loc["execution", "low"] <= 9
-    assert found.loc["io", "high"] - found.loc["io", "low"] <= 9
-    assert found.loc["total", "high"] - found.loc["total", "low"] <= 10
-    assert found.loc["storage", "low"] == found.loc["storage", "high"] == 10 * found.loc["storage", "now"]
-    cheaper = toolkit.forecast(simulation, {"txn.min_transaction_gas_units": 1_500_000}).set_index("part")
-    assert cheaper.loc["execution", "high"] - cheaper.loc["execution", "low"] <= 1
-    assert cheaper.loc["execution", "high"] < cheaper.loc["execution", "now"]
-    work = toolkit.forecast(simulation, {"instr.*": "x10"}).set_index("part")
-    for part in ("io", "storage", "refund"):
-        assert work.loc[part, "low"] == work.loc[part, "high"] == work.loc[part, "now"]
-    assert "x1 to x10" in " ".join(work.loc["execution", "reasons"])
-
-
-def test_a_new_parameter_has_no_upper_bound(bench):
-    """How often it would be charged is not known: the upper bound is null, and the reason names it."""
-    simulation, now = bench.simulate()["pay"], bench.node.gas_schedule()
-    new = GasSchedule(now.feature_version + 1, now.entries | {"instr.leap.base": 10})
-    found = toolkit.forecast(simulation, new).set_index("part")
-    assert found["high"].isna().to_dict() == {
-        "execution": True,
-        "io": False,
-        "storage": False,
-        "refund": False,
-        "total": True,
-    }
-    assert "instr.leap.base" in found.loc["execution", "reasons"][0]
-    assert "gas feature version" in found.loc["io", "reasons"][-1]
-    assert found.loc["total", "low"] == found.loc["total", "now"]
-
-
-def test_committed_transactions_take_the_schedule_before_them(bench):
-    """A committed transaction is forecast from the schedule it ran under; without a node or a schedule it is refused."""
-    bench.replace(GasSchedule(BASE.feature_version, BASE.entries))
-    done = bench.ledger.commit("0x1::aptos_account::transfer", "0xb0b", 5, sender="0xa11ce")
+    expected = bench.simulate()["pay"]
+    done = bench.ledger.commit("0x1::aptos_account::transfer", "0xb0b", 100, sender="0xa11ce")
     doubled = proposed_schedule(GasSchedule(BASE.feature_version, BASE.entries), {"instr.*": "x2"})
     bench.replace(doubled)
     transaction = bench.node.transaction(done.version)
     found = toolkit.forecast(transaction, doubled, node=bench.node).set_index("part")
-    assert found.loc["execution", "high"] > found.loc["execution", "now"]
-    assert toolkit.forecast(transaction, doubled, current=doubled)["high"].eq(found["now"].to_list()).all()
-    with pytest.raises(InputError, match="pass node="):
+    assert found["reason"].isna().all()
+    assert found.loc["total", "now"] == expected.gas_used
+    assert found.loc["execution", "change"] > 0
+    assert found.loc["io", "change"] == 0
+    with pytest.raises(InputError, match="node="):
         toolkit.forecast(transaction, doubled)
 
 
-def test_what_has_no_gas_says_so(bench):
-    """A discarded simulation and a view that fails have no interval, and why."""
+def test_what_is_not_known_says_so(bench):
+    """A view that has no gas, and an observation that is not what its state gives: no figure, but a reason."""
+    calls = {"gone": toolkit.ViewFunction("0xcafe::registry::record_of", ["nobody"])}
+    run = toolkit.Study(calls=calls, versions=[bench.node.ledger().version], node=bench.node).run(progress=False)
+    [row] = toolkit.forecast(run, {"instr.*": "x2"}, node=bench.node).to_dict("records")
+    assert pd.isna(row["forecast"])
+    assert row["reason"]
+    simulation = bench.simulate()["pay"]
+    wrong = replace(simulation, transaction=structs.replace(simulation.transaction, gas_used_text="12345"))
+    found = toolkit.forecast(wrong, {"instr.*": "x2"})
+    assert found["forecast"].isna().all()
+    assert found["reason"].str.contains("executed as it was").all()
+
+
+def test_a_call_that_runs_out_of_gas_is_forecast_to_fail(bench):
     call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
-    discarded = bench.node.simulate(call, sender="0xa11ce", sequence_number=0, gas_unit_price=100, max_gas_amount=1000)
-    [row] = toolkit.forecast([discarded], {"instr.*": "x2"}).to_dict("records")
-    assert _is_null(row["low"])
-    assert "SEQUENCE_NUMBER_TOO_OLD" in row["reasons"][0]
-    starved = bench.node.simulate(call, sender="0xa11ce", fee_payer="0x0", gas_unit_price=100, max_gas_amount=4)
-    assert "Out of gas" in starved.vm_status
-    rows = toolkit.forecast(starved, {"instr.*": "x2"})
-    assert rows["low"].isna().all()
-    assert "hit a limit" in rows["reasons"].iloc[0][0]
+    tight = bench.node.simulate(call, sender="0xa11ce", gas_unit_price=100)
+    limited = bench.node.simulate(call, sender="0xa11ce", gas_unit_price=100, max_gas_amount=tight.gas_used + 1)
+    found = toolkit.forecast(limited, {"instr.*": "x100"})
+    assert found["outcome"].str.startswith("failed").all()
 
 
 @pytest.mark.parametrize(
     ("schedule", "message"),
     [
-        ({"instr.ad": 5}, r"no parameter instr\.ad; to forecast"),
+        ({"instr.ad": 5}, r"no parameter instr\.ad;"),
         ({"nothing.*": "x2"}, "no parameter nothing"),
-        ({"instr.add": "ten"}, "expected a whole number, or a factor"),
-        ({"instr.add": -1}, "expected a whole number, or a factor"),
-        ({"instr.add": "x-2"}, "expected a whole number, or a factor"),
-        ({"instr.add": True}, "expected a whole number, or a factor"),
+        ({"instr.add": "ten"}, "expected a u64, or a factor"),
+        ({"instr.add": -1}, "expected a u64, or a factor"),
+        ({"instr.add": "x-2"}, "expected a u64, or a factor"),
+        ({"instr.add": True}, "expected a u64, or a factor"),
         ({3: 4}, "expected the name of a parameter"),
         (5, "expected a GasSchedule"),
         ("instr.*=x10", "expected a GasSchedule"),
@@ -293,45 +249,26 @@ def folder(bench, tmp_path_factory):
 
 
 def test_the_last_observation_of_each_call_of_a_run(folder, bench):
-    """A view has its total, simulations and committed transactions all parts; the schedules are those of their versions."""
+    """A view has its total, simulations and committed transactions all parts."""
     run = toolkit.Run.open(folder)
-    frame = toolkit.forecast(run, {"instr.*": "x2"})
+    frame = toolkit.forecast(run, {"instr.*": "x2"}, node=bench.node)
     assert frame.groupby("label")["part"].agg(list).to_dict() == {
         "depth": ["total"],
         "paid": ["execution", "io", "storage", "refund", "total"],
         "pay": ["execution", "io", "storage", "refund", "total"],
     }
-    last = toolkit.Run.open(folder).observations
-    view = last[last["label"] == "depth"]
+    view = run.observations[run.observations["label"] == "depth"]
     assert frame.set_index("label").loc["depth", "now"] == view.sort_values("ledger_version")["gas_used"].iloc[-1]
-    assert (frame["low"] <= frame["now"]).all()
-    assert (frame["now"] <= frame["high"]).all()
-    assert frame["node"].eq(bench.node.url).all()
-
-
-def test_a_committed_call_of_a_run_ran_under_the_schedule_before_it(bench):
-    """The transaction that replaced the schedule was charged by the old one: forecast under the new one, it differs."""
-    now = bench.node.gas_schedule()
-    new = proposed_schedule(now, {"txn.min_transaction_gas_units": "x2"})
-    bench.replace(new)
-    version = bench.node.ledger().version
-    call = {
-        "label": "replace",
-        "committed": "0x1::gas_schedule::set_gas_schedule",
-        "versions": f"{version - 5}:{version}",
-    }
-    run = toolkit.Study(calls=[call], versions=[version], node=bench.node).run(progress=False)
-    found = toolkit.forecast(run, new, node=bench.node).set_index("part")
-    assert found.loc["execution", "low"] > found.loc["execution", "now"]
-    bench.replace(now)
+    assert frame["forecast"].notna().all(), frame["reason"].tolist()
+    assert (frame["now"] <= frame["forecast"]).all()
 
 
 def test_the_command(folder, bench, command, tmp_path):
     """Totals as a table; all parts, JSON and files on request; a schedule as pairs or a version."""
     shown = command("forecast", str(folder), "--schedule", "instr.*=x10")
     assert shown.returncode == 0, shown.stderr
-    assert "total" in shown.stdout
-    assert "execution" not in [line.split()[1] for line in shown.stdout.splitlines()[1:] if len(line.split()) > 2]
+    assert [line.split()[0] for line in shown.stdout.splitlines()[1:4]] == ["depth", "pay", "paid"]
+    assert "execution" not in shown.stdout
     one = command("forecast", str(folder), "--schedule", "instr.*=x10", "--json")
     assert one.stdout.count('"execution"') == 2
     same = command("forecast", str(folder), "--schedule", "600", "--json")

@@ -24,8 +24,8 @@ def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
     ----------
     folder : Path
         An existing folder.
-    what : {"run", "sync"}
-        The kind of writer. The lock is the file ``run.lock`` or ``sync.lock`` in the folder.
+    what : {"run", "sync", "replay"}
+        The kind of writer. The lock is the file ``run.lock``, ``sync.lock`` or ``replay.lock`` in the folder.
 
     Yields
     ------

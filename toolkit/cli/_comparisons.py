@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
+    from toolkit.gas._paired import PairedComparison
 
 REGRESSED = 1  # exit code of a gate that found a regression; no other command returns it
 NOT_JUDGED = 6  # exit code of a gate without a regression that could not judge every call, or judged none
@@ -38,8 +39,11 @@ JunitOption = Annotated[Path | None, Option("--junit", help="JUnit XML file to w
 
 
 def compare(  # noqa: PLR0917 - typer makes options of parameters
-    before: Annotated[str, Argument(help="Folder of a run, or DIR@VERSION for the run up to a ledger version.")],
-    after: Annotated[str, Argument(help="Folder of a run, or DIR@VERSION.")],
+    before: Annotated[
+        str,
+        Argument(help="Folder of a run, or DIR@VERSION; with --code or --schedule, a node, a study file or a run."),
+    ],
+    after: Annotated[str | None, Argument(help="Folder of a run, or DIR@VERSION.")] = None,
     fail_over: Annotated[
         console.Texts, Option(help="Maximum increase per call: 2%, or 50 (gas units); may be repeated.")
     ] = None,
@@ -56,17 +60,44 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         Option(help="File to write: .html, .md, .json or .txt; rows of calls: .csv, .parquet, .jsonl or .xlsx."),
     ] = None,
     junit: JunitOption = None,
+    code: Annotated[
+        Path | None, Option(help="Compiled package, build/Name: replay transactions with it before it is deployed.")
+    ] = None,
+    schedule: Annotated[
+        console.Texts,
+        Option(help="NAME=VALUE or PATTERN=xFACTOR: replay transactions at these prices; may be repeated."),
+    ] = None,
+    function: Annotated[
+        console.Texts, Option(help="Function whose transactions are replayed; may be repeated.")
+    ] = None,
+    last: Annotated[int, Option(min=1, help="Number of transactions of each function to replay.")] = 100,
+    versions: Annotated[str, Option(help="Range in which to look for them, from its end.")] = "-100000:",
     *,
     allow_unjudged: AllowOption = False,
     as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: a call could not be judged.
+
+    With --code or --schedule, compare committed transactions as they were with the same transactions under a package or
+    prices that are not deployed.
 
     Examples
     --------
     ledger-toolkit compare runs/before runs/after --fail-over 2%
     ledger-toolkit compare runs/before runs/after --fail-over 2% --out verdict.html
+    ledger-toolkit compare mainnet --code build/OrderBook --function 0xb00c::order_book::place --fail-over 2%
     """
+    if code is not None or schedule:
+        if after is not None or source is not None:
+            raise InputError("--code and --schedule take one node, study or run, and no --source")
+        under = {"code": code, "schedule": schedule, "functions": function, "last": last, "versions": versions}
+        limits_of = {"fail_over": fail_over, "study": study, "waivers": waivers}
+        shown = {"form": form, "out": out, "junit": junit, "as_json": as_json}
+        _compare_under(before, under, limits_of, shown, progress=not quiet, allow_unjudged=allow_unjudged)
+        return
+    if after is None:
+        raise InputError("compare requires two runs, or --code or --schedule")
     from toolkit.gas import _compare as comparisons
     from toolkit.gas._gate import rules_of
     from toolkit.gas._study import Study
@@ -101,6 +132,55 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     _end(comparison, gate, junit, allow_unjudged=allow_unjudged)
 
 
+def _compare_under(
+    source: str,
+    under: Mapping[str, Any],
+    rules: Mapping[str, Any],
+    shown: Mapping[str, Any],
+    *,
+    progress: bool,
+    allow_unjudged: bool,
+) -> None:
+    """Compare transactions as they were with the same transactions under a change; see `compare`."""
+    from toolkit.gas._forecast import read_schedule
+    from toolkit.gas._paired import compare_under, paired_text
+    from toolkit.gas._study import Study
+    from toolkit.gas._study_file import read_waiver_file
+    from toolkit.reports._to_programs import comparison_annotations, comparison_json
+
+    out, rows = shown["out"], shown["out"] is not None and shown["out"].suffix.lower() in _ROWS
+    form = Format.TEXT if rows else _format(shown["form"], out, as_json=shown["as_json"])
+    if form in {Format.HTML, Format.MARKDOWN}:
+        raise InputError(f"--format {form}: with --code or --schedule, expected text, json or github")
+    options = {name: under[name] for name in ("code", "functions", "last", "versions")}
+    if under["schedule"]:
+        options["gas_schedule"] = read_schedule(under["schedule"], _no_version)
+    found = compare_under(source, progress=progress, **options)
+    study = Study.load(rules["study"]) if rules["study"] else None
+    excused = None if rules["waivers"] is None else read_waiver_file(rules["waivers"])
+    # Without limits, too: a transaction that succeeded and fails under the change is a regression.
+    gate = found.gate(rules["fail_over"] or None, study=study, waivers=excused)
+    if rows:
+        console.write_frame(found.transactions, out)
+    else:
+        texts = {
+            Format.TEXT: lambda: paired_text(found, gate) + "\n",
+            Format.JSON: lambda: comparison_json(found, gate),
+            Format.GITHUB: lambda: comparison_annotations(found, gate, file=None, lines={}),
+        }
+        if out is None:
+            print(texts[form](), end="")
+        else:
+            console.write_text(texts[form](), out)
+    if out is not None:
+        print(f"Comparison: {out}; gate {gate.verdict if gate.passed else gate.verdict.upper()}")
+    _end(found, gate, shown["junit"], allow_unjudged=allow_unjudged)
+
+
+def _no_version(text: str) -> Any:
+    raise InputError(f"--schedule: expected NAME=VALUE, such as 'instr.*=x10', got {text}")
+
+
 def _written(
     form: Format, comparison: Comparison, gate: Gate | None, file: Path | None, lines: Mapping[tuple[str, str], int]
 ) -> str:
@@ -113,7 +193,9 @@ def _written(
     return COMPARISON_FORMATS[form](comparison, gate)
 
 
-def _end(comparison: Comparison, gate: Gate | None, junit: Path | None, *, allow_unjudged: bool) -> None:
+def _end(
+    comparison: Comparison | PairedComparison, gate: Gate | None, junit: Path | None, *, allow_unjudged: bool
+) -> None:
     """Write the file of ``--junit``, and exit with the exit code of the gate."""
     from toolkit.reports._to_programs import comparison_junit
 
@@ -264,7 +346,7 @@ def forecast(
     out: console.OutOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Estimate what the calls of a run would cost under another gas schedule, as intervals.
+    """Execute the calls of a run again under another gas schedule, on their state, and print what they cost.
 
     The terminal output has only the total of each call; --out and --json include its parts.
 
@@ -284,7 +366,7 @@ def forecast(
     frame = forecasts.forecast(opened, forecasts.read_schedule(schedule, of_version))
     console.print_found({}, [], frame, out, as_json=as_json)
     if out is None and not as_json:
-        columns = ["label", "part", "now", "low", "high", "reasons"]
+        columns = ["label", "now", "forecast", "change", "outcome", "reason"]
         console.print_frame(frame.loc[frame["part"] == "total", columns], as_json=False)
 
 

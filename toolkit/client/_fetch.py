@@ -446,22 +446,30 @@ def fetch_table_items(
 
 
 def fetch_simulations(
-    node: Reads, requests: SimulationRequest | Iterable[SimulationRequest], *, progress: bool = True
+    node: Reads,
+    requests: SimulationRequest | Iterable[SimulationRequest],
+    versions: Versions | None = None,
+    *,
+    progress: bool = True,
 ) -> SimulationFrames:
-    """Simulate many transactions, each independently, at the node's head.
+    """Simulate many transactions, each independently, at the node's head or at many ledger versions.
 
     Parameters
     ----------
     node : Node
     requests : SimulationRequest or iterable of SimulationRequest
+    versions : version plan, optional
+        As in `fetch_views`: each request is executed on the state of each version, on a fork (`Node.fork`), so the node
+        must serve the state. By default, the node simulates at its head.
     progress : bool, default True
         Show a progress bar.
 
     Returns
     -------
     SimulationFrames
-        If the node rejects a request, or the request does not fit its function's ABI, its row of ``transactions`` has
-        an ``error_code``, and ``results`` contains the error.
+        With `versions`, sorted by request, then by version, as are ``results``. If the node rejects a request, or the
+        request does not fit its function's ABI, its row of ``transactions`` has an ``error_code``, and ``results``
+        contains the error.
 
     Raises
     ------
@@ -479,8 +487,9 @@ def fetch_simulations(
 
     Notes
     -----
-    Source: ``POST /v1/transactions/simulate``, once per request. The head and each sender's sequence number are read
-    once. Each request expires 600 s (50 s with a replay protection nonce) after the newest head known when it is sent.
+    Source: ``POST /v1/transactions/simulate``, once per request; with `versions`, the state of each version. The head
+    and each sender's sequence number are read once. Each request expires 600 s (50 s with a replay protection nonce)
+    after the newest head known when it is sent.
 
     Examples
     --------
@@ -490,8 +499,18 @@ def fetch_simulations(
     >>> frames = toolkit.fetch_simulations(toolkit.connect(), [request, request], progress=False)
     >>> frames.transactions["request"].tolist()
     [0, 1]
+
+    What a call costs across ledger versions:
+
+    >>> place = toolkit.EntryFunction("0xb00c::order_book::place", [True, 100, 5])
+    >>> request = toolkit.SimulationRequest(place, sender="0xa11ce")
+    >>> frames = toolkit.fetch_simulations(toolkit.connect(), request, [1_500, 3_000, 4_500], progress=False)
+    >>> frames.transactions[["ledger_version", "gas_used"]].to_numpy().tolist()
+    [[1500, 31], [3000, 32], [4500, 306]]
     """
     listed, node = arguments.listed_requests(requests), checked_node(node)
+    if versions is not None:
+        return _simulated_at(node, listed, versions, progress=progress)
     results: dict[int, Simulation | ToolkitError] = {}
     if listed:
         sweep = _Sweep(node, None, show=progress)
@@ -504,6 +523,28 @@ def fetch_simulations(
     frames = transaction_frames([*done.values()], requests=[*done], failures=failed)
     mark_model(frames[0], node)
     return SimulationFrames(*frames, tuple(ordered), _node=node)
+
+
+def _simulated_at(
+    node: Any, requests: Sequence[SimulationRequest], versions: Versions, *, progress: bool
+) -> SimulationFrames:
+    """Simulate each request at each version; rows have the position of the request, then the version."""
+    import pandas as pd
+
+    sweep = _Sweep(node, versions, show=progress)
+    tasks = [(request, version) for request in requests for version in sweep.versions]
+    sweep.guard(len(tasks))
+    found = sweep.collect(node.simulations_at(tasks), len(tasks), "simulations")
+    sweep.finish("simulations")
+    results: list[Simulation | ToolkitError] = [found[place] for place in range(len(tasks))]
+    done = {place: one.transaction for place, one in enumerate(results) if not isinstance(one, ToolkitError)}
+    failed = [(place, Failure.of(one)) for place, one in enumerate(results) if isinstance(one, ToolkitError)]
+    frames = transaction_frames([*done.values()], requests=[*done], failures=failed)
+    at = pd.Series([version for _, version in tasks], dtype=frames[0]["ledger_version"].dtype)
+    for frame in frames:
+        frame["ledger_version"] = frame["ledger_version"].fillna(at.reindex(frame["request"]).set_axis(frame.index))
+        frame["request"] = frame["request"] // len(sweep.versions)
+    return SimulationFrames(*frames, tuple(results), _node=node)
 
 
 def fetch_transactions(

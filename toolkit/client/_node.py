@@ -26,7 +26,7 @@ from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import date
 
     from toolkit.client._accounts import Account
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from toolkit.client._engine import BulkEngine
     from toolkit.client._http import Ledger, RetryPolicy, Transport
     from toolkit.client._simulation import Simulation
-    from toolkit.fork import Fork
+    from toolkit.errors import ToolkitError
+    from toolkit.fork import Fork, ForkSimulation
     from toolkit.move import ModuleAbi
     from toolkit.wire import Batch, Multisig, Script
 
@@ -486,6 +487,14 @@ class Node(Reads):
         from toolkit.fork import fork_of
 
         return fork_of(self, ledger_version)
+
+    def simulations_at(
+        self, tasks: Sequence[tuple[SimulationRequest, int]]
+    ) -> Iterator[tuple[int, ForkSimulation | ToolkitError]]:
+        """Simulate requests, each on a fork of a version, and yield (position, result or error) by version."""
+        from toolkit.fork import simulate_at_versions
+
+        return simulate_at_versions(self, tasks)
 
     def at(self, ledger_version: int) -> Snapshot:
         """Return a snapshot: the node at one ledger version.

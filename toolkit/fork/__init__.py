@@ -8,12 +8,15 @@ Module map, for readers of the code:
 - `_ledger`, `_transport`: the versions of a fork; answers the requests of a client from a fork's state
 - `_fork`, `_embedded`: `Fork`, and that of an embedded node
 - `_replay`, `_sweep`: `Replay` and `replay`
+- `_recent`: the last transactions of functions
+- `_simulations`: simulations at many versions
 - `_package`, `_schedule`, `_system`: what a fork publishes, sets and calls
 """
 
 from toolkit.fork._embedded import fork_of
 from toolkit.fork._fork import Fork, ForkSimulation
 from toolkit.fork._replay import Replay
+from toolkit.fork._simulations import simulate_at_versions
 from toolkit.fork._sweep import replay
 
-__all__ = ["Fork", "ForkSimulation", "Replay", "fork_of", "replay"]
+__all__ = ["Fork", "ForkSimulation", "Replay", "fork_of", "replay", "simulate_at_versions"]

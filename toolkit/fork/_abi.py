@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolkit.errors import SchemaError
 from toolkit.move import decode_module_abi, resolve_layout
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC
+from toolkit.vm._errors import MoveError
 from toolkit.vm._metadata import EVENT, VIEW_KINDS
 from toolkit.vm._module import read_module
 from toolkit.vm._state import module_key
@@ -46,13 +48,13 @@ class StateAbis:
     def answer(self, address: str, name: str) -> dict[str, Any] | None:
         """Return a module as a node answers it: its bytecode and its ABI."""
         found = self._read(module_key(ModuleId(address_to_bytes(address), name)))
-        return None if found is None else module_json(found[0])
+        return None if found is None else module_json(found[0], f"{address}::{name}")
 
     def function(self, location: str, index: int) -> str:
         """Return the id of a function by its index in a module, as a node names it."""
         address, _, name = location.partition("::")
         found = self._read(module_key(ModuleId(address_to_bytes(address), name)))
-        names = [] if found is None else list(read_module(bytes(found[0])).functions)
+        names = [] if found is None else list(parsed_module(found[0], location).functions)
         return f"{location}::{names[index] if index < len(names) else f'<#{index} function>'}"
 
     def layout(self, tag: TypeTag) -> Layout:
@@ -60,9 +62,26 @@ class StateAbis:
         return resolve_layout(tag, self)
 
 
-def module_json(code: bytes) -> dict[str, Any]:
+def parsed_module(code: bytes, name: str) -> Module:
+    """Return a module of a state.
+
+    Raises
+    ------
+    SchemaError
+        If its code is not bytecode.
+    """
+    try:
+        return read_module(bytes(code))
+    except MoveError as error:
+        raise SchemaError(
+            f"the code of {name} is not bytecode that the machine reads ({error.message}). The contracts of an "
+            "embedded node are Python: fork it in the process that has its Ledger"
+        ) from None
+
+
+def module_json(code: bytes, name: str) -> dict[str, Any]:
     """Return a module as a node answers it: its bytecode and its ABI."""
-    return {"bytecode": f"0x{bytes(code).hex()}", "abi": abi_json(read_module(bytes(code)))}
+    return {"bytecode": f"0x{bytes(code).hex()}", "abi": abi_json(parsed_module(code, name))}
 
 
 def abi_json(module: Module) -> dict[str, Any]:

@@ -10,13 +10,13 @@ from toolkit.client._http import served_ledger
 from toolkit.client._ledger_transport import LedgerTransport
 from toolkit.errors import InputError
 from toolkit.fork._fork import Fork, ForkSimulation
-from toolkit.wire import GasSchedule
+from toolkit.fork._schedule import proposed_schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolkit.fork._replay import Replay
-    from toolkit.wire import Batch, EntryFunction, SimulationRequest
+    from toolkit.wire import Batch, EntryFunction, GasSchedule, SimulationRequest
 
 _NO_REPLAY = (
     "the contracts of an embedded node are Python, not bytecode, so a replay cannot be verified; simulate the call on "
@@ -116,17 +116,13 @@ class EmbeddedFork(Fork):
 
     @property
     def gas_schedule(self) -> GasSchedule:
-        """The gas schedule. Assign a `GasSchedule`, or a mapping with the parameters to change."""
+        """The gas schedule; assign to it as to that of `Fork`."""
         found: GasSchedule = self.node.gas_schedule()
         return found
 
     @gas_schedule.setter
-    def gas_schedule(self, schedule: GasSchedule | Mapping[str, int]) -> None:
-        now, whole = self.gas_schedule, schedule
-        if not isinstance(whole, GasSchedule):
-            if unknown := [name for name in whole if name not in now.entries]:
-                raise InputError(f"the gas schedule has no parameter {unknown[0]}")
-            whole = GasSchedule(now.feature_version, now.entries | dict(whole))
+    def gas_schedule(self, schedule: GasSchedule | Mapping[str, int | str]) -> None:
+        whole = proposed_schedule(self.gas_schedule, schedule)
         entries = [{"key": name, "val": value} for name, value in whole.entries.items()]
         kind = type(self._copy.chain.schedule_at(self._copy.head))
         self._copy.set_gas_schedule(kind.from_resource({"feature_version": whole.feature_version, "entries": entries}))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import plural, visible
+from toolkit._present.text import listed, plural, visible
 from toolkit.client._batch import call_frame
 from toolkit.client._simulation import Simulation
 from toolkit.errors import InputError
@@ -14,12 +14,12 @@ from toolkit.fork._ledger import GAS_SCHEDULE, TIMESTAMP, ForkLedger
 from toolkit.fork._package import Package, metadata_of
 from toolkit.fork._replay import Replay, replay_one
 from toolkit.fork._schedule import changed_schedule, read_schedule
-from toolkit.fork._state import NodeState, StateSource
+from toolkit.fork._state import NodeState, StateSource, is_module
 from toolkit.fork._system import call_framework
 from toolkit.fork._transport import ForkTransport
 from toolkit.move import encode_bcs, parse_type_tag
 from toolkit.move._ids import address_to_bytes
-from toolkit.vm._state import Group
+from toolkit.vm._state import Group, module_key
 from toolkit.vm._types import Struct, from_tag
 from toolkit.wire import EntryFunction
 
@@ -31,12 +31,14 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import ViewResult
     from toolkit.vm import Execution
+    from toolkit.vm._state import StateValue
     from toolkit.vm._trace import Trace
     from toolkit.wire import Batch, GasSchedule, SimulationRequest, ViewFunction
 
 _CREATE_ACCOUNT = "0x1::account::create_account_if_does_not_exist"
 _MINT = "0x1::transaction_fee::mint_and_refund"
 _PUBLISH = "0x1::code::publish_package_txn"
+_MAX_NAMED = 3  # modules in a message
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,10 +140,11 @@ class Fork:
     (True, 100)
     """
 
-    def __init__(self, node: Any, ledger_version: int | None = None) -> None:
+    def __init__(self, node: Any, ledger_version: int | None = None, *, state: NodeState | None = None) -> None:
         version = node.ledger().version if ledger_version is None else node.past_version(ledger_version)
         self._source = node
-        self._state = NodeState(StateSource(node), version)
+        # One that was read ahead, of the same version.
+        self._state = state or NodeState(StateSource(node), version)
         self._ledger = ForkLedger(self._state)
         self._transport = ForkTransport(self._ledger)
         name = f"fork of {node.name} at version {version}"
@@ -335,11 +338,14 @@ class Fork:
 
     @property
     def gas_schedule(self) -> GasSchedule:
-        """The gas schedule. Assign a `GasSchedule`, or a mapping with the parameters to change."""
+        """The gas schedule. Assign a `GasSchedule`, or a mapping of parameters or patterns to values or factors.
+
+        Such as ``{"instr.add": 1_000}`` or ``{"instr.*": "x10"}``.
+        """
         return read_schedule(self._ledger.value(GAS_SCHEDULE))
 
     @gas_schedule.setter
-    def gas_schedule(self, schedule: GasSchedule | Mapping[str, int]) -> None:
+    def gas_schedule(self, schedule: GasSchedule | Mapping[str, int | str]) -> None:
         self._set(GAS_SCHEDULE, changed_schedule(self._ledger.value(GAS_SCHEDULE), schedule))
 
     def set_resource(self, address: str, tag: str, value: Any) -> None:
@@ -373,3 +379,29 @@ class Fork:
                 group.members[member] = value
             value = group.encoded()
         self._set(key, value)
+
+
+def replaced_code(fork: Fork, code: Any) -> tuple[dict[bytes, bytes], dict[bytes, StateValue]]:
+    """Publish a package on a fork, and return its modules by state key and what else publishing created.
+
+    Raises
+    ------
+    InputError
+        If the package cannot be read or published, or none of its modules replaces one of the ledger.
+    """
+    package, read = Package.read(code), fork._ledger.at(fork.ledger_version)  # noqa: SLF001 - of this module
+    modules = {module_key(module.id): data for module, data in zip(package.modules, package.codes, strict=True)}
+    if not any(read(key) for key in modules):
+        names = listed((str(module.id) for module in package.modules), _MAX_NAMED)
+        raise InputError(
+            f"none of the modules of the package ({names}) is on this ledger at version {fork.base_version}, so it "
+            f"replaces no code; compile it for the address of the published package, not for {package.address}"
+        )
+    done = fork.publish(code)._execution  # noqa: SLF001
+    assert done is not None  # noqa: S101 - just made
+    created = {
+        key: (one.value, one.metadata)
+        for key, one in done.writes.items()
+        if one.op == "create" and one.value is not None and not is_module(key)
+    }
+    return modules, created

@@ -6,10 +6,10 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError, Unsupported
+from toolkit.fork._abi import parsed_module
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm._bcs import Input, struct_tag_bytes
 from toolkit.vm._metadata import GROUP_MEMBER
-from toolkit.vm._module import read_module
 from toolkit.vm._schedule import Schedule
 from toolkit.vm._state import Group, group_key, module_key, resource_key
 from toolkit.vm._types import FRAMEWORK, Struct, parse, struct
@@ -89,7 +89,8 @@ class ForkLedger:
         """Return the state key of a resource, and its tag in the group if it is a member of one."""
         where = address_to_bytes(address)
         code = self.at(version)(module_key(kind.module))
-        member = None if code is None else read_module(code[0]).attributes.of_struct(kind.name, GROUP_MEMBER)
+        module = None if code is None else parsed_module(code[0], str(kind.module))
+        member = None if module is None else module.attributes.of_struct(kind.name, GROUP_MEMBER)
         if member is None or not member.arguments:
             return resource_key(where, kind), None
         return group_key(where, parse(member.arguments[0])), struct_tag_bytes(kind)  # type: ignore[arg-type]

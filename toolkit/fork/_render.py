@@ -117,7 +117,7 @@ def _changes(key: bytes, write: Write, abis: StateAbis) -> Iterator[dict[str, An
         if write.value is None:
             yield about | {"type": "delete_module", "module": f"{about['address']}::{name}"}
         else:
-            yield about | {"type": "write_module", "data": module_json(write.value)}
+            yield about | {"type": "write_module", "data": module_json(write.value, f"{about['address']}::{name}")}
         return
     if write.value is None:
         yield about | {"type": "delete_resource", "resource": str(read_struct(source))}

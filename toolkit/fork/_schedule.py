@@ -1,9 +1,13 @@
-"""Changed gas schedules, in the form in which the ledger stores them."""
+"""Changed gas schedules, as people write them and in the form in which the ledger stores them."""
 
 from __future__ import annotations
 
+import re
+from fnmatch import fnmatchcase
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from toolkit._present.text import visible
 from toolkit.errors import InputError
 from toolkit.move._bcs import Reader, Writer
 from toolkit.wire import GasSchedule
@@ -11,7 +15,8 @@ from toolkit.wire import GasSchedule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_MAX_NAMED = 3  # names in a message
+_FACTOR = re.compile(r"\s*[xX×*](\d{1,9}(?:\.\d{1,9})?)\s*", re.ASCII)
+_MAX_VALUE = (1 << 64) - 1
 
 
 def read_schedule(data: bytes) -> GasSchedule:
@@ -20,7 +25,49 @@ def read_schedule(data: bytes) -> GasSchedule:
     return GasSchedule(reader.u64(), {reader.string(): reader.u64() for _ in range(reader.length())})
 
 
-def changed_schedule(data: bytes, changes: GasSchedule | Mapping[str, int]) -> bytes:
+def proposed_schedule(schedule: GasSchedule, changes: GasSchedule | Mapping[str, int | str]) -> GasSchedule:
+    """Return a gas schedule with changed parameters.
+
+    Parameters
+    ----------
+    schedule : GasSchedule
+    changes : GasSchedule or mapping of str to int or str
+        A whole schedule; or a value, or a factor such as ``"x10"`` or ``"x0.5"`` (rounded to whole numbers), by the
+        name of a parameter or by a pattern with ``*`` and ``?``. Entries are applied in order.
+
+    Returns
+    -------
+    GasSchedule
+
+    Raises
+    ------
+    InputError
+        If a name is not in the schedule, or a value is not a u64 or a factor.
+    """
+    if isinstance(changes, GasSchedule):
+        return changes
+    entries = dict(schedule.entries)
+    for name, value in changes.items():
+        if not isinstance(name, str):
+            raise InputError(f"schedule: expected the name of a parameter, such as 'instr.add', got {name!r:.60}")
+        found = [one for one in entries if fnmatchcase(one, name)] if set(name) & set("*?[") else [name]
+        if not found or found[0] not in entries:
+            raise InputError(
+                f"schedule: the gas schedule in force has no parameter {visible(name, 80)}; "
+                "node.gas_schedule().entries lists them. To add parameters, pass the whole schedule: "
+                "toolkit.wire.GasSchedule(feature_version, entries)"
+            )
+        factor = _FACTOR.fullmatch(value) if isinstance(value, str) else None
+        if factor is None and (type(value) is not int or not 0 <= value <= _MAX_VALUE):
+            raise InputError(
+                f'schedule: {visible(name, 80)}: expected a u64, or a factor such as "x10", got {value!r:.60}'
+            )
+        for one in found:
+            entries[one] = min(_MAX_VALUE, round(entries[one] * Fraction(factor[1]))) if factor else int(value)
+    return GasSchedule(schedule.feature_version, entries)
+
+
+def changed_schedule(data: bytes, changes: GasSchedule | Mapping[str, int | str]) -> bytes:
     """Return the BCS of a gas schedule with changes.
 
     Parameters
@@ -28,29 +75,18 @@ def changed_schedule(data: bytes, changes: GasSchedule | Mapping[str, int]) -> b
     data : bytes
         BCS of ``0x1::gas_schedule::GasScheduleV2``.
     changes : GasSchedule or mapping
-        A whole schedule, or parameters with their new values.
+        As for `proposed_schedule`.
 
     Raises
     ------
     InputError
-        If a parameter does not exist, or a value is not a u64.
+        If a parameter does not exist, or a value is not a u64 or a factor.
     """
-    now = read_schedule(data)
-    version, entries = now.feature_version, dict(now.entries)
-    if isinstance(changes, GasSchedule):
-        version, entries = changes.feature_version, dict(changes.entries)
-    else:
-        unknown = [name for name in changes if name not in entries]
-        if unknown:
-            raise InputError(
-                f"the gas schedule has no parameter {', '.join(unknown[:_MAX_NAMED])}; node.gas_schedule().entries "
-                "lists them"
-            )
-        entries |= changes
+    changed = proposed_schedule(read_schedule(data), changes)
     writer = Writer()
-    writer.u64(version)
-    writer.uleb128(len(entries))
-    for name, value in entries.items():
+    writer.u64(changed.feature_version)
+    writer.uleb128(len(changed.entries))
+    for name, value in changed.entries.items():
         writer.string(name)
         writer.u64(value)
     return bytes(writer.getvalue())

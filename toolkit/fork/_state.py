@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, TypeVar
 from toolkit.client._http import PreparedCall, path
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._reads import send_all
-from toolkit.errors import Forbidden, InvalidRequest, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
+from toolkit.errors import (
+    Forbidden,
+    InputError,
+    InvalidRequest,
+    NodeError,
+    NodeUnreachable,
+    NotFound,
+    SchemaError,
+    ToolkitError,
+    Unsupported,
+)
 from toolkit.fork._committed import BCS, read_state_value
 from toolkit.move import parse_address
 from toolkit.move._bcs import Reader
@@ -33,6 +43,8 @@ if TYPE_CHECKING:
     from toolkit.vm._state import StateValue
 
 _T = TypeVar("_T")
+# Why one execution among many has no result. That a node was closed or serves another ledger ends them all.
+NO_RESULT = (InputError, NodeError, NodeUnreachable, SchemaError, Unsupported)
 CHAIN_ID = resource_key(FRAMEWORK, struct("0x1::chain_id::ChainId"))
 _ACCESS_PATH, _TABLE_ITEM = 0, 1
 _MODULE, _RESOURCE, _GROUP = range(3)  # kinds of access paths
@@ -146,6 +158,11 @@ class NodeState:
                 self.store(key, _present(self.source.node, self.source.prepare(key, self.version)))
         return self.value(key)
 
+    @property
+    def read(self) -> list[bytes]:
+        """The keys whose values have been read."""
+        return list(self._values)
+
     def mark(self, key: bytes) -> Hashable:
         """Return what identifies the value under a key among the reads of several states."""
         return key, self.version
@@ -210,6 +227,10 @@ def _without_metadata(value: bytes) -> StateValue:
 
 def is_group(key: bytes) -> bool:
     return key[0] == _ACCESS_PATH and access_path(key)[1] == _GROUP
+
+
+def is_module(key: bytes) -> bool:
+    return key[0] == _ACCESS_PATH and access_path(key)[1] == _MODULE
 
 
 def access_path(key: bytes) -> tuple[bytes, int, Input]:

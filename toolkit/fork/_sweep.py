@@ -6,35 +6,37 @@ from bisect import bisect_right
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client._executors import opened_executor, results
 from toolkit.client._fetch import checked_node, plan_versions
 from toolkit.client._progress import progress_bar
-from toolkit.client._reads import PAGE, pages_of, read_transactions, send_all
-from toolkit.errors import ToolkitError, Unsupported
+from toolkit.client._reads import PAGE, LedgerAnchor, pages_of, read_transactions, send_all
+from toolkit.errors import StudyError, ToolkitError, Unsupported
 from toolkit.fork._committed import Committed, fee_of, prepare_committed
 from toolkit.fork._embedded import check_bytecode
+from toolkit.fork._fork import Fork, replaced_code
 from toolkit.fork._ledger import GAS_SCHEDULE
-from toolkit.fork._package import Package
 from toolkit.fork._replay import PARTS, called_function, differences, status_words
 from toolkit.fork._schedule import changed_schedule
-from toolkit.fork._state import NodeState, StateSource, prefetch
+from toolkit.fork._state import NO_RESULT, NodeState, StateSource, prefetch
 from toolkit.vm import execute
-from toolkit.vm._state import module_key
 from toolkit.wire import UserTransaction
 from toolkit.wire._state_keys import key_hash
 from toolkit.wire._transactions import BlockMetadataTransaction
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     import pandas as pd
 
-    from toolkit.client._progress import ProgressHook
+    from toolkit.client._progress import Progress, ProgressHook
     from toolkit.client._reads import Reads
     from toolkit.client._versions import Versions
+    from toolkit.fork._folder import ReplayFolder, ReplayPlan
     from toolkit.vm._state import Read, StateValue
     from toolkit.wire import GasSchedule
 
@@ -123,27 +125,64 @@ class Change:
 
     Attributes
     ----------
-    modules : dict of bytes to bytes
-        Code by state key.
+    values : dict of bytes to bytes
+        Values by state key, such as code; None if there is none.
+    created : dict of bytes to (bytes, metadata)
+        What publishing the code creates besides, such as the resources of ``init_module``; it is there only if the
+        state does not have the key.
     schedule : GasSchedule, mapping or None
     """
 
-    modules: dict[bytes, bytes]
-    schedule: GasSchedule | Mapping[str, int] | None = None
+    values: Mapping[bytes, bytes | None]
+    created: Mapping[bytes, StateValue]
+    schedule: GasSchedule | Mapping[str, int | str] | None = None
 
-    def on(self, read: Read) -> Read:
-        """Return a state with the change."""
-        changed: dict[bytes, bytes] = dict(self.modules)
+    @property
+    def replaced(self) -> frozenset[bytes]:
+        """The state keys whose values the change replaces."""
+        return frozenset(self.values) | ({GAS_SCHEDULE} if self.schedule is not None else frozenset())
+
+    def on(self, read: Read, loaded: set[bytes] | None = None) -> Read:
+        """Return a state with the change; the replaced keys that are read are added to `loaded`."""
+        changed: dict[bytes, bytes | None] = dict(self.values)
         if self.schedule is not None and (found := read(GAS_SCHEDULE)) is not None:
             changed[GAS_SCHEDULE] = changed_schedule(found[0], self.schedule)
 
         def altered(key: bytes) -> StateValue | None:
-            if key not in changed:
-                return read(key)
             before = read(key)
-            return changed[key], None if before is None else before[1]
+            if key not in changed:
+                return self.created.get(key) if before is None else before
+            if loaded is not None:
+                loaded.add(key)
+            value = changed[key]
+            return None if value is None else (value, None if before is None else before[1])
 
         return altered
+
+
+def change_of(
+    node: Any, code: Any, schedule: GasSchedule | Mapping[str, int | str] | None, version: int
+) -> Change | None:
+    """Return a change after checking, on the state of a version, that it can be made; None if nothing changes.
+
+    Raises
+    ------
+    InputError
+        If the package cannot be read or published, none of its modules replaces one of the ledger, or the schedule has
+        no such parameter.
+    NodeError, NodeUnreachable
+        If the state cannot be read.
+    """
+    if code is None and schedule is None:
+        return None
+    fork = Fork(node, version)
+    modules: dict[bytes, bytes] = {}
+    created: dict[bytes, StateValue] = {}
+    if code is not None:
+        modules, created = replaced_code(fork, code)
+    if schedule is not None:
+        fork.gas_schedule = schedule  # raises if a parameter does not exist
+    return Change(modules, created, schedule)
 
 
 def replay(
@@ -152,7 +191,8 @@ def replay(
     *,
     function: str | None = None,
     code: Any = None,
-    gas_schedule: GasSchedule | Mapping[str, int] | None = None,
+    gas_schedule: GasSchedule | Mapping[str, int | str] | None = None,
+    out: str | os.PathLike[str] | None = None,
     executor: Executor | str | None = None,
     progress: bool | ProgressHook = True,
 ) -> pd.DataFrame:
@@ -169,10 +209,15 @@ def replay(
         A compiled package, as for `Fork.publish`: transactions run again with it in place of what was published. That
         it may be published is checked first, on the state before the first version.
     gas_schedule : GasSchedule or mapping, optional
-        A schedule, or parameters with new values, under which transactions run again.
+        A schedule, or parameters with new values or factors, such as ``{"instr.*": "x10"}``, under which transactions
+        run again.
+    out : str or Path, optional
+        Folder that stores the rows, in groups of 500 versions, so that an interrupted replay can be resumed: repeat the
+        call with the same folder. A plan that ends at the head keeps the versions of the first call.
     executor : Executor or str, optional
         As for `Study.run`: ``"processes:2"``, a Dask client, or any executor. By default, in this thread.
     progress : bool or callable, default True
+        Show a progress bar, or call a function, as for `Study.run`.
 
     Returns
     -------
@@ -187,8 +232,12 @@ def replay(
     InputError
         If the plan cannot be parsed, the package cannot be read or published, or the node is embedded: its contracts
         are Python, not bytecode.
+    StudyError
+        If `out` has replays of something else or of another ledger, or another process writes to it.
+    RunStopped
+        If `out` cannot be written, or the executor fails.
     NodeError, NodeUnreachable
-        If the node does not report its head.
+        If the node does not report its head; with `out`, also if it no longer responds.
 
     Examples
     --------
@@ -204,42 +253,105 @@ def replay(
     node = checked_node(node)
     check_bytecode(node)
     planned = sorted(set(plan_versions(node, versions, state=False)[0].versions))
-    change = _change_of(node, code, gas_schedule, planned[0])
-    rows: list[dict[str, Any]] = []
-    with progress_bar(len(planned), "replaying", show=progress) as bar, opened_executor(executor) as pool:
-        tasks = [planned[at : at + _TASK] for at in range(0, len(planned), _TASK)]
-        if pool is None:
-            for row_or_count in replayed_rows(node, planned, function, change):
-                if isinstance(row_or_count, int):
-                    bar.advance(row_or_count)
-                else:
-                    rows.append(row_or_count)
-        else:
-            calls = ((node, task, function, change) for task in tasks)
+    change = change_of(node, code, gas_schedule, max(planned[0] - 1, 0))
+    if out is None:
+        rows = replay_all(node, planned, function, change, executor=executor, progress=progress)
+        return frame_of_rows(REPLAYS, rows)
+    from toolkit.fork._folder import FORMAT, ReplayFolder, ReplayPlan, change_digest, versions_digest
+    from toolkit.frames._calls import NO_ANSWER
+
+    anchor = LedgerAnchor.taken(node, planned[-1])
+    wanted = ReplayPlan(
+        format=FORMAT,
+        plan=versions if isinstance(versions, str) else versions_digest(planned),
+        function=function,
+        change="" if change is None else change_digest(change.values, change.schedule),
+        chain_id=anchor.chain_id,
+        anchor=planned[-1],
+        anchor_hash=anchor.transaction_hash,
+        versions=planned,
+    )
+    folder = ReplayFolder(out)
+    with folder.opened(wanted) as plan:
+        _check_ledger(node, plan, folder)
+        groups = _groups(plan.versions)
+        missing = folder.missing(groups)
+        count = sum(map(len, missing))
+        with progress_bar(len(plan.versions), "replaying", show=progress) as bar:
+            bar.advance(len(plan.versions) - count)
+            for place, rows in _replayed_groups(node, missing, function, change, executor=executor, bar=bar):
+                if any(row.get("error_code") in NO_ANSWER for row in rows):
+                    node.info()  # raises if the node is gone: its rows are replayed when the call is repeated
+                folder.store(missing[place], rows)
+        return folder.frame(groups)
+
+
+def _check_ledger(node: Reads, plan: ReplayPlan, folder: ReplayFolder) -> None:
+    """Raise StudyError if a node does not serve the ledger whose transactions a folder has."""
+    found = LedgerAnchor.taken(node, plan.anchor).transaction_hash
+    if plan.anchor_hash is not None and found is not None and found != plan.anchor_hash:
+        raise StudyError(f"{folder.path} has replays of another ledger: transaction {plan.anchor} has another hash")
+
+
+def _groups(versions: Sequence[int]) -> list[Sequence[int]]:
+    return [versions[at : at + _TASK] for at in range(0, len(versions), _TASK)]
+
+
+def replay_all(
+    node: Reads,
+    versions: Sequence[int],
+    function: str | None,
+    change: Change | None,
+    *,
+    executor: Executor | str | None = None,
+    progress: bool | ProgressHook = True,
+) -> list[dict[str, Any]]:
+    """Replay versions here or on an executor, and return the rows of `replay` by version."""
+    with progress_bar(len(versions), "replaying", show=progress) as bar:
+        groups = _replayed_groups(node, _groups(versions), function, change, executor=executor, bar=bar)
+        return sorted((row for _, rows in groups for row in rows), key=lambda row: row["ledger_version"])
+
+
+def _replayed_groups(
+    node: Reads,
+    groups: Sequence[Sequence[int]],
+    function: str | None,
+    change: Change | None,
+    *,
+    executor: Executor | str | None,
+    bar: Progress,
+) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Yield (position, rows) as groups of versions are done."""
+    with opened_executor(executor) as pool:
+        if pool is not None:
+            calls = ((node, group, function, change) for group in groups)
             for place, found in results(pool, _task_rows, calls, getattr(pool, "_max_workers", 8)):
-                rows += found
-                bar.advance(len(tasks[place]))
-    rows.sort(key=lambda row: row["ledger_version"])
-    return frame_of_rows(REPLAYS, rows)
+                yield place, found
+                bar.advance(len(groups[place]))
+            return
+        # Values are shared between groups, so all versions are one sweep.
+        rows: list[dict[str, Any]] = []
+        ends, place, done = list(accumulate(map(len, groups))), 0, 0
+        for one in replayed_rows(node, [version for group in groups for version in group], function, change):
+            if not isinstance(one, int):
+                rows.append(one)
+                continue
+            done += one
+            bar.advance(one)
+            while place < len(groups) and done >= ends[place]:
+                last = groups[place][-1]
+                yield place, sorted((row for row in rows if row["ledger_version"] <= last), key=_version)
+                rows = [row for row in rows if row["ledger_version"] > last]
+                place += 1
+
+
+def _version(row: Mapping[str, Any]) -> int:
+    return int(row["ledger_version"])
 
 
 def _task_rows(node: Reads, versions: Sequence[int], function: str | None, change: Change | None) -> list[Any]:
     """Replay versions in a worker."""
     return [one for one in replayed_rows(node, versions, function, change) if not isinstance(one, int)]
-
-
-def _change_of(node: Any, code: Any, schedule: GasSchedule | Mapping[str, int] | None, first: int) -> Change | None:
-    if code is None and schedule is None:
-        return None
-    modules = {}
-    fork = node.fork(max(first - 1, 0))
-    if code is not None:
-        package = Package.read(code)
-        fork.publish(code)
-        modules = {module_key(module.id): data for module, data in zip(package.modules, package.codes, strict=True)}
-    if schedule is not None:
-        fork.gas_schedule = schedule  # raises if a parameter does not exist
-    return Change(modules, schedule)
 
 
 def replayed_rows(
@@ -310,17 +422,20 @@ def _row(
     change: Change | None,
 ) -> dict[str, Any]:
     about |= {"function": called_function(committed), "sender": committed.signed.raw.sender}
-    about |= {"outcome": status_words(committed.status)} | _gas("", committed.gas_used, committed.fee)
+    about |= {"success": committed.status.success, "outcome": status_words(committed.status)}
+    about |= {"gas_unit_price": committed.signed.raw.gas_unit_price} | _gas("", committed.gas_used, committed.fee)
     try:
         done = execute(committed.transaction, state, transaction_index=index)
         about |= _gas("replayed_", done.gas_used, fee_of(done.events))
         found = list(differences(committed, done, metadata=state.has_metadata))
         about |= {"verified": not found, "differences": len(found)}
         if change is not None:
-            other = execute(committed.transaction, change.on(state), transaction_index=index)
+            loaded: set[bytes] = set()
+            other = execute(committed.transaction, change.on(state, loaded), transaction_index=index)
             about |= _gas("changed_", other.gas_used, fee_of(other.events))
-            about |= {"changed_outcome": status_words(other.status)}
-    except ToolkitError as error:
+            about |= {"changed_success": other.status.success, "changed_outcome": status_words(other.status)}
+            about |= {"changed_loaded": bool(loaded)}
+    except NO_RESULT as error:
         return _failed(about, error)
     return about
 

@@ -195,6 +195,9 @@ FAILURES = FRAMES["failures"]
 KEYS = FRAMES["table keys"]
 # One row per committed transaction that is replayed.
 REPLAYS = FRAMES["replays"]
+# One row per call whose transactions were replayed under a change, and one per transaction.
+PAIRED_CALLS = FRAMES["paired calls"]
+PAIRS = FRAMES["pairs"]
 # One row per part of the gas of a replay.
 REPLAY_GAS = FRAMES["replay gas"]
 # One row per difference between a replay and the ledger.

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
@@ -27,7 +27,7 @@ from toolkit.wire import EntryFunction, SimulationRequest, UserTransaction, View
 from toolkit.wire._models import wire_argument
 
 # Keys that name the function of a call, of which a call has exactly one, with the source of its observations.
-KINDS = {source.key: source for source in Source}
+KINDS = {source.key: source for source in Source if source is not Source.SIMULATE_AT_VERSION}
 # Every call is checked before a run and is a line of the report; more calls belong in several studies.
 _MAX_CALLS = 10_000
 # The lists of a grid multiply, so a mistake in one of them makes thousands of calls.
@@ -38,7 +38,7 @@ _MAX_VALUE = 40
 _KINDS_OF = {
     "arguments": ("view", "simulate"),
     "sender": ("simulate", "committed"),
-    **dict.fromkeys(("fee_payer", "gas_unit_price", "max_gas_amount"), ("simulate",)),
+    **dict.fromkeys(("at", "fee_payer", "gas_unit_price", "max_gas_amount"), ("simulate",)),
     **dict.fromkeys(("versions", "success"), ("committed",)),
 }
 _FIELD = re.compile(r"(?:ViewFunction|EntryFunction|SimulationRequest)\.(\w+)(?:\.(\d+))?: ")
@@ -55,7 +55,7 @@ class CallFields(FileModel):
     view: str | None = None
     """A view function, read at every version of the plan."""
     simulate: str | None = None
-    """An entry function, always simulated at the head, whatever the plan."""
+    """An entry function, simulated at the head, or at every version of the plan if `at` is "version"."""
     committed: str | None = None
     """An entry function whose committed transactions are read, successful or not."""
     type_arguments: tuple[str, ...] = ()
@@ -65,6 +65,9 @@ class CallFields(FileModel):
     sender: str | None = None
     """Account that sends the simulated transaction; no key is needed. For committed transactions, only calls by this
     account are observed."""
+    at: Literal["version"] | None = None
+    """"version" executes a simulation on the state of every version of the plan, on a fork: what it costs across ledger
+    versions. By default, a simulation is made once, at the head."""
     fee_payer: str | None = None
     """Account that pays for a simulation; 0x0 charges nobody."""
     gas_unit_price: Annotated[int, Field(ge=0)] = _STUDY_PRICE
@@ -104,7 +107,7 @@ class CallFields(FileModel):
     @property
     def source(self) -> Source:
         """The kind of observation that the call makes."""
-        return KINDS[self.kind]
+        return Source.SIMULATE_AT_VERSION if self.at else KINDS[self.kind]
 
     @property
     def function(self) -> str:
@@ -126,7 +129,8 @@ class Call(CallFields):
     def called(self) -> Called:
         """The properties from which the default label is derived."""
         arguments = tuple(one if isinstance(one, str) else compact_json(one) for one in self.arguments)
-        return Called(self.function, self.type_arguments, arguments, self.sender or "", self.kind, self.fingerprint)
+        kind = f"{self.kind} at versions" if self.at else self.kind
+        return Called(self.function, self.type_arguments, arguments, self.sender or "", kind, self.fingerprint)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -12,7 +12,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 
@@ -32,6 +32,7 @@ from toolkit.gas._calls import other_names
 from toolkit.gas._findings import Kind
 from toolkit.gas._gate import Gate, gate_lines, judge, rules_of
 from toolkit.gas._observations import EARLIER_COLUMNS, NOT_READ, Cause, Part, Source, is_no_answer, last_observations
+from toolkit.gas._paired import DEFAULT_LAST, DEFAULT_VERSIONS, PairedComparison, compare_under
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
 from toolkit.gas._study import AT_VERSION, Run, Study
 from toolkit.gas.committed._fees import FeeChange, Fees
@@ -40,9 +41,13 @@ from toolkit.gas.committed._strata import octas_per_unit
 from toolkit.gas.plan._plan import within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
 
+    from toolkit.client._progress import ProgressHook
+    from toolkit.client._versions import Versions
     from toolkit.gas._rules import Rules
+    from toolkit.wire import GasSchedule
 
 
 _MAX_NAMED = 5  # labels in one note; the frames have all
@@ -315,8 +320,32 @@ def _paragraphs(lines: Sequence[str]) -> str:
     return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 
-def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
-    """Compare the last observation of each call on two sides, and what committed transactions paid.
+@overload
+def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison: ...
+
+
+@overload
+def compare(
+    before: Any,
+    *,
+    code: Any = None,
+    gas_schedule: GasSchedule | Mapping[str, int | str] | None = None,
+    functions: str | Iterable[str] | None = None,
+    last: int = DEFAULT_LAST,
+    versions: Versions = DEFAULT_VERSIONS,
+    executor: Executor | str | None = None,
+    progress: bool | ProgressHook = True,
+) -> PairedComparison: ...
+
+
+def compare(
+    before: Any, after: Any = None, *, source: str | tuple[str, str] | None = None, **change: Any
+) -> Comparison | PairedComparison:
+    """Compare two sides: the last observation of each call, and what committed transactions paid.
+
+    With `code` or `gas_schedule`, compare the last transactions of some functions with the same transactions under code
+    or prices that are not deployed: each is replayed as it was, which must give what the ledger says, and with the
+    change, on the same state.
 
     For committed transactions of two runs, `compare` takes those that ran under the newest code, configuration and
     schedule of each side, and compares their mean fee. A transaction that both sides contain counts only for the side
@@ -331,11 +360,25 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     source : str or (str, str), optional
         Compare observations of one source only: ``view@version``, ``simulate@now`` or ``committed``. A pair compares
         two different sources: the first on the before side with the second on the after side, matched by label.
+    code : path, bytes or iterable of bytes, optional
+        A compiled package, as for `Fork.publish`; there is then no `after`, and `before` is a node, a study or a run,
+        whose committed calls are compared.
+    gas_schedule : GasSchedule or mapping, optional
+        A schedule, or parameters or patterns with new values or factors, such as ``{"instr.*": "x10"}``.
+    functions : str or iterable of str, optional
+        Functions whose transactions are replayed, instead of the calls of a study.
+    last : int, default 100
+        Number of transactions of each function.
+    versions : version plan, default "-100000:"
+        Where they are looked for, from the end. The search ends where the replaced code or schedule was last written.
+    executor, progress
+        As for `toolkit.replay`.
 
     Returns
     -------
-    Comparison
-        Calls are matched by fingerprint and source, so sources are never mixed unless `source` is a pair.
+    Comparison or PairedComparison
+        Calls are matched by fingerprint and source, so sources are never mixed unless `source` is a pair. With `code`
+        or `gas_schedule`, a `PairedComparison`.
 
     Raises
     ------
@@ -361,7 +404,18 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     >>> run = study.run(progress=False)
     >>> toolkit.compare(run.at(3501), run.at(3502)).changed[["gas_before", "gas_after", "cause"]].to_numpy().tolist()
     [[4, 36, 'schedule']]
+
+    A package before it is deployed, on a node whose contracts are bytecode:
+
+    >>> mainnet, place = toolkit.connect("mainnet"), "0xb00c::order_book::place"  # doctest: +SKIP
+    >>> found = toolkit.compare(mainnet, code="build/OrderBook", functions=place)  # doctest: +SKIP
+    >>> found.gate("2%").verdict  # doctest: +SKIP
+    'passed'
     """
+    if change:
+        if after is not None or source is not None:
+            raise InputError("compare takes either `after` and `source`, or `code` or `gas_schedule`")
+        return compare_under(before, **change)
     found = compared(before, after, source=source)
     for note in found.warnings:
         warnings.warn(note, UserWarning, stacklevel=2)

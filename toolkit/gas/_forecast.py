@@ -1,75 +1,54 @@
-"""Estimates of what calls would cost under another gas schedule: intervals derived from what they cost now.
+"""What calls would cost under another gas schedule: each is executed on its state, as it was and with the schedule.
 
-A transaction pays a price for each instruction, slot and byte. A node reports the sums by part, not the counts. If
-prices change, the new sum of a part lies between its old sum times the smallest ratio and its old sum times the largest
-ratio of the parameters that can contribute to it. Two amounts are treated separately: the intrinsic gas of a
-transaction, which is known exactly, and storage, which is charged in octas for whole slots and bytes. Sums in gas units
-are rounded up, so each is known only to within one unit.
-
-All arithmetic is exact, in internal gas units (``txn.gas_unit_scaling_factor`` of them are one gas unit).
+A forecast is exact. It is only made if the execution as it was gives what was observed.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
-from fractions import Fraction
 from functools import cache
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import listed, times, visible
 from toolkit.client._fetch import checked_node
+from toolkit.client._http import served_ledger
+from toolkit.client._rebuilt import rebuild_request
 from toolkit.client._simulation import Simulation
-from toolkit.errors import InputError, ToolkitError
+from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
+from toolkit.fork._state import NO_RESULT
+from toolkit.fork._sweep import change_of, replay_all
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import FORECAST
 from toolkit.gas._observations import Part, Source, last_observations
 from toolkit.gas._study import Run
-from toolkit.wire import GasBreakdown, GasSchedule, UserTransaction
+from toolkit.wire import GasSchedule, SimulationRequest, UserTransaction, ViewFunction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
     from toolkit.client._node import Node
-    from toolkit.client._reads import Reads
 
-
-_SCALE = "txn.gas_unit_scaling_factor"
-_INTRINSIC = "txn.min_transaction_gas_units"
-_PER_BYTE = "txn.intrinsic_gas_per_byte"
-_MAX_EXECUTION, _MAX_IO, _MAX_STORAGE = "txn.max_execution_gas", "txn.max_io_gas", "txn.max_storage_fee"
-_MIN_PRICE = "txn.min_price_per_gas_unit"
-_CUTOFF = "txn.large_transaction_cutoff"
-_SLOT, _BYTE = "txn.storage_fee_per_state_slot", "txn.storage_fee_per_state_byte"
-_DEFAULT_SCALE = 1_000_000  # internal gas units per gas unit in all recorded schedules
-# Internal gas units by which storage fees can be rounded up in sum, if a price does not divide the scaling factor.
-_ROUNDING_OF_CHARGES = 4_096
-# Sizes of values; they multiply the parameters that price a unit of such a size.
-_SIZES = "misc.abs_val."
-_PER_SIZE = ("per_abs_mem_unit", "per_abs_val_unit", "per_abstract_memory_unit", "per_abstract_value_unit")
-# Prefixes of the parameters of each part. Loads of table items are execution; parameters without a prefix can be in
-# both parts.
-_IO = ("txn.storage_io_", "txn.load_data.")
-_EXECUTION = (
-    *("instr.", "move_stdlib.", "aptos_framework.", "table.", "misc."),
-    *(_PER_BYTE, "txn.dependency_", "txn.keyless.", "txn.slh_dsa"),
-)
-_READS = ("txn.storage_io_per_state_slot_read", "txn.storage_io_per_state_byte_read")
-# Parameters that are limits, or that are handled apart: no gas is a count times one of them.
-_LIMITS = ("txn.max", "txn.min_price", "txn.memory_quota", "txn.free_", "txn.legacy_", "txn.storage_fee_")
-_NOT_CHARGED = (*_LIMITS, _SCALE, _CUTOFF, _INTRINSIC, _SIZES)
-_FACTOR = re.compile(r"\s*[xX×*](\d{1,9}(?:\.\d{1,9})?)\s*", re.ASCII)
-_OUT_OF_GAS = ("out of gas", "out_of_gas", "limit_reached")
 _TOTAL = "total"
-# Parameters that one reason names: more make it longer than anybody reads.
-_MAX_NAMED = 3
+_COLUMNS = {part.value: part.column for part in Part} | {_TOTAL: "gas_used"}
 
 
-# the public function -------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """One observation: what the call cost by part, and what executes it again.
+
+    `request` is None for a committed transaction, which is replayed from its version.
+    """
+
+    label: str
+    source: Source
+    node: Node | None
+    node_name: str | None
+    version: int
+    gas: Mapping[str, int | None]
+    request: ViewFunction | SimulationRequest | None
 
 
 def forecast(
@@ -77,9 +56,8 @@ def forecast(
     schedule: GasSchedule | Mapping[str, int | str],
     *,
     node: Node | None = None,
-    current: GasSchedule | None = None,
 ) -> pd.DataFrame:
-    """Estimate what calls would cost under another gas schedule, as intervals.
+    """Return what calls would cost under another gas schedule, by executing them again on their state.
 
     Parameters
     ----------
@@ -87,44 +65,33 @@ def forecast(
         A run (the last observation of each call), results of ``node.simulate`` or ``fetch_simulations(...).results``,
         or committed transactions from ``node.transaction``. Errors in the iterable are ignored.
     schedule : GasSchedule or mapping
-        A complete schedule from ``node.gas_schedule(version)``; or a mapping of parameter name or pattern to a new
-        value, or to a factor as text, such as ``{"instr.*": "x10", "txn.min_transaction_gas_units": 2_000_000}``.
+        A complete schedule, such as ``node.gas_schedule(version)``; or a mapping of parameters or patterns to new
+        values, or to factors as text, such as ``{"instr.*": "x10", "txn.min_transaction_gas_units": 2_000_000}``, which
+        changes the schedule in force at each observation.
     node : Node, optional
-        Node from which to read the schedule in force at each observation; by default, the node that was observed.
-        Committed transactions require `node` or `current`.
-    current : GasSchedule, optional
-        The schedule that was in force at all observations. If given, no schedule is read.
+        Node that serves the state; by default, the node that was observed. Committed transactions require it.
 
     Returns
     -------
-    DataFrame, shape (5 or 1 per call, 12)
-        One row per part (execution, io, storage, refund, total); views have only a total. ``now``, ``low`` and ``high``
-        are in gas units; ``high`` is null if no upper bound is known. ``reasons`` lists what is not known. The gas unit
-        price is assumed to stay the same. See the data dictionary.
+    DataFrame, shape (5 or 1 per call, 10)
+        One row per part (execution, io, storage, refund, total); views have only a total. ``now`` is what was observed,
+        ``forecast`` what the same execution costs under the schedule; the gas unit price is the same. ``forecast`` is
+        null, with a ``reason``, if the call cannot be executed on the node's state, or if, executed as it was, it does
+        not cost what was observed.
 
     Raises
     ------
     InputError
-        If an argument is not valid, or the schedule in force is needed but neither `node` nor `current` is given.
-    NodeError, NodeUnreachable
-        If the schedule in force cannot be read.
-
-    Notes
-    -----
-    The interval assumes the same work on the same state with enough gas. It accounts for rounding of the parts, but not
-    for charges that a new gas feature version computes differently; if there are any, ``reasons`` says so.
+        If an argument is not valid, or a committed transaction is given without a node.
 
     Examples
     --------
     >>> import toolkit
     >>> node = toolkit.connect()
     >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
-    >>> simulation = node.simulate(call, sender="0xa11ce")
-    >>> frame = toolkit.forecast(simulation, {"instr.*": "x10"})
-    >>> frame["part"].tolist()
-    ['execution', 'io', 'storage', 'refund', 'total']
-    >>> bool((frame["low"] <= frame["high"]).all())
-    True
+    >>> frame = toolkit.forecast(node.simulate(call, sender="0xa11ce"), {"instr.*": "x10"})
+    >>> frame[["part", "now", "forecast"]].to_numpy().tolist()[-1]
+    ['total', 75, 133]
     """
     if node is not None:
         checked_node(node)
@@ -133,63 +100,11 @@ def forecast(
             "schedule: expected a GasSchedule, as returned by node.gas_schedule(version), or a mapping of parameters "
             f'to values or factors, such as {{"instr.*": "x10"}}, got {type(schedule).__name__}'
         )
-    rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
-
-        @cache
-        def read(source: Callable[[ExitStack], Reads], version: int) -> GasSchedule:
-            return (node or source(stack)).gas_schedule(version)
-
-        for call in _calls(observed):
-            if current is None and node is None and call.connect is None:
-                raise InputError(
-                    "the gas schedule in force is not known: pass node= to read it, or pass the GasSchedule as current="
-                )
-            # A committed transaction ran on the version before its own.
-            ran_at = call.version - (call.source == Source.COMMITTED)
-            before = current or read(call.connect if node is None else None, ran_at)
-            after = schedule if isinstance(schedule, GasSchedule) else proposed_schedule(before, schedule)
-            rows += _rows(call, before, after)
+        calls = list(_calls(observed, node, stack))
+        replayed = _replayed([call for call in calls if _is_replayed(call)], schedule)
+        rows = [row for call in calls for row in _rows(call, replayed.get(id(call)) or _executed(call, schedule))]
     return frame_of_rows(FORECAST, rows)
-
-
-def proposed_schedule(schedule: GasSchedule, changes: Mapping[str, int | str]) -> GasSchedule:
-    """Return a gas schedule with changed parameters.
-
-    Parameters
-    ----------
-    schedule : GasSchedule
-    changes : mapping of str to int or str
-        A value, or a factor such as ``"x10"`` or ``"x0.5"`` (rounded to whole numbers), by the name of a parameter or
-        by a pattern with ``*`` and ``?``. Entries are applied in order.
-
-    Returns
-    -------
-    GasSchedule
-
-    Raises
-    ------
-    InputError
-        If a name is not in the schedule, or a value is not valid.
-    """
-    entries = dict(schedule.entries)
-    for name, value in changes.items():
-        if not isinstance(name, str):
-            raise InputError(f"schedule: expected the name of a parameter, such as 'instr.add', got {name!r:.60}")
-        found = [one for one in entries if fnmatchcase(one, name)] if set(name) & set("*?[") else [name]
-        if not found or found[0] not in entries:
-            raise InputError(
-                f"schedule: the gas schedule in force has no parameter {visible(name, 80)}; to forecast a schedule "
-                "with new parameters, pass the whole schedule: toolkit.wire.GasSchedule(feature_version, entries)"
-            )
-        factor = _FACTOR.fullmatch(value) if isinstance(value, str) else None
-        if factor is None and (type(value) is not int or value < 0):
-            raise InputError(
-                f'schedule: {visible(name, 80)}: expected a whole number, or a factor such as "x10", got {value!r:.60}'
-            )
-        for one in found:
-            entries[one] = round(entries[one] * Fraction(factor[1])) if factor else int(value)
-    return GasSchedule(schedule.feature_version, entries)
 
 
 def read_schedule(texts: Sequence[str], of_version: Callable[[str], GasSchedule]) -> GasSchedule | dict[str, int | str]:
@@ -225,47 +140,24 @@ def read_schedule(texts: Sequence[str], of_version: Callable[[str], GasSchedule]
 # what was observed ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """One observation: what the call cost, and the version and node whose schedule was in force.
-
-    `split` is None if the parts are not known, as for a view.
-    """
-
-    label: str
-    source: str
-    node: str | None
-    version: int
-    gas_used: int | None
-    connect: Callable[[ExitStack], Reads] | None
-    split: GasBreakdown | None
-    price: int | None
-    status: str
-    max_gas: int | None = None
-
-    @property
-    def problem(self) -> str | None:
-        """Why the call cannot be forecast; None if it can."""
-        if self.gas_used is None:
-            return f"no gas was reported: {self.status or 'the call failed'}"
-        if any(text in self.status.lower() for text in _OUT_OF_GAS):
-            return f"it hit a limit ({self.status}), so its full cost is not known"
-        if self.split is None and self.source != Source.VIEW:
-            return "it has no fee statement, so its split by part is not known"
-        return None
-
-
-def _calls(observed: Any) -> Iterator[_Call]:
+def _calls(observed: Any, node: Node | None, stack: ExitStack) -> Iterator[_Observed]:
     if isinstance(observed, Run):
-        yield from _of_run(observed)
+        yield from _of_run(observed, node, stack)
     elif isinstance(observed, Simulation):
-        yield _of_transaction(observed.transaction, observed)
+        made = observed.transaction
+        # At the price and with the limit that the node filled in.
+        request = observed.request.replace(gas_unit_price=made.gas_unit_price, max_gas_amount=made.max_gas_amount)
+        reached: Any = node or stack.enter_context(observed._connected())  # noqa: SLF001
+        call = _of_transaction(made, Source.SIMULATE, reached)
+        yield replace(call, request=request, version=observed.ledger_version)
     elif isinstance(observed, UserTransaction):
-        yield _of_transaction(observed, None)
+        if node is None:
+            raise InputError("a committed transaction is executed on a node's state; pass node=")
+        yield _of_transaction(observed, Source.COMMITTED, node)
     elif isinstance(observed, Iterable) and not isinstance(observed, str | bytes | Mapping):
         for one in observed:
             if not isinstance(one, ToolkitError):
-                yield from _calls(one)
+                yield from _calls(one, node, stack)
     else:
         raise InputError(
             "expected a Run, results of node.simulate, or committed user transactions of node.transaction, got "
@@ -273,255 +165,122 @@ def _calls(observed: Any) -> Iterator[_Call]:
         )
 
 
-def _of_run(run: Run) -> Iterator[_Call]:
-    connected = cache(lambda name: cache(lambda stack: stack.enter_context(run.connect(name))))
-    names = ("gas_unit_price", *(part.column for part in Part))
+def _of_run(run: Run, node: Node | None, stack: ExitStack) -> Iterator[_Observed]:
+    connected = cache(lambda name: stack.enter_context(run.connect(name)))
+    requests = {call.fingerprint: call.request for call in run.study.calls}
     for row in plain_rows(last_observations(run.observations)):
-        split = None
-        if all(row[name] is not None for name in (*names, "gas_used")):
-            split = GasBreakdown(**{name: row[name] for name in names}, total_charge_gas_units=row["gas_used"])
-        yield _Call(
-            **{name: row[name] for name in ("label", "source", "node", "gas_used")},
+        source, request = Source(row["source"]), requests[row["fingerprint"]]
+        yield _Observed(
+            label=row["label"],
+            source=source,
+            node=node or connected(row["node"]),
+            node_name=row["node"],
             version=row["ledger_version"],
-            connect=connected(row["node"]),
-            split=split,
-            price=row["gas_unit_price"],
-            status=row["vm_status"] or row["error_message"] or "",
+            gas={part: row[column] for part, column in _COLUMNS.items()},
+            request=request if isinstance(request, ViewFunction | SimulationRequest) else None,
         )
 
 
-def _of_transaction(transaction: UserTransaction, simulation: Simulation | None) -> _Call:
+def _of_transaction(transaction: UserTransaction, source: Source, node: Node) -> _Observed:
     gas = transaction.gas_breakdown()
     inner = getattr(transaction.payload, "transaction_payload", None) or transaction.payload
-    discarded = gas is None and simulation is not None  # else it is older than fee statements
-    return _Call(
+    parts = {part.value: None if gas is None else getattr(gas, part.column) for part in Part}
+    return _Observed(
         label=getattr(inner, "function", None) or str(inner.type),
-        source=(Source.COMMITTED if simulation is None else Source.SIMULATE).value,
-        node=None,
+        source=source,
+        node=node,
+        node_name=None,
         version=transaction.version,
-        gas_used=None if discarded else transaction.gas_used,
-        connect=None if simulation is None else lambda stack: stack.enter_context(simulation._connected()),  # noqa: SLF001
-        split=gas,
-        price=transaction.gas_unit_price,
-        status=transaction.vm_status,
-        max_gas=transaction.max_gas_amount,
+        gas=parts | {_TOTAL: transaction.gas_used if gas is not None or source is Source.COMMITTED else None},
+        request=None,
     )
 
 
-# intervals -----------------------------------------------------------------------------------------------------------
+# executing it again --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Interval:
-    """Bounds of an amount, or of the ratio by which it changes; `high` is None if unbounded above."""
+class _Outcome:
+    """What an observation costs under the schedule, and how it ends; or why that is not known."""
 
-    low: Fraction
-    high: Fraction | None
-    reasons: tuple[str, ...] = ()
-
-    @classmethod
-    def exactly(cls, value: int) -> _Interval:
-        return cls(Fraction(value), Fraction(value))
-
-    def plus(self, other: _Interval) -> _Interval:
-        """Return the bounds of the sum of two amounts."""
-        high = None if self.high is None or other.high is None else self.high + other.high
-        return _Interval(self.low + other.low, high, tuple(dict.fromkeys((*self.reasons, *other.reasons))))
-
-    def less(self, other: _Interval) -> _Interval:
-        """Return the bounds of an amount minus another; an amount is never negative."""
-        high = None if self.high is None else self.high - other.low
-        return _Interval(max(Fraction(0), self.low - (other.high or 0)), high, self.reasons)
-
-    def times(self, ratio: _Interval) -> _Interval:
-        """Return the bounds of an amount times a ratio."""
-        high = None if self.high is None or ratio.high is None else self.high * ratio.high
-        return _Interval(self.low * ratio.low, high, ratio.reasons)
-
-    def limited(self, limit: int | None, what: str) -> _Interval:
-        """Return the interval, with a further reason if the amount could or would exceed a limit."""
-        if limit is None or (self.high is not None and self.high <= limit):
-            return self
-        return replace(self, reasons=(*self.reasons, f"it {'would' if self.low > limit else 'could'} {what}"))
-
-    def within(self, other: _Interval) -> _Interval:
-        """Return the intersection of both intervals, or this interval if they are disjoint."""
-        low, highs = max(self.low, other.low), [one for one in (self.high, other.high) if one is not None]
-        high = min(highs, default=None)
-        return self if high is not None and low > high else replace(self, low=low, high=high)
+    gas: Mapping[str, int | None] | None = None
+    outcome: str | None = None
+    reason: str | None = None
 
 
-def _either(one: _Interval, other: _Interval) -> _Interval:
-    """Return the bounds of a ratio that lies between two others."""
-    high = None if one.high is None or other.high is None else max(one.high, other.high)
-    return _Interval(min(one.low, other.low), high, tuple(dict.fromkeys((*one.reasons, *other.reasons))))
+def _is_replayed(call: _Observed) -> bool:
+    assert call.node is not None  # noqa: S101 - set for every observation
+    return call.source is Source.COMMITTED and served_ledger(call.node.url) is None
 
 
-def _ratio_of(names: Iterable[str], before: Mapping[str, int], after: Mapping[str, int]) -> _Interval:
-    """Return the smallest and the largest ratio by which a sum over these parameters can change."""
-
-    def ratio(name: str) -> Fraction:
-        return Fraction(after.get(name, 0), before[name])
-
-    sizes = [name for name in {*before, *after} if name.startswith(_SIZES)]
-    every = {name for name in names if before.get(name) or after.get(name)}
-    new = {name for name in (*every, *sizes) if not before.get(name) and after.get(name)}
-    of_sizes = [Fraction(1), *(ratio(name) for name in sizes if before.get(name))]
-    ratios = [
-        ratio(name) * size
-        for name in every - new
-        for size in ((min(of_sizes), max(of_sizes)) if name.endswith(_PER_SIZE) else (1,))
-    ]
-    low, high = min(ratios, default=Fraction(1)), max(ratios, default=Fraction(1))
-    reasons = []
-    if new:
-        named = listed((visible(name, 80) for name in sorted(new)), _MAX_NAMED)
-        reasons.append(f"no upper bound: {named} is 0 or absent now, so it is not known how often it would be charged")
-    if low != high:
-        ends = f"{times(float(low))} to {times(float(high))}"
-        reasons.append(f"it is not known which parameters were charged; they change by {ends}")
-    if not low == high == 1 or new:
-        reasons.append("gas units are rounded up, so the exact amount may be up to one unit lower")
-    return _Interval(low, None if new else high, tuple(reasons))
+def _replayed(calls: Sequence[_Observed], schedule: GasSchedule | Mapping[str, int | str]) -> dict[int, _Outcome]:
+    """Replay committed transactions under the schedule, and return the outcomes by the identity of their calls."""
+    found: dict[int, _Outcome] = {}
+    for node in {id(call.node): call.node for call in calls}.values():
+        mine = [call for call in calls if call.node is node]
+        assert node is not None  # noqa: S101 - set for every observation
+        versions = sorted({call.version for call in mine})
+        try:
+            change = change_of(node, None, schedule, max(versions[0] - 1, 0))  # raises for an unknown parameter
+        except (NodeError, NodeUnreachable, SchemaError) as error:
+            found |= {id(call): _Outcome(reason=str(error)) for call in mine}
+            continue
+        rows = {row["ledger_version"]: row for row in replay_all(node, versions, None, change, progress=False)}
+        for call in mine:
+            found[id(call)] = _of_replay(rows.get(call.version))
+    return found
 
 
-class _Model:
-    """Two schedules, and by how much the parts of one call can change between them."""
-
-    def __init__(self, call: _Call, before: GasSchedule, after: GasSchedule) -> None:
-        self.before, self.after = before.entries, after.entries
-        self.scale = self.before.get(_SCALE) or _DEFAULT_SCALE
-        self.scale_after = self.after.get(_SCALE) or _DEFAULT_SCALE
-        charged = {name for name in {*self.before, *self.after} if not name.startswith(_NOT_CHARGED)}
-        if call.source == Source.VIEW:
-            writes = {name for name in charged if name.startswith("txn.storage_io_") and name not in _READS}
-            charged -= {_PER_BYTE, *writes}
-        io = {name for name in charged if not name.startswith(_EXECUTION)}
-        self.execution = _ratio_of((one for one in charged if not one.startswith(_IO)), self.before, self.after)
-        self.io = _ratio_of(io, self.before, self.after)
-        cutoff, cutoff_after = self.before.get(_CUTOFF, 0), self.after.get(_CUTOFF, 0)
-        if call.source != Source.VIEW and cutoff != cutoff_after:  # of its bytes, those beyond the cutoff are charged
-            low, high = (Fraction(0), self.execution.high) if cutoff_after > cutoff else (self.execution.low, None)
-            reason = f"it is not known by how much the transaction exceeds {_CUTOFF}"
-            self.execution = _Interval(low, high, (*self.execution.reasons, reason))
-
-    def limited(self, found: _Interval, parameter: str) -> _Interval:
-        """Return the interval of a part, with a further reason if it could or would reach its new limit."""
-        return found.limited(self.after.get(parameter), f"reach the limit {parameter} and fail")
-
-    def units(self, found: _Interval) -> _Interval:
-        """Convert bounds in internal gas units of the new schedule to whole gas units, rounded up."""
-        high = None if found.high is None else Fraction(ceil(found.high / self.scale_after))
-        return _Interval(Fraction(ceil(found.low / self.scale_after)), high, found.reasons)
-
-
-def _rows(call: _Call, before: GasSchedule, after: GasSchedule) -> Iterator[dict[str, Any]]:
-    """Yield the rows of one call: one for each part, or only for the total if the parts are not known."""
-    found: Mapping[str, _Interval | None]
-    if call.problem is not None:
-        found = dict.fromkeys((_TOTAL,) if call.split is None else (*Part, _TOTAL))
-    else:
-        model = _Model(call, before, after)
-        found = {_TOTAL: _of_view(call, model)} if call.split is None else _of_parts(call, call.split, model)
-    common = []
-    if before.feature_version != after.feature_version:
-        versions = f"gas feature version {before.feature_version} to {after.feature_version}"
-        common = [f"{versions}: the interval does not cover charges whose formula changes"]
-    price, least = call.price, after.entries.get(_MIN_PRICE, 0)
-    if price is not None and price < least:
-        common.append(f"the gas unit price {price} is below the new minimum {least}")
-    for part, interval in found.items():
-        bounds = (interval.low, interval.high) if interval else (None, None)
-        now = call.gas_used if part == _TOTAL else getattr(call.split, Part(part).column)
-        reasons = [*(interval.reasons if interval else [call.problem]), *common]
-        row: dict[str, Any] = {"label": call.label, "source": call.source, "node": call.node, "part": str(part)}
-        row |= {"ledger_version": call.version, "reasons": reasons}
-        for name, value in zip(("now", "low", "high"), (now, *bounds), strict=True):
-            if value is not None and part in {Part.STORAGE, Part.REFUND}:
-                row |= {name: float(Fraction(value, price)) if price else None, f"{name}_octas": int(value)}
-            elif value is not None:
-                row |= {name: float(value), f"{name}_octas": None if price is None else int(value) * price}
-        yield row
-
-
-def _unrounded(units: int, scale: int) -> _Interval:
-    """Return the bounds of a sum of internal gas units that is rounded up to this number of gas units."""
-    return _Interval(Fraction((units - 1) * scale + 1 if units else 0), Fraction(units * scale))
-
-
-def _of_view(call: _Call, model: _Model) -> _Interval:
-    """Return the interval of a view, which reports its total only."""
-    ratio = _either(model.execution, model.io)
-    if not ratio.low == ratio.high == 1:
-        reason = "a view reports only its total, so its split into execution and reads is not known"
-        ratio = replace(ratio, reasons=(reason, *ratio.reasons))
-    total = _unrounded(call.gas_used or 0, model.scale).times(ratio)
-    return model.units(model.limited(total, _MAX_EXECUTION))
-
-
-def _of_parts(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Interval]:
-    """Return the intervals of execution, io, storage, refund and total."""
-    intrinsic, intrinsic_after = (_Interval.exactly(one.get(_INTRINSIC, 0)) for one in (model.before, model.after))
-    if split.execution_gas_units * model.scale < intrinsic.low:
-        raise InputError(
-            f"{visible(call.label, 80)} at version {call.version} used {split.execution_gas_units:,} gas units for "
-            f"execution, less than the intrinsic gas ({intrinsic.low} / {model.scale}); the schedule in force must "
-            "have been a different one"
+def _of_replay(row: Mapping[str, Any] | None) -> _Outcome:
+    if row is None or row.get("error_code"):
+        return _Outcome(
+            reason="it could not be read" if row is None else f"{row['error_code']}: {row['error_message']}"
         )
-    price, fee = split.gas_unit_price, _Interval.exactly(split.storage_fee_octas)
-    storage = _storage(split, model)
-    execution = _unrounded(split.execution_gas_units, model.scale).less(intrinsic).times(model.execution)
-    io = _unrounded(split.io_gas_units, model.scale).times(model.io)
-    # The rounded total bounds both together more closely than the two rounded parts do.
-    both = _unrounded(call.gas_used or 0, model.scale).less(intrinsic).less(_as_gas(fee, price, model.scale))
-    work = execution.plus(io).within(both.times(_either(model.execution, model.io)))
-    total = model.units(work.plus(intrinsic_after).plus(_as_gas(storage, price, model.scale_after)))
-    return {
-        Part.EXECUTION: model.units(model.limited(execution.plus(intrinsic_after), _MAX_EXECUTION)),
-        Part.IO: model.units(model.limited(io, _MAX_IO)),
-        Part.STORAGE: model.limited(storage, _MAX_STORAGE),
-        Part.REFUND: _refund(split, model),
-        _TOTAL: total.limited(call.max_gas, f"run out of gas: its max_gas_amount is {call.max_gas}"),
-    }
+    if not row["verified"]:
+        return _Outcome(reason="replayed as it was, it differs from the ledger")
+    return _Outcome({part: row[f"changed_{column}"] for part, column in _COLUMNS.items()}, row["changed_outcome"])
 
 
-def _as_gas(octas: _Interval, price: int, scale: int) -> _Interval:
-    """Convert storage fees to internal gas units; each charge may have been rounded up."""
-    if not price:
-        return _Interval.exactly(0)
-    rounding = 0 if scale % price == 0 or not octas.high else _ROUNDING_OF_CHARGES
-    high = None if octas.high is None else octas.high * scale / price + rounding
-    return _Interval(octas.low * scale / price, high, octas.reasons)
+def _executed(call: _Observed, schedule: GasSchedule | Mapping[str, int | str]) -> _Outcome:
+    """Execute a call on a fork, as it was and under the schedule."""
+    node = call.node
+    assert node is not None  # noqa: S101 - set for every observation
+    if call.gas[_TOTAL] is None:
+        return _Outcome(reason="no gas was observed")
+    try:
+        request, version = call.request, call.version
+        if request is None:  # of an embedded node, which has no bytecode to replay
+            rebuilt, _ = rebuild_request(node.transaction(version), node.abis.at)
+            request, version = rebuilt.replace(signature=None), version - 1  # no key of its past is needed on a fork
+        fork = node.fork(version)
+        before, _ = _cost(fork, request)
+    except NO_RESULT as error:
+        return _Outcome(reason=str(error))
+    wanted = {part: amount for part, amount in call.gas.items() if amount is not None}
+    if any(before[part] != amount for part, amount in wanted.items()):
+        return _Outcome(reason=f"executed as it was, it costs {before[_TOTAL]} gas units, not {wanted[_TOTAL]}")
+    fork.gas_schedule = schedule
+    try:
+        return _Outcome(*_cost(fork, request))
+    except NO_RESULT as error:  # such as a view that fails at these prices
+        return _Outcome(reason=str(error))
 
 
-def _storage(split: GasBreakdown, model: _Model) -> _Interval:
-    """Return the interval of the storage fee in octas: an unknown mix of slots and bytes, at new prices."""
-    octas = _Interval.exactly(split.storage_fee_octas)
-    before, after = ([side.get(name, 0) for name in (_SLOT, _BYTE)] for side in (model.before, model.after))
-    if before == after or not split.gas_unit_price:
-        return octas
-    if not all(before):
-        return _Interval(Fraction(0), None, ("the schedule in force lacks a price for slots or bytes",))
-    ratios = [Fraction(new, old) for new, old in zip(after, before, strict=True)]
-    reasons = []
-    if octas.low and ratios[0] != ratios[1]:
-        reasons.append("the split of the fee into slots and bytes is not known")
-    low = min(ratios)
-    if ratios[1] > 1:
-        reasons.append("state that grows may cost more if its deposit was paid at an earlier, higher price")
-    elif octas.low and ratios[1] < 1:
-        low = Fraction(0)
-        reasons.append("added bytes may be covered by deposits paid at the higher price")
-    return octas.times(_Interval(low, max(ratios), tuple(reasons)))
+def _cost(fork: Any, request: ViewFunction | SimulationRequest) -> tuple[dict[str, int | None], str]:
+    if isinstance(request, ViewFunction):
+        return dict.fromkeys(_COLUMNS) | {_TOTAL: fork.view(request).gas_used}, "succeeded"
+    done = fork.simulate(request)
+    gas = done.gas
+    parts = {part.value: None if gas is None else getattr(gas, part.column) for part in Part}
+    return parts | {_TOTAL: done.gas_used}, "succeeded" if done.success else f"failed ({done.vm_status})"
 
 
-def _refund(split: GasBreakdown, model: _Model) -> _Interval:
-    """Return the interval of the refund in octas: paid deposits, and their excess over a lower price per byte."""
-    octas = Fraction(split.storage_fee_refund_octas)
-    byte, byte_after = model.before.get(_BYTE, 0), model.after.get(_BYTE, 0)
-    if byte == byte_after or not split.gas_unit_price:
-        return _Interval(octas, octas)
-    if byte_after > byte:
-        reason = "it is not known how much of the refund is for deleted state and how much for state that shrinks"
-        return _Interval(Fraction(0), octas, (reason,) if octas else ())
-    return _Interval(octas, None, ("written state refunds the part of its deposit above the lower price",))
+def _rows(call: _Observed, found: _Outcome) -> Iterator[dict[str, Any]]:
+    about: dict[str, Any] = {"label": call.label, "source": call.source.value, "node": call.node_name}
+    about |= {"ledger_version": call.version, "outcome": found.outcome, "reason": found.reason}
+    octas = {part.value for part in Part if part.in_octas}
+    for part in _COLUMNS if call.source is not Source.VIEW else (_TOTAL,):
+        now, then = call.gas[part], None if found.gas is None else found.gas[part]
+        change = None if now is None or then is None else then - now
+        amounts = {"unit": "octas" if part in octas else "gas units", "now": now, "forecast": then, "change": change}
+        yield about | {"part": part} | amounts

@@ -14,7 +14,7 @@ from toolkit.gas._sentences import MAX_NOTE, Renderer, label_text, proved_text, 
 from toolkit.gas.committed._fees import Reason, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -174,15 +174,12 @@ def judge(
         if not row.why and (not judged or row.must_be_judged()):
             row.why = row.no_baseline()
     there = {row["label"] for row in rows} | {label for label, _ in left_out}
-    labels = there | rules.named.keys()
-    holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
     nowhere = [(label, source.value) for label, source in rules.named.items() if label not in there]
     silent = [
         *(NotJudged(row["label"], row["source"], row["node"], row.why) for row in rows if row.why),
         *(NotJudged(label, Source.SIMULATE.value, node, _AT_THE_HEAD) for label, node in left_out),
         *(NotJudged(label, source, "", _NOWHERE) for label, source in nowhere),
     ]
-    silent = [replace(one, waiver=_waiver_of(one, holding, by_source=True)) for one in silent]
     rest = [row for row in rows if not row.why]
     reasons: dict[str, list[str]] = {}
     for row in rest:
@@ -190,16 +187,47 @@ def judge(
             reasons.setdefault(why, []).append(row["label"])
     found = [row.regression() for row in judged]
     found += [row.regressed("missing from the after side") for row in rest if row["kind"] == "removed"]
-    regressed = [replace(one, waiver=_waiver_of(one, holding)) for one in found if one is not None]
-    notes = [*_rule_notes(rules, labels, day)]
-    notes += [f"not judged: {_named(names)}: {why}" for why, names in reasons.items()]
+    notes = [f"not judged: {_named(names)}: {why}" for why, names in reasons.items()]
+    regressions = [one for one in found if one is not None]
+    return gate_of(rules, regressions, silent, judged=len(judged), labels=there, notes=notes, day=day)
+
+
+def gate_of(
+    rules: Rules,
+    regressions: Iterable[Regression],
+    not_judged: Iterable[NotJudged],
+    *,
+    judged: int,
+    labels: Collection[str],
+    notes: Sequence[str],
+    day: date,
+) -> Gate:
+    """Return the verdict on calls that were judged, after applying the waivers that hold on a day.
+
+    Parameters
+    ----------
+    rules : Rules
+    regressions : iterable of Regression
+    not_judged : iterable of NotJudged
+    judged : int
+        Number of calls that were judged.
+    labels : collection of str
+        Calls of the comparison; those that the rules name are added.
+    notes : sequence of str
+        They follow the notes on rules without effect.
+    day : date
+    """
+    labels = {*labels, *rules.named}
+    holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
+    regressed = [replace(one, waiver=_waiver_of(one, holding)) for one in regressions]
+    silent = [replace(one, waiver=_waiver_of(one, holding, by_source=True)) for one in not_judged]
     return Gate(
         rules=rules,
-        judged=len(judged),
+        judged=judged,
         regressions=tuple(one for one in regressed if one.waiver is None),
         not_judged=tuple(one for one in silent if one.waiver is None),
         waived=(*(one for one in regressed if one.waiver), *(one for one in silent if one.waiver)),
-        notes=tuple(notes),
+        notes=(*_rule_notes(rules, labels, day), *notes),
     )
 
 

@@ -50,12 +50,13 @@ class Source(StrEnum):
 
     VIEW = "view@version", "view", "views", ReadAt.VERSIONS
     SIMULATE = "simulate@now", "simulation at the head", "simulations", ReadAt.HEAD
+    SIMULATE_AT_VERSION = "simulate@version", "simulation", "simulations at versions", ReadAt.VERSIONS
     COMMITTED = "committed", "committed", "committed transactions", ReadAt.TRANSACTIONS
 
     @property
     def key(self) -> str:
-        """The key of study files and snapshots that names the function of a call."""
-        return self.partition("@")[0]
+        """The key of snapshots, and of study files except for `SIMULATE_AT_VERSION`, that has calls of the source."""
+        return "simulate_at_version" if self is Source.SIMULATE_AT_VERSION else self.partition("@")[0]
 
 
 # The sources whose calls are read at versions, as values of the column ``source``.

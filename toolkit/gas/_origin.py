@@ -78,12 +78,16 @@ class Origin:
         return row | {"error_message": f"{which} not read: {row['error_message']}"}
 
     def simulation(self, call: Call, result: Simulation, observed_at: datetime) -> dict[str, Any]:
-        """Return the row of a simulation, whether or not the transaction would succeed."""
+        """Return the row of a simulation, whether or not the transaction would succeed.
+
+        One on a fork has no head: it did not run on the node.
+        """
         _, changes, _ = transaction_rows([result.transaction])
         rows = zip(*(changes[name] for name in _DIGESTED), strict=True)
         writes = [row for row in rows if row[0] != _SEQUENCE_NUMBER]
         digest = digest_of(json.dumps(writes, sort_keys=True, default=bytes.hex))
-        row = self.row(call, result.ledger_version, observed_at, result.ledger)
+        head = None if call.at else result.ledger
+        row = self.row(call, result.ledger_version, observed_at, head)
         return row | _charged(result.transaction) | {"value_digest": digest}
 
     def committed(

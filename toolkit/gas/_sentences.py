@@ -573,7 +573,7 @@ def comparison_rows(calls: pd.DataFrame, name: Renderer) -> list[tuple[str, ...]
     several = len({row["node"] for row in rows}) > 1
     cells: list[tuple[str, ...]] = []
     for row in rows:
-        source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].removesuffix('@now'))})"
+        source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])})"
         node = f" ({name(row['node'])})" if several else ""
         change = row["change"]
         sides = [_outcome_text(row, side, name) for side in ("before", "after")]

@@ -252,10 +252,16 @@ def _of_transactions(frame: pd.DataFrame) -> pd.DataFrame:
     calls = [_called(*row) for row in zip(*columns.values(), strict=True)]
     # Transactions are of a function; only simulations of it differ by what is asked for.
     apart = [one if alone else Called(one.function) for one, alone in zip(calls, simulated, strict=True)]
+    # Requests that were simulated at several versions are series, as views are.
+    read_at = paid.groupby("request")["ledger_version"].transform("nunique") > 1
     made = paid.assign(
         label=default_labels(apart),
         called=default_labels([Called(call.function) for call in calls]),
-        source=np.where(simulated, Source.SIMULATE.value, Source.COMMITTED.value),
+        source=np.where(
+            read_at.fillna(value=False),
+            Source.SIMULATE_AT_VERSION.value,
+            np.where(simulated, Source.SIMULATE.value, Source.COMMITTED.value),
+        ),
         type_arguments=[", ".join(call.type_arguments) for call in calls],
     )
     return made.rename(columns={"timestamp": "ledger_timestamp"})

@@ -18,11 +18,11 @@ from toolkit._present.text import visible
 from toolkit.errors import StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._calls import KINDS, Call, other_names
+from toolkit.gas._calls import Call, other_names
 from toolkit.gas._compare import Comparison, Side, StoredFees, compared, is_local, ran_on
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._gate import Gate, rules_of
-from toolkit.gas._observations import READ_AT_VERSIONS, Source, is_no_answer, last_observations
+from toolkit.gas._observations import Source, is_no_answer, last_observations
 from toolkit.gas._study_file import text_of, toml_of, toml_value
 from toolkit.gas.committed._fees import Fees
 from toolkit.gas.committed._strata import octas_per_unit
@@ -44,6 +44,7 @@ _HEAD = (
 _MAX_INTEGER = 2**63 - 1  # of TOML, and of the columns of gas
 _MAX_FAILURE = 200  # characters: one line of a review
 _MAX_FEES = 200  # pairs of a fee and its number: a line that is still reviewed
+_SECTIONS = {source.key: source for source in Source}  # of a node in a snapshot file
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 _Whole = Annotated[int, Field(ge=0, le=_MAX_INTEGER, strict=True)]
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
     _NodeTable = NodeFacts
 else:
     _BY_LABEL = (dict[str, Any], Field(default_factory=dict))
-    _NodeTable = create_model("_NodeTable", __base__=NodeFacts, **dict.fromkeys(KINDS, _BY_LABEL))
+    _NodeTable = create_model("_NodeTable", __base__=NodeFacts, **dict.fromkeys(_SECTIONS, _BY_LABEL))
 
 
 class _File(FileModel):
@@ -231,7 +232,7 @@ def snapshot_text(snapshot: Snapshot) -> str:
     for facts in snapshot.nodes:
         known = [(name, one) for name, one in facts.model_dump(exclude_none=True).items() if one != {}]
         parts.append("\n[[nodes]]\n" + "".join(f"{name} = {toml_value(one)}\n" for name, one in known))
-        for section, source in KINDS.items():
+        for section, source in _SECTIONS.items():
             lines = [line for line in snapshot.lines if line.node == facts.node and line.source == source]
             if lines:
                 parts.append(f"\n[nodes.{section}]\n" + "".join(map(_line_text, lines)))
@@ -272,13 +273,13 @@ def read_snapshot(path: str | Path) -> Snapshot:
     places: dict[tuple[str, str], int] = {}
     numbers = _line_numbers(text)
     for position, table in enumerate(file.nodes):
-        for section, source in KINDS.items():
+        for section, source in _SECTIONS.items():
             for label, value in getattr(table, section).items():
                 if number := numbers.get((position, section, toml_value(label))):
                     places[table.node, label] = number
                 place = f"snapshot {path}{f', line {number}' if number else ''}, {visible(label, 80)!r}"
                 lines.append(placed(place, _read_line, table, source, label, value))
-    nodes = tuple(NodeFacts(**table.model_dump(exclude=set(KINDS))) for table in file.nodes)
+    nodes = tuple(NodeFacts(**table.model_dump(exclude=set(_SECTIONS))) for table in file.nodes)
     if len({facts.node for facts in nodes}) < len(nodes):
         raise StudyError(f"snapshot {path}: each [[nodes]] table must have a different `node`")
     counts = Counter(label for _, label in places)
@@ -338,7 +339,7 @@ def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
             "source": line.source,
             "gas_used": line.gas,
             "success": line.fails is None,
-            "error_code" if line.source in READ_AT_VERSIONS else "vm_status": line.fails,
+            "error_code" if line.source == Source.VIEW else "vm_status": line.fails,
             "observed_at": _UNKNOWN_TIME,
             "toolkit_version": "",
         }

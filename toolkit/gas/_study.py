@@ -389,12 +389,13 @@ class Study(StudyFields):
             Folder of the run; created if it does not exist. If it contains a run of the same study, that run is
             continued. By default, a temporary folder that is removed together with the returned run.
         executor : concurrent.futures.Executor or str, optional
-            Executor that reads views, in ranges of 100 to 1,000 calls: any executor, a ``dask.distributed.Client`` or
-            its ``get_executor()``, ``"threads:8"``, ``"processes:4"``, or ``"tcp://host:8786"`` (a Dask scheduler;
-            requires the extra ``dask``). By default, views are read in this process with the bulk engine. In a script,
-            start a pool of processes under ``if __name__ == "__main__":``, as Python requires. Simulations and
-            committed transactions are always read in this process. Workers return rows, so they need this package and a
-            connection to the node, but no disk or shared folder.
+            Executor that reads views and simulations at versions, in ranges of 100 to 1,000 calls: any executor, a
+            ``dask.distributed.Client`` or its ``get_executor()``, ``"threads:8"``, ``"processes:4"``, or
+            ``"tcp://host:8786"`` (a Dask scheduler; requires the extra ``dask``). By default, they are read in this
+            process. In a script, start a pool of processes under ``if __name__ == "__main__":``, as Python requires.
+            Simulations at the head, those on an embedded node and committed transactions are always read in this
+            process. Workers return rows, so they need this package and a connection to the node, but no disk or shared
+            folder.
         max_tasks : int, default 8
             Maximum number of ranges in flight on the executor, ideally the number of its workers: each range gets a
             share of the node's rate and requests in flight. A pool given by name has at most one range per worker.

@@ -191,7 +191,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
 
 def _bar_name(row: dict[str, Any], limit: int) -> str:
     label, source = figure_text(row["label"], min(limit, 44)), row["source"]
-    if source == Source.SIMULATE:
+    if source in {Source.SIMULATE, Source.SIMULATE_AT_VERSION}:
         return label
     if source != Source.COMMITTED:
         return f"{label}\n({figure_text(source)})"

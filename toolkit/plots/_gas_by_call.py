@@ -253,7 +253,7 @@ def gas_heatmap(
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.5 + 0.3 * max(len(found), 2), "across": None}
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
         if not found:
-            return style.nothing(axes, "no views")
+            return style.nothing(axes, "no views or simulations at versions")
         first = min(float(series.versions[0]) for series in found)
         last = max(float(series.versions[-1]) for series in found)
         edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)

@@ -127,6 +127,7 @@ def _about(record: Manifest, rows_digest: str | None) -> Iterator[tuple[str, str
 MAX_FAILURE_GROUPS = 50  # rows that people still read; a node can put anything into a message
 _MAX_MESSAGES = 12  # of one error code
 _NUMBER = re.compile(r"\b\d+\b")  # not hexadecimal: codes and addresses differ by what failed
+_SIMULATED = (Source.SIMULATE, Source.SIMULATE_AT_VERSION)
 MAX_SPLITS = 200  # the last simulations; more would dominate the page
 
 
@@ -476,7 +477,7 @@ def _paid(observations: pd.DataFrame, nodes: Sequence[NodeRun]) -> pd.DataFrame:
 
 def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
     """Return the gas splits of the last simulations, up to `MAX_SPLITS`."""
-    simulated = observations["execution_gas_units"].notna() & (observations["source"] == Source.SIMULATE)
+    simulated = observations["execution_gas_units"].notna() & observations["source"].isin(_SIMULATED)
     rows = observations[simulated].tail(MAX_SPLITS)
     names = [entry.name for entry in fields(GasSplit)]
     absent: dict[str, Any] = {"success": False, "vm_status": ""}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
+    from toolkit.gas._paired import PairedComparison
     from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas._steps import StepGroup
 
@@ -57,12 +58,12 @@ def render(data: ReportData) -> str:
     return json.dumps(json_value(content), indent=2, ensure_ascii=True) + "\n"
 
 
-def comparison_json(comparison: Comparison, gate: Gate | None = None) -> str:
+def comparison_json(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
     """Return a comparison as JSON, with every call.
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : Comparison or PairedComparison
     gate : Gate, optional
 
     Returns
@@ -83,7 +84,7 @@ def comparison_json(comparison: Comparison, gate: Gate | None = None) -> str:
     return json.dumps(content, indent=1, ensure_ascii=True) + "\n"
 
 
-def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
+def comparison_junit(comparison: Comparison | PairedComparison, gate: Gate) -> bytes:
     """Return the verdict of a gate as JUnit XML: one test case per call.
 
     A regression is a failure, and a call that could not be judged is an error. Waived calls are skipped, with the
@@ -91,7 +92,7 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : Comparison or PairedComparison
     gate : Gate
 
     Returns
@@ -123,7 +124,7 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
 
 
 def comparison_annotations(
-    comparison: Comparison,
+    comparison: Comparison | PairedComparison,
     gate: Gate | None = None,
     *,
     file: str | None = None,
@@ -136,7 +137,7 @@ def comparison_annotations(
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : Comparison or PairedComparison
     gate : Gate, optional
         Without a gate, there are only the comparison's warnings, as notices.
     file : str, optional

@@ -144,8 +144,17 @@ def location_bcs(location):
 
 def committed(calls):
     """Return calls of ALICE as a ledger has them: each on the state that the one before it left."""
-    now, sent = state(), []
-    for at, (name, *arguments) in enumerate(calls):
+    return _run(state(), calls, 0)
+
+
+def continued(now, calls, number):
+    """Return calls of ALICE on a state, from her sequence number on."""
+    return _run(now, calls, number)[0]
+
+
+def _run(now, calls, number):
+    sent = []
+    for at, (name, *arguments) in enumerate(calls, start=number):
         transaction = signed(small.call(name, *arguments, sequence_number=at))
         done = vm.execute(transaction, now.get, transaction_index=1)
         status = b"\0"
@@ -188,4 +197,4 @@ def node(calls=CALLS, **options):
     return StateNode(sent=sent, **options)
 
 
-__all__ = ["ALICE", "CALLS", "committed", "counter_with", "module_key", "node", "state"]
+__all__ = ["ALICE", "CALLS", "StateNode", "committed", "continued", "counter_with", "module_key", "node", "state"]

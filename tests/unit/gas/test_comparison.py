@@ -182,8 +182,10 @@ def test_what_is_no_side_is_refused(side, words):
 
 @pytest.mark.parametrize("source", ["view", "", 5, ("view@version",), ("view@version", "x"), ["committed"] * 3])
 def test_what_is_no_source_is_refused(source):
-    """The three there are, are named."""
-    with pytest.raises(InputError, match="source must be one of view@version, simulate@now, committed"):
+    """Those there are, are named."""
+    with pytest.raises(
+        InputError, match="source must be one of view@version, simulate@now, simulate@version, committed"
+    ):
         compare(frame(row(1)), frame(row(2)), source=source)
 
 

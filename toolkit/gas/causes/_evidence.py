@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import short_addresses, visible
+from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT
-from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
+from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError, Unsupported
+from toolkit.fork._state import NodeState, StateSource
 from toolkit.gas._findings import Transaction
 from toolkit.gas.causes._facts import FEATURES, SCHEDULE
 from toolkit.move import Layout, decode_bcs, parse_address, parse_type_tag
-from toolkit.move._ids import ModuleId, check_identifier
+from toolkit.move._ids import ModuleId, address_to_bytes, check_identifier
 from toolkit.move._json_text import parse_json
 from toolkit.move._values import tables_in
+from toolkit.vm import Module
+from toolkit.vm._state import module_key
+from toolkit.vm._types import ModuleId as VmModuleId
 from toolkit.wire import GasSchedule
 from toolkit.wire._gas import enabled_features
 from toolkit.wire._headers import timestamp_from_us
@@ -142,6 +147,20 @@ class Evidence:
         read = self._node.abis.read
         found: Known = self._once(("module", module, version), lambda: read(module.address, module.name, version))
         return found
+
+    def code(self, module: ModuleId, version: int) -> Module | None:
+        """Return the bytecode of a module at a version; None if it is not bytecode, as on an embedded node."""
+        if served_ledger(self._node.url) is not None:
+            return None
+        key = module_key(VmModuleId(address_to_bytes(module.address), module.name))
+        found = self._once(("code", module, version), lambda: self._state(version)(key))
+        try:
+            return None if found is None else Module.from_bytes(found[0])
+        except (SchemaError, InputError, Unsupported):
+            return None
+
+    def _state(self, version: int) -> NodeState:
+        return NodeState(StateSource(self._node), version)
 
     def layout(self, text: str, version: int) -> Layout:
         """Return the layout of a type at a version."""

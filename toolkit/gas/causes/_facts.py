@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import Known
     from toolkit.move import ModuleAbi
+    from toolkit.vm import CodeChanges
     from toolkit.wire import GasSchedule
 
 
@@ -125,11 +126,12 @@ class RelatedModule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModuleChange(Fact):
-    """A module whose code differs."""
+    """A module whose code differs; `code` is None if the node does not serve bytecode."""
 
     module: RelatedModule
     before: Known
     after: Known
+    code: CodeChanges | None = None
 
     def clause(self) -> str:
         if self.after.digest is None:
@@ -137,7 +139,10 @@ class ModuleChange(Fact):
         if self.before.digest is None:
             functions = _functions_text(None, self.after.abi).replace("added", "with", 1)
             return f"published {self.module.words()} ({functions})"
-        return f"upgraded {self.module.words()} ({_functions_text(self.before.abi, self.after.abi)})"
+        functions = _functions_text(self.before.abi, self.after.abi)
+        if self.code is not None:
+            functions = _code_text(self.code)
+        return f"upgraded {self.module.words()} ({functions})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +270,13 @@ def _functions_text(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
     }
     texts = [f"{word} {_names(names)}" for word, names in differing.items() if names]
     return "; ".join(texts) or "same functions, different code"
+
+
+def _code_text(code: CodeChanges) -> str:
+    """Return which functions of a module were added or removed, and of which the bytecode changed."""
+    differing = {"added": code.added, "removed": code.removed, "changed the bytecode of": code.changed}
+    texts = [f"{word} {_names(sorted(names))}" for word, names in differing.items() if names]
+    return "; ".join(texts) or "the bytecode of all functions is the same"
 
 
 def _names(names: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from toolkit.gas._schedules import changed_ratios
 from toolkit.gas.causes import _evidence as reads
 from toolkit.gas.causes import _facts as facts
 from toolkit.gas.causes._evidence import Evidence
+from toolkit.vm import code_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._steps import Step
     from toolkit.move._ids import ModuleId
+    from toolkit.vm import CodeChanges
 
 
 # Steps of a node whose causes are looked for: each takes about five reads, and nobody reads more explanations.
@@ -246,7 +248,17 @@ def module_fact(module: facts.RelatedModule, ends: _Ends, evidence: Evidence) ->
         return facts.NotComparable(module, reads.reason(error))
     if not (before.answered and after.answered):
         return facts.NotComparable(module, "")
-    return facts.ModuleChange(module, before, after) if before.digest != after.digest else None
+    if before.digest == after.digest:
+        return None
+    return facts.ModuleChange(module, before, after, _code_changes(module.id, ends, evidence))
+
+
+def _code_changes(module: ModuleId, ends: _Ends, evidence: Evidence) -> CodeChanges | None:
+    """Return the functions whose bytecode differs; None if it cannot be read at both versions."""
+    with suppress(*reads.UNREAD):
+        before, after = (evidence.code(module, version) for version in ends)
+        return None if before is None or after is None else code_changes(before, after)
+    return None
 
 
 def _dependencies(case: _Case) -> reads.Dependencies | None:
@@ -351,7 +363,8 @@ def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> facts.Facts:
     known = [evidence.module(called, version) for version in ends]
     changes: list[facts.Fact] = []
     if all(one.answered for one in known) and known[0].digest != known[1].digest:
-        changes.append(facts.ModuleChange(facts.RelatedModule(called, facts.Role.CALLED), *known))
+        code = _code_changes(called, ends, evidence)
+        changes.append(facts.ModuleChange(facts.RelatedModule(called, facts.Role.CALLED), known[0], known[1], code))
     needed = [found for version in ends if (found := evidence.dependencies(called, version)) is not None]
     if not needed and not changes:
         raise SchemaError(f"no package registry names {called.wire}, so its dependencies are not known")

@@ -290,6 +290,10 @@ def _notes(node: NodeEstimate) -> Iterator[str]:
         yield f"a step search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step"
     if node.pages < node.pages_most:
         yield "a sample has evenly spaced pages, and pages around each change to the schedule, code or configuration"
+    if not node.model and any(call.source is Source.SIMULATE_AT_VERSION for call in node.calls):
+        yield (
+            "a simulation at a version counts as one request; it reads some tens of state values, which is not included"
+        )
     if node.further_requests:
         yield (
             f"locating steps between these versions takes at most {node.further_requests:,} more requests, which are "

@@ -21,11 +21,14 @@ from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import RUN_TIMELINE, TIMELINE
 from toolkit.gas._cause_sentences import causes_text
 from toolkit.gas._observations import Cause
+from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas._timeline import timeline_frame, timeline_of
 from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
+from toolkit.gas.causes._executed import proved_rows
 from toolkit.gas.committed import _steps as committed
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices
+from toolkit.gas.committed._strata import octas_per_unit
 from toolkit.gas.plan._estimate import MAX_PAGES_AROUND
 from toolkit.gas.plan._plan import Range, joined_ranges, pages_of, within, without
 from toolkit.gas.runs._collector import check_there, heard
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from toolkit.client._node import Node
     from toolkit.gas._calls import Call
     from toolkit.gas._findings import Timeline
     from toolkit.gas.runs._job import Job, Reading
@@ -157,7 +161,7 @@ def stored_timeline(store: RunStore, plan: NodeRun) -> Timeline | None:
 # steps ----------------------------------------------------------------------------------------------------------------
 
 
-def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, Any]]]:
+def judge_committed(job: Job, node: Node, plan: NodeRun) -> tuple[NodeRun, list[dict[str, Any]]]:
     """Find the steps of committed transactions on a node.
 
     Returns
@@ -177,7 +181,12 @@ def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, An
         tables = job.store.tables(committed.COLUMNS_READ, coded=committed.COLUMNS_CODED)
         frame = committed.series_frame(tables, plan.node, call.fingerprint, plan.known_prices)
         note, found = committed.judge_call(frame, about, timeline, call.function)
-        rows += [row | {"explanation": causes_text(causes)} for causes, row in found]
+        if plan.model or not found:  # the contracts of an embedded node are no bytecode
+            rows += [row | {"explanation": causes_text(causes)} for causes, row in found]
+        else:
+            kinds = {words: mine["ledger_version"].tolist() for words, mine in committed.kinds_of(frame)}
+            kinds |= {ALL_TRANSACTIONS: frame["ledger_version"].tolist()}
+            rows += proved_rows(node, found, kinds, unit=octas_per_unit(frame))
         read, versions, missing = sample_size(plan, call)
         notes.append(replace(note, versions=versions, versions_read=read, missing=missing))
     return structs.replace(plan, committed_series=tuple(notes)), rows

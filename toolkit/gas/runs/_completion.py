@@ -16,7 +16,7 @@ from toolkit.errors import StudyError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import Explanation
-from toolkit.gas._observations import PRUNED, Cause, is_no_answer
+from toolkit.gas._observations import PRUNED, Cause, Source, is_no_answer
 from toolkit.gas._steps import OUTCOME_COLUMNS, Step, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
@@ -24,7 +24,7 @@ from toolkit.gas.plan._resolve import ledger_guard
 from toolkit.gas.runs._collector import check_ledger, check_there
 from toolkit.gas.runs._committed import judge_committed
 from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, Schedule, ScheduleEnds
-from toolkit.gas.runs._reader import further_observations, observe_views, unread
+from toolkit.gas.runs._reader import further_observations, observe_at_versions, unread
 from toolkit.gas.runs._scan import count_failures, count_unanswered, rows_digest, turning_points, versions_read
 from toolkit.move import FunctionId
 from toolkit.move._ids import ModuleId
@@ -86,7 +86,7 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
     # Before transactions are judged: what judging occupies would add to the peak of memory.
     store = job.store
     counts, digest = Counts(store.rows(), count_failures(store), count_unanswered(store)), rows_digest(store)
-    judged = [judge_committed(job, plan) for plan in plans]
+    judged = [judge_committed(job, node, plan) for node, plan in zip(job.nodes, plans, strict=True)]
     store.write_steps(steps_frame([*rows, *(row for _, found in judged for row in found)]))
     nodes, now = tuple(plan for plan, _ in judged), datetime.now(UTC)
     manifest = structs.replace(manifest, nodes=nodes, counts=counts, rows_digest=digest, finished_at=now, complete=True)
@@ -107,13 +107,16 @@ def _identity(step: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def not_repeated(job: Job, node: Node, plan: NodeRun, steps: Sequence[Step]) -> dict[Step, Explanation]:
-    """Read both ends of each exact step again, and return the steps that do not come back: the node made them."""
-    exact = [step for step in steps if step.exact][:MAX_STEPS]
+    """Read both ends of each exact step again, and return the steps that do not come back: the node made them.
+
+    Not those of simulations on forks: the machine gives the same result for the same state, whoever asks.
+    """
+    exact = [step for step in steps if step.exact and step.source == Source.VIEW][:MAX_STEPS]
     calls = {call.fingerprint: call for call in job.spec.calls}
     ends = {(step.fingerprint, version) for step in exact for version in (step.version_before, step.version_after)}
     again: dict[tuple[str, int], tuple[Any, ...]] = {}
     with node.fresh():  # a cache would repeat the answer
-        for row in observe_views(node, plan.origin, [(calls[mark], version) for mark, version in sorted(ends)]):
+        for row in observe_at_versions(node, plan.origin, [(calls[mark], version) for mark, version in sorted(ends)]):
             # State that the node has pruned meanwhile says nothing against the first reading.
             if not is_no_answer(row["error_code"]) and row["error_code"] not in PRUNED:
                 again[row["fingerprint"], row["ledger_version"]] = tuple(row[name] for name in OUTCOME_COLUMNS)

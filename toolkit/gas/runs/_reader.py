@@ -1,7 +1,8 @@
 """Reads the observations that a run still lacks on one node, and finds out which are missing.
 
-Views are read over the bulk engine in this process, or in ranges on the executor, if there is one. Simulations and
-pages of committed transactions are few, and are always read in this process.
+Views are read over the bulk engine in this process, or in ranges on the executor, if there is one, and so are
+simulations at versions, which run on forks. Simulations at the head and pages of committed transactions are few, and
+are always read in this process.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import numpy as np
 
 from toolkit.client._calls import PreparedView
 from toolkit.client._executors import results
+from toolkit.client._http import served_ledger
 from toolkit.client._reads import send_all
 from toolkit.client._simulation import simulate_all
 from toolkit.client._versions import FindSteps, open_pairs
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
+from toolkit.fork import simulate_at_versions
 from toolkit.frames._columns import frame_of_rows, plain_columns
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import MADE_BY_NODE, ReadAt
+from toolkit.gas._observations import MADE_BY_NODE, ReadAt, Source
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.plan._estimate import MAX_FURTHER_READS
 from toolkit.gas.runs._collector import check_there, heard
@@ -54,13 +57,15 @@ if TYPE_CHECKING:
 
 # Minimum number of view calls in a range: a range costs a scheduler milliseconds, and a worker a connection.
 MIN_RANGE = 100
+# Apart, because of an embedded node only views can be read by other processes.
+_AT_VERSIONS = (Source.VIEW, Source.SIMULATE_AT_VERSION)
 
 Row = dict[str, Any]
 Task = tuple["Call", int]
 
 
-def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator[Row]:
-    """Run view calls at their versions with the bulk engine.
+def observe_at_versions(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator[Row]:
+    """Run views at their versions with the bulk engine, and simulations on forks.
 
     Parameters
     ----------
@@ -75,15 +80,24 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
     dict
         Rows of the observation frame, in the order of the responses. A call that fails is a row with its error.
     """
-    ready = {call.fingerprint: PreparedView(node, cast("ViewFunction", call.request)) for call, _ in tasks}
-
-    for place, outcome in send_all(node, tasks, lambda task: ready[task[0].fingerprint].at(task[1])):
-        call, version = tasks[place]
+    views = [task for task in tasks if task[0].source is Source.VIEW]
+    ready = {call.fingerprint: PreparedView(node, cast("ViewFunction", call.request)) for call, _ in views}
+    for place, outcome in send_all(node, views, lambda task: ready[task[0].fingerprint].at(task[1])):
+        call, version = views[place]
         now = datetime.now(UTC)
         if isinstance(outcome, ToolkitError):
             yield origin.failed(call, version, outcome, now)
         else:
             yield origin.view(call, outcome, now)
+    simulated = [task for task in tasks if task[0].source is not Source.VIEW]
+    requests = [(cast("SimulationRequest", call.request), version) for call, version in simulated]
+    for place, done in simulate_at_versions(node, requests):
+        call, version = simulated[place]
+        now = datetime.now(UTC)
+        if isinstance(done, ToolkitError):
+            yield origin.failed(call, version, done, now)
+        else:
+            yield origin.simulation(call, done, now)
 
 
 def observe_elsewhere(
@@ -142,11 +156,11 @@ def _batches(tasks: Iterable[Task], size: int) -> Iterator[list[Task]]:
 def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> pa.Table:
     with node.with_share(1) as copy:  # in threads nothing is pickled, and each range needs its own sockets
         copy.expect_chain(origin.chain_id)
-        for call in {call.fingerprint: call for call, _ in tasks}.values():
+        for call in {call.fingerprint: call for call, _ in tasks if call.source is Source.VIEW}.values():
             learn_module(copy, call, sorted(version for other, version in tasks if other is call))
         # Otherwise calls would wait for their ABI one after the other, or every row would be a 401.
         check_there(copy, "before reading a range of calls", admitted=True)
-        return OBSERVATIONS.table_of_rows(list(heard(observe_views(copy, origin, tasks), copy)))
+        return OBSERVATIONS.table_of_rows(list(heard(observe_at_versions(copy, origin, tasks), copy)))
 
 
 def learn_module(node: Node, call: Call, versions: Sequence[int]) -> None:
@@ -167,11 +181,13 @@ class NodeReader:
     def read_all(self) -> None:
         """Read the missing observations of every call."""
         spec = self._job.spec
-        views = spec.calls_read(ReadAt.VERSIONS)
-        if spec.search is None:
-            self._read_plan(views)
-        else:
-            self._read_searches(views, spec.search)
+        for calls in ([call for call in spec.calls if call.source is source] for source in _AT_VERSIONS):
+            if not calls:
+                continue
+            if spec.search is None:
+                self._read_plan(calls)
+            else:
+                self._read_searches(calls, spec.search)
         self._read_simulations(spec.calls_read(ReadAt.HEAD))
         if spec.committed:
             CommittedReader(self._reading, self._read).read()
@@ -187,7 +203,8 @@ class NodeReader:
             self._learn(calls, versions)
             planned = np.array(versions, np.int64)
             unread = ((call, planned[~np.isin(planned, _of(call, self._read))]) for call in calls)
-            self._read_views(((call, int(version)) for call, those in unread for version in those), missing)
+            tasks = ((call, int(version)) for call, those in unread for version in those)
+            self._read_at_versions(tasks, missing, simulated=_simulated(calls))
 
     def _read_searches(self, calls: Sequence[Call], search: FindSteps) -> None:
         plan = self._plan
@@ -200,19 +217,25 @@ class NodeReader:
         self._learn(calls, range(plan.first, plan.last + 1))
         while tasks := [(call, at) for call in calls for at in plan.next_versions(search, outcomes[call.fingerprint])]:
             self._collector.bar.expect(len(tasks))
-            self._read_views(iter(tasks), len(tasks), learn)
+            self._read_at_versions(iter(tasks), len(tasks), learn, simulated=_simulated(calls))
 
     def _learn(self, calls: Sequence[Call], versions: Sequence[int]) -> None:
         """Read the called modules by bisection, which takes about a dozen requests and not one per version.
 
-        On an executor, the workers do this for each range.
+        On an executor, the workers do this for each range. A fork has the bytecode, and needs no module of the node.
         """
         if self._job.executor is None:
             for call in calls:
-                learn_module(self._node, call, versions)
+                if call.source is Source.VIEW:
+                    learn_module(self._node, call, versions)
 
-    def _read_views(
-        self, tasks: Iterator[Task], count: int, learn: Callable[[Mapping[str, Any]], None] | None = None
+    def _read_at_versions(
+        self,
+        tasks: Iterator[Task],
+        count: int,
+        learn: Callable[[Mapping[str, Any]], None] | None = None,
+        *,
+        simulated: bool,
     ) -> None:
         def take(table: pa.Table) -> None:
             self._collector.take_table(table)
@@ -220,12 +243,13 @@ class NodeReader:
                 for row in table.select(["fingerprint", "ledger_version", *OUTCOME_COLUMNS]).to_pylist():
                     learn(row)
 
-        if (executor := self._job.executor) is not None:
+        executor = self._job.executor
+        if executor is not None and not (simulated and served_ledger(self._node.url) is not None):
             most = self._job.max_tasks
             observe_elsewhere(executor, self._node, self._origin, tasks, count=count, max_tasks=most, take=take)
             return
         for block in _batches(tasks, 10_000):  # so that a long plan needs a bounded amount of memory
-            for row in heard(observe_views(self._node, self._origin, block), self._node):
+            for row in heard(observe_at_versions(self._node, self._origin, block), self._node):
                 self._collector.take(row)
                 if learn is not None:
                     learn(row)
@@ -255,6 +279,11 @@ class NodeReader:
         for row in heard(rows(), self._node):
             if row["ledger_version"] not in self._read.get(row["fingerprint"], ()):  # a lagging backend may repeat it
                 self._collector.take(row)
+
+
+def _simulated(calls: Sequence[Call]) -> bool:
+    """Return whether calls run on forks; those of an embedded node only in the process that has its ledger."""
+    return calls[0].source is not Source.VIEW
 
 
 def _of(call: Call, read: Mapping[str, Versions]) -> Versions:
@@ -331,8 +360,9 @@ def further_observations(
         tasks = [(calls[mark], version) for mark, versions in wanted.items() for version in versions]
         bar.expect(len(tasks))
         for mark, versions in wanted.items():
-            learn_module(node, calls[mark], versions)
-        for row in heard(observe_views(node, plan.origin, tasks), node):
+            if calls[mark].source is Source.VIEW:
+                learn_module(node, calls[mark], versions)
+        for row in heard(observe_at_versions(node, plan.origin, tasks), node):
             outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
             rows.append(row)
             bar.advance(1)
