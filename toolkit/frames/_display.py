@@ -39,7 +39,7 @@ _LAST = (
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class ShownFrame:
     """A frame that `show` formatted as a table for reading, in a notebook or as text.
 
     Attributes
@@ -78,7 +78,7 @@ def _head(name: str, facts: dict[str, str]) -> str:
     return (f'<span title="{escape(facts["meaning"])}">{text}</span>' if facts.get("meaning") else text) + unit
 
 
-def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None = None) -> Table:
+def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None = None) -> ShownFrame:
     """Format a frame as a table for reading.
 
     Long addresses are shortened to as many leading and trailing digits as are needed to distinguish the addresses in
@@ -97,7 +97,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
 
     Returns
     -------
-    Table
+    ShownFrame
         Displayed as HTML in notebooks, and as text by ``print``.
 
     Raises
@@ -142,7 +142,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     shown = f"{len(part):,} of {len(frame):,} rows" if len(part) < len(frame) else plural(len(frame), "row")
     shown += _all_failed(frame)
     types = [frame.dtypes.iloc[place] for place in places]
-    return Table(
+    return ShownFrame(
         columns=tuple(names[place] for place in places),
         rows=tuple(lines),
         note=shown + left_out,
