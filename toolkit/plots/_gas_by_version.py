@@ -310,9 +310,8 @@ def _joined(ends: Floats, gas: Floats, changes: Sequence[float]) -> tuple[Floats
 
 def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], looks: _Looks, **look: Any) -> Line2D:
     """Draw a line in the colour and line style of a call."""
-    [line] = ax.plot(
-        *points, **{"linewidth": 1.6, "solid_joinstyle": "miter"} | look | looks[series.label, series.node]
-    )
+    usual: dict[str, Any] = {"linewidth": 1.6, "solid_joinstyle": "miter"}
+    [line] = ax.plot(*points, **usual | look | looks[series.label, series.node])
     return line
 
 
