@@ -77,3 +77,14 @@ def test_a_report_fits_its_window(browser, report, scheme, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert wrong == []
     page.context.close()
+
+
+def test_on_a_phone_a_change_is_a_card(browser, report):
+    """Call, before, after, change and cause are all within the window, and the figure is the narrow one."""
+    page, _ = opened(browser, report[0], viewport={"width": 390, "height": 900})
+    for cell in page.locator(".top tbody tr").first.locator("td").all():
+        box = cell.bounding_box()
+        assert 0 <= box["x"] < box["x"] + box["width"] <= 390
+    assert page.locator(".overview .narrow svg").first.is_visible()
+    assert not page.locator(".overview .wide svg").first.is_visible()
+    page.context.close()

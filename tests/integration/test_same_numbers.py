@@ -81,3 +81,18 @@ def test_the_demo_prints_at_most_twelve_lines(run, capsys):
     lines = studies._found_lines(run)
     assert len(lines) <= 8  # four are left for what is built and where the report is
     assert "×7 to ×10 since 2026-05-06 (version 3502)" in lines[0]
+
+
+def test_every_figure_of_the_embedded_node_says_model_gas(run):
+    """Also of frames without a column that says so: steps, transactions, views and simulations."""
+    node = toolkit.connect()
+    paid = toolkit.fetch_transactions(node, "-50:", progress=False)
+    views = toolkit.fetch_views(node, "0xcafe::registry::size", "-20:", progress=False)
+    sent = node.simulate(toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100]), sender="0xa11ce")
+    plots = toolkit.plots
+    labels = [
+        plots.gas_change(run.steps).get_xlabel(),
+        plots.gas_by_version(views).get_ylabel(),
+        *(draw(frame).get_xlabel() for draw in (plots.gas_distribution, plots.gas_breakdown) for frame in (paid, sent)),
+    ]
+    assert set(labels) == {"model gas (gas units)"}

@@ -76,8 +76,9 @@ class CallSeries:
     @property
     def alone(self) -> NDArray[np.bool_]:
         """True for observations with gas that the line joins to neither neighbour."""
-        joined = (np.diff(self.gas) == 0) | ((np.diff(self.versions) == 1) & (np.abs(np.diff(self.gas)) > 0))
-        return self.answered & ~np.append(False, joined) & ~np.append(joined, False)
+        joins = (np.diff(self.gas) == 0) | ((np.diff(self.versions) == 1) & (np.abs(np.diff(self.gas)) > 0))
+        apart: NDArray[np.bool_] = ~np.append(False, joins) & ~np.append(joins, False)
+        return self.answered & apart
 
     def line(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the vertices of the gas line.
@@ -208,10 +209,10 @@ def _observation_frame(given: Any) -> pd.DataFrame | None:
         made = {str(name): _observation_frame(one) for name, one in given.items() if not isinstance(one, ToolkitError)}
         named = [_named(name, frame) for name, frame in made.items() if frame is not None]
         return pd.concat(named, ignore_index=True) if named and len(named) == len(made) else None
-    frames = [getattr(one, "transactions", None) for one in given if not isinstance(one, ToolkitError)]
+    frames: list[Any] = [getattr(one, "transactions", None) for one in given if not isinstance(one, ToolkitError)]
     if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames):
         return None
-    return _of_transactions(pd.concat(map(_with_model, frames), ignore_index=True))
+    return _of_transactions(pd.concat([_with_model(frame) for frame in frames], ignore_index=True))
 
 
 def _named(name: str, frame: pd.DataFrame) -> pd.DataFrame:

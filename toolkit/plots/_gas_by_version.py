@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 RUG_STRIP = 0.045  # share of the height of the axes for each failing call
+HIGH_STRIP = 0.1  # share of the height of the axes for all marks below them
 MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the last row
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
@@ -164,6 +165,11 @@ def gas_by_version(
         others = [one for one in axes.get_legend_handles_labels()[0] if one not in named_lines]
         more: dict[str, Any] = {"lines": 1 + (x == "both"), "needed": len(needed), "strip": strip}
         texts.legend_below(axes, [*needed, *others], wanted=legend, **more)
+        layout = style.figure_of(axes).get_layout_engine()
+        if (
+            strip > HIGH_STRIP and layout is not None
+        ):  # the strip shrinks with the axes: one pass leaves too little room
+            layout.execute(style.figure_of(axes))
     return axes
 
 
@@ -310,9 +316,8 @@ def _joined(ends: Floats, gas: Floats, changes: Sequence[float]) -> tuple[Floats
 
 def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], looks: _Looks, **look: Any) -> Line2D:
     """Draw a line in the colour and line style of a call."""
-    [line] = ax.plot(
-        *points, **{"linewidth": 1.6, "solid_joinstyle": "miter"} | look | looks[series.label, series.node]
-    )
+    usual: dict[str, Any] = {"linewidth": 1.6, "solid_joinstyle": "miter"}
+    [line] = ax.plot(*points, **usual | look | looks[series.label, series.node])
     return line
 
 

@@ -170,7 +170,7 @@ class TestSchedule:
         cause = exact(resource(self.TAG, "0x1"), *PAYMENT, routes=schedules({"a": 10, "b": 7}, {"a": 100, "b": 7}))
         assert cause.cause == "schedule"
         assert cause.parts == ("schedule",)
-        assert "1 of 2 parameters changed, a from 10 to 100 (x10)" in said(cause)
+        assert "1 of 2 parameters changed, a from 10 to 100 (×10)" in said(cause)
         assert cause.transaction.hash == f"0x{10:064x}"
         assert cause.transaction.type == "user_transaction"
         assert cause.transaction.sender == "0x" + "0" * 59 + "a11ce"

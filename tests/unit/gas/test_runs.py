@@ -151,7 +151,7 @@ def test_every_step_is_found_with_its_cause(tmp_path):
     assert steps["exact"].tolist() == [True, True]
     assert steps["change"].tolist() == [90, -40]
     assert steps["cause"].tolist() == ["schedule", "code"]
-    assert "a from 10 to 100 (x10)" in steps["explanation"].tolist()[0]
+    assert "a from 10 to 100 (×10)" in steps["explanation"].tolist()[0]
     assert "upgraded the called module" in steps["explanation"].tolist()[1]
     assert "added more" in steps["explanation"].tolist()[1]
     assert steps["transaction_hash"].tolist() == [f"0x{version:064x}" for version in (RISE, UPGRADE)]

@@ -104,9 +104,9 @@ class TestScheduleWords:
         ("before", "after", "words"),
         [
             ({"a": 1}, {"a": 1}, "no parameter differs"),
-            ({"a": 10, "b": 1}, {"a": 15, "b": 1}, "1 of 2 parameters changed, a from 10 to 15 (x1.5)"),
+            ({"a": 10, "b": 1}, {"a": 15, "b": 1}, "1 of 2 parameters changed, a from 10 to 15 (×1.5)"),
             ({"a": 1, "b": 2, "c": 3}, {"a": 10, "b": 20, "c": 3}, "2 of 3 parameters changed, every one x10"),
-            ({"a": 1, "b": 2}, {"a": 2, "b": 3}, "2 of 2 parameters changed, a from 1 to 2 (x2), b from 2 to 3 (x1.5)"),
+            ({"a": 1, "b": 2}, {"a": 2, "b": 3}, "2 of 2 parameters changed, a from 1 to 2 (×2), b from 2 to 3 (×1.5)"),
             ({"a": 0}, {"a": 5}, "1 of 1 parameters changed, a from 0 to 5"),
             ({"a": 1}, {"a": 1, "b": 2}, "1 parameter added (b)"),
             ({"a": 1, "b": 2}, {"b": 2}, "1 parameter removed (a)"),
@@ -121,7 +121,7 @@ class TestScheduleWords:
         words = schedule_words(
             GasSchedule(1, {f"p{n}": 1 for n in range(9)}), GasSchedule(1, {f"p{n}": n + 2 for n in range(9)})
         )
-        assert words.startswith("9 of 9 parameters changed, among them p0 from 1 to 2 (x2), p1 ")
+        assert words.startswith("9 of 9 parameters changed, among them p0 from 1 to 2 (×2), p1 ")
         assert words.count("from") == 3
 
     def test_a_feature_version_alone_is_a_change(self):

@@ -30,3 +30,18 @@ def test_the_figure_has_a_box_for_each_function():
         toolkit.plots.gas_by_function(5)
     with pytest.raises(SchemaError, match="need the column 'stack'"):
         toolkit.plots.gas_by_function(profile.to_frame()[["function"]])
+
+
+def test_charges_of_one_category_are_split_by_operation() -> None:
+    """All of them would have one colour; each operation has its own, and the sum is the same."""
+    profile = Ledger.with_history(versions=200, cache=True).profile(
+        toolkit.EntryFunction("0xcafe::registry::register", ["zoe"]), sender="0xb0b"
+    )
+    ax = toolkit.plots.gas_by_function(profile, categories=["execution"], ax=Figure(figsize=(9, 4)).subplots())
+    names = {text.get_text() for text in ax.get_legend().get_texts()}
+    frame = profile.to_frame()
+    known = set(frame.loc[frame["category"] == "execution", "operation"])
+    assert len(names) > 1
+    assert names <= known | {"other operations"}
+    drawn = sum(box.get_width() for box in ax.patches if box.get_gid() == "own")
+    assert drawn * profile.scaling == pytest.approx(frame.loc[frame["category"] == "execution", "internal_gas"].sum())

@@ -108,3 +108,9 @@ def test_what_a_spreadsheet_may_run_is_text(text):
 def test_other_cells_stay_as_they_are(text):
     """The guard changes nothing else."""
     assert csv_text(text) == text
+
+
+def test_ids_of_modules_are_those_of_move() -> None:
+    """Nodes quote what Rust prints of them; messages and frames show the name."""
+    text = f'Module ModuleId {{ address: {"0" * 60}cafe, name: Identifier("registry") }} at code offset 3'
+    assert visible(text) == cleaned(text) == "0xcafe::registry at code offset 3"

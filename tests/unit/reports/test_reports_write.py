@@ -213,6 +213,12 @@ def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
     assert ">2503 gas schedule · 5 calls</text>" in page
 
 
+def test_figures_tell_their_values_on_hover(page: str) -> None:
+    """Each flat piece of a line has its call, gas and versions, and each dot its own."""
+    assert "<title>APT supply: 3 gas units, versions 0 to 2502</title>" in page
+    assert re.search(r"<use [^<>]*><title>registrations: \d+ gas units at version \d+</title></use>", page)
+
+
 @pytest.mark.usefixtures("no_figures")
 def test_the_page_says_gas_is_a_models_only_where_it_is(page: str) -> None:
     """The notice is for the embedded node's gas."""
