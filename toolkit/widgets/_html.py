@@ -88,9 +88,9 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: st
     )
 
 
-def origin(node: Node, versions: str, time: datetime | None) -> str:
-    """Return the origin of a result as text: node, ledger versions and time."""
-    return f"{node.name}, {versions}" + ("" if time is None else f", {time:%Y-%m-%d %H:%M:%S} UTC")
+def origin(node: Node, versions: str, time: datetime | None, *, of: str = "ledger time") -> str:
+    """Return the origin of a result as text: node, ledger versions, and a time with what it is the time `of`."""
+    return f"{node.name}, {versions}" + ("" if time is None else f", {of} {time:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def page(*parts: str) -> Html:

@@ -65,7 +65,9 @@ def format_expression(expression: str, *, width: int = _WIDTH, indent: str = "")
 # simulations ---------------------------------------------------------------------------------------------------------
 
 
-def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | None = None) -> dict[str, str]:
+def programs(
+    request: SimulationRequest, node: Node, arguments: Sequence[Any] | None = None, *, version: int | None = None
+) -> dict[str, str]:
     """Return a simulation as Python, curl, JSON and the call of a study file, by name.
 
     Parameters
@@ -75,6 +77,8 @@ def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | 
         Node to send to. Its URL appears without credentials.
     arguments : sequence, optional
         Arguments encoded according to the ABI; by default, the arguments in the request.
+    version : int, optional
+        Version on whose state the request is simulated, on a fork.
     """
     written = request.to_python().replace(repr(request.sender), repr(wire_address(request.sender)))
     payload = called_by(request.payload)
@@ -86,9 +90,15 @@ def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | 
     if arguments is not None:
         inner = body["payload"].get("transaction_payload") or body["payload"]
         inner["arguments"] = list(arguments)
+    on, curl = "node", _simulation_as_curl(request, node, body)
+    if version is not None:
+        on, curl = (
+            f"node.fork({version})",
+            "# Nodes simulate at their head only. To simulate on a fork, use the Python program.",
+        )
     return {
-        "Python": f"import toolkit\n\n{connect_line(node)}\nrequest = {made}\nsimulation = node.simulate(request)",
-        "curl": _simulation_as_curl(request, node, body),
+        "Python": f"import toolkit\n\n{connect_line(node)}\nrequest = {made}\nsimulation = {on}.simulate(request)",
+        "curl": curl,
         "JSON": json.dumps(body | {name: f"<{words}>" for name, words in _sources(request).items()}, indent=2),
         "Study": request_as_study(request),
     }

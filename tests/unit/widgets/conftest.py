@@ -144,8 +144,8 @@ class Memory:
 
 
 def page(builder, title):
-    """Return the page whose title begins so."""
-    return next(html for name, html in builder._pages if name.startswith(title))
+    """Return the HTML of the page with a title."""
+    return next(one.html for one in builder._pages if one.title == title)
 
 
 def executed(builder):

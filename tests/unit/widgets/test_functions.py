@@ -14,7 +14,7 @@ from toolkit.embedded.types import u64
 from toolkit.errors import NotFound
 from toolkit.move import AbiMap, parse_type_tag, resolve_layout
 from toolkit.widgets import SimulationBuilder, ViewBuilder, _functions
-from toolkit.widgets._functions import parameter_names, published_source
+from toolkit.widgets._functions import parameter_names, published_packages
 
 SOURCE = """
 module 0xbeef::pair {
@@ -125,7 +125,8 @@ def test_arguments_are_named_as_in_the_published_source(form, monkeypatch):
     """Signers are left out; a package without source leaves numbers."""
     made = form("0xbeef::pair::both")
     assert [part.label for part in fields_of(made, "Arguments").values()] == ["Argument 1", "Argument 2"]
-    monkeypatch.setattr(_functions, "published_source", lambda _node, _address: {"pair": SOURCE})
+    published = Packages({"pair": "Pair"}, {"pair": SOURCE})
+    monkeypatch.setattr(_functions, "published_packages", lambda _node, _address: published)
     made = form("0xbeef::pair::both")
     assert [part.label for part in fields_of(made, "Arguments").values()] == ["amount", "unused"]
 

@@ -116,7 +116,7 @@ def searching(node_name=NAME, **more):
 
 
 def page(form, title):
-    return next(html for name, html in form._pages if name.startswith(title))
+    return next(one.html for one in form._pages if one.title == title)
 
 
 def test_an_empty_form_asks_nothing(form):
@@ -128,7 +128,7 @@ def test_an_empty_form_asks_nothing(form):
     assert form.study.versions.search == FindSteps("0:-1")
     assert form.fake.asked == []
     assert repr(form) == f"GasExplorer(Node({form.node.name!r}), {form.study!r})"
-    send(form, "drop", place=0)
+    send(form, "drop", number=0)
     form.study = None
     assert repr(form).endswith("no request yet)")
 
@@ -256,7 +256,7 @@ def test_a_run_finds_steps_with_their_causes(done):
     assert form.result.digest == form.study.run(progress=False).digest
     assert form.result.steps["version_after"].tolist() == [RISE, UPGRADE]
     assert form._status == Status("good", f"2 steps found in {len(form.result.observations)} observations.")
-    assert [title.partition(" (")[0] for title, _ in form._pages] == ["Figure", "Steps", "Explain"]
+    assert [one.title for one in form._pages] == ["Figure", "Steps", "Explain"]
     steps = page(form, "Steps (2)")
     for line in form.result.explain().splitlines():
         if not line.startswith(" "):
@@ -418,7 +418,7 @@ def test_text_of_the_study_is_escaped(made):
     named = {**COUNT, "label": "<img src=x onerror=alert(1)>"}
     form = made(Study(calls=[named], versions=[RISE - 1, RISE], nodes=[NAME]))
     form.run()
-    for _, html in form._pages:
+    for html in (one.html for one in form._pages):
         assert "<img src=x" not in html
         assert "onerror=alert(1)>" not in html
 

@@ -48,9 +48,9 @@ def test_no_key_is_in_a_link():
     request = toolkit.SimulationRequest(call, sender="0x1", **keys)
     whole = toolkit.SimulationRequest(call, sender="0x1", signature=request.signature_to_send())
     for one in (request, whole):
-        link = read_link(write_link("simulation", "embedded", write_request(one)))
+        link = read_link(write_link("simulation", "embedded", {"simulation": write_request(one)}))
         assert "11111111" not in str(link)
-        assert link.draft["sender"] == "0x1"
+        assert link.forms["simulation"]["sender"] == "0x1"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_no_key_is_in_a_link():
         "[]",
         "%ff",
         msgspec.json.encode(Link("elsewhere")).decode(),
-        msgspec.json.encode(Link("view", "", {"at": 5})).decode(),
+        msgspec.json.encode(Link("view", "", {"view": {"at": 5}})).decode(),
     ],
 )
 def test_a_damaged_link_is_an_error(workbench, fragment):
@@ -84,7 +84,7 @@ def test_a_damaged_link_is_an_error(workbench, fragment):
 def test_a_link_whose_calls_do_not_fit_is_an_error(workbench, draft):
     """A call that is chosen exists, and each one can be read."""
     workbench.gas_explorer.study = study = toolkit.Study(calls=["0x1::chain_id::get"], node=workbench.node)
-    workbench._open_link(msgspec.json.encode(Link("gas", "", draft)).decode())
+    workbench._open_link(msgspec.json.encode(Link("gas", "", {"gas": draft})).decode())
     assert workbench.error.startswith("the link does not fit this form: ")
     assert "Error" not in workbench.error
     assert (workbench.gas_explorer.study, workbench.gas_explorer.errors) == (study, {})

@@ -30,7 +30,7 @@ def shown(builder):
     words = [*found.errors.values(), *found.notes.values(), builder._status.text]
     words += found.missing.values() if found.strict else []
     stale = ["Out of date"] if builder._stale else []
-    return "\n".join([*words, *stale, *(text for _, text in [*builder._pages, *builder._programs])])
+    return "\n".join([*words, *stale, *(one.html for one in builder._pages), *(text for _, text in builder._programs)])
 
 
 def press(builder, what, **more):

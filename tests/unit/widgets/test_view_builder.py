@@ -116,8 +116,8 @@ def test_the_head(builder):
     shown = page(builder, "Value")
     for words in ("<code>u64</code>", "652", "21 gas units", "Model gas"):
         assert words in shown
-    assert builder._origin == "embedded, version 4,999 (the head), 2026-06-28 22:04:48 UTC"
-    assert builder._status.text == "Returned 1 value at version 4999, 21 gas units"
+    assert builder._origin == "embedded, version 4,999 (the head), ledger time 2026-06-28 22:04:48 UTC"
+    assert builder._status.text == "Returned 1 value at version 4,999, 21 gas units"
     assert not builder._stale
     builder.versions = 10
     assert builder._stale
@@ -130,7 +130,7 @@ def test_a_version(builder):
     assert builder.result == builder.node.at(4000).view(RECORD)
     shown = page(builder, "Value")
     assert "&quot;registered_at&quot;: 1767334464" in shown
-    assert re.fullmatch(r"embedded, version 4,000, 2026-05-\d\d .* UTC", builder._origin)
+    assert re.fullmatch(r"embedded, version 4,000, ledger time 2026-05-\d\d .* UTC", builder._origin)
     builder.versions = -2
     builder.read()
     assert builder.result.ledger_version == 4998
@@ -142,12 +142,12 @@ def test_a_plan(builder):
     builder.read()
     expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", flatten=True, progress=False)
     pd.testing.assert_frame_equal(builder.result, expected)
-    assert [title for title, _ in builder._pages] == ["Figure", "Rows (9)", "Failed (1)"]
-    assert builder._status == Status("good", "9 reads, versions 0 to 4,999; 1 failed")
+    assert [(one.title, one.count) for one in builder._pages] == [("Figure", None), ("Rows", 9), ("Failed", 1)]
+    assert builder._status == Status("bad", "9 reads, versions 0 to 4,999; 1 failed")
     shown = page(builder, "Figure")
     words = re.search(r'alt="([^"]*)"', shown)[1]
-    assert "value: 81 at version 624, 652 at version 4999; 8 different values from 81 to 652" in words
-    assert "gas: 3 at version 624, 21 gas units at version 4999; 2 different values from 3 to 21" in words
+    assert "value: 81 at version 624, 652 at version 4,999; 8 different values from 81 to 652" in words
+    assert "gas: 3 at version 624, 21 gas units at version 4,999; 2 different values from 3 to 21" in words
     assert base64.b64decode(re.search(r"base64,([^\"]*)", shown)[1]).startswith(b"\x89PNG")
     assert "Model gas" in shown
     assert "can&#x27;t be found" in page(builder, "Failed")
@@ -177,8 +177,8 @@ def test_all_versions_failed(builder, recwarn):
     builder.request, builder.versions = RECORD.replace(arguments=("nobody",)), "4000:4005"
     builder.read()
     assert builder._status == Status("bad", "6 reads, versions 4,000 to 4,005; 6 failed")
-    assert "Nobody registered this name" in page(builder, "Failed (6)")
-    assert "4000 to 4005" in page(builder, "Failed (6)")
+    assert "Nobody registered this name" in page(builder, "Failed")
+    assert "4,000 to 4,005" in page(builder, "Failed")
     assert "<img" not in page(builder, "Outcome")
     assert not recwarn.list
 
