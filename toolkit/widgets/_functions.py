@@ -318,14 +318,18 @@ def address_of(query: str) -> str | None:
 
 
 class ListedContract(NamedTuple):
-    """A module in the list of contracts: its ABI, its package, and the parameter names of its functions."""
+    """A module in the list of contracts, and its package."""
 
     abi: ModuleAbi
-    package: str
-    names: Mapping[str, Sequence[str]]
+    package: str = ""
 
 
-def matching(contracts: Iterable[ListedContract], query: str, kind: FunctionKind) -> tuple[list[Hit], int]:
+def matching(
+    contracts: Iterable[ListedContract],
+    query: str,
+    kind: FunctionKind,
+    names: Callable[[FunctionId], Sequence[str]] = lambda _: (),
+) -> tuple[list[Hit], int]:
     """Return the functions that match a query, best matches first, and the total number of matches.
 
     Parameters
@@ -336,27 +340,33 @@ def matching(contracts: Iterable[ListedContract], query: str, kind: FunctionKind
         ``0x1::coi``, ``0x1::coin::tr``, or parts of names in any order. An address alone matches its modules, whose
         names end in ``::``.
     kind : {"entry", "view"}
+    names : callable, optional
+        Returns the names of a function's parameters; called for the functions that are returned.
     """
     owner, words = address_of(query), [word for word in _WORDS.split(query.strip().lower()) if word]
     words = words[1:] if owner is not None else words
-    ranked = []
-    for module, package, names in contracts:
+    modules: list[tuple[tuple[Any, ...], Hit]] = []
+    found: list[tuple[tuple[Any, ...], FunctionId, FunctionAbi]] = []
+    for module, package in contracts:
         if owner is not None and module.address != owner:
             continue
         framework = wire_address(module.address) == "0x1"
         functions = [function for function in module.exposed_functions if is_of(kind, function)]
-        place = f"{wire_address(module.address)}::{module.name}::"
         if functions and not words:
             about = f"{f'package {package}, ' if package else ''}{plural(len(functions), 'function')}"
-            ranked.append(((0, framework, module.name, ""), Hit(place, about)))
+            hit = Hit(f"{wire_address(module.address)}::{module.name}::", about)
+            modules.append(((framework, module.name), hit))
         for function in functions if words else ():
             name = f"{module.name}::{function.name}".lower()
             if all(word in name for word in words):
                 # words that begin a name come first
                 inside = sum(not any(part.startswith(word) for part in name.split("::")) for word in words)
-                hit = Hit(place + function.name, signature(function, names.get(function.name, ())))
-                ranked.append(((inside, framework, module.name, function.name), hit))
-    return [hit for _, hit in sorted(ranked)[:MAX_HITS]], len(ranked)
+                called = FunctionId(module.address, module.name, function.name)
+                found.append(((inside, framework, module.name, function.name), called, function))
+    if not words:
+        return [hit for _, hit in sorted(modules)[:MAX_HITS]], len(modules)
+    best = sorted(found, key=lambda one: one[0])[:MAX_HITS]
+    return [Hit(called.wire, signature(function, names(called))) for _, called, function in best], len(found)
 
 
 # amounts -------------------------------------------------------------------------------------------------------------
@@ -606,7 +616,7 @@ class FunctionState(FormState):
     ----------
     functions : mapping of str to ResolvedFunction or None
         Functions that were looked up, by canonical name; None if the node has no ABI.
-    calls : mapping of (str, tuple of str) to ResolvedCall
+    resolved : mapping of (str, tuple of str) to ResolvedCall
         The functions with type arguments that were looked up.
     assets : mapping of str to Asset
         Assets that were looked up.
@@ -619,7 +629,7 @@ class FunctionState(FormState):
     """
 
     functions: Mapping[str, ResolvedFunction | None] = dataclasses.field(default_factory=dict)
-    calls: Mapping[tuple[str, tuple[str, ...]], ResolvedCall] = dataclasses.field(default_factory=dict)
+    resolved: Mapping[tuple[str, tuple[str, ...]], ResolvedCall] = dataclasses.field(default_factory=dict)
     assets: Mapping[str, Asset] = dataclasses.field(default_factory=dict)
     function: ResolvedFunction | None = None
     call: ResolvedCall | None = None
@@ -678,7 +688,7 @@ class FunctionState(FormState):
         types = None if function is None else given_types(draft.type_arguments, function)
         if function is None or types is None:
             return function, None
-        return function, self.calls.get((name, types)) or self.calls.get((name, ("",) * len(types)))
+        return function, self.resolved.get((name, types)) or self.resolved.get((name, ("",) * len(types)))
 
     @property
     def leading(self) -> ResolvedCall | None:
@@ -842,12 +852,12 @@ class FunctionBuilder(Builder):
         unbound = function.with_types([""] * len(types))  # its fields remain visible while a type is typed
         with self._locked():
             now = self._now
-            calls = {(name, unbound.type_arguments): unbound, **now.calls}
-            if calls.get((name, types)) != call:
-                calls[name, types] = call
+            resolved = {(name, unbound.type_arguments): unbound, **now.resolved}
+            if resolved.get((name, types)) != call:
+                resolved[name, types] = call
             same = types == given_types(now.entries.type_arguments, function)
             looked = {f"type_arguments.{at}": words for at, words in wrong.items()} if same else {}
-            self._learn(calls=calls, looked={**now.looked, **looked})
+            self._learn(resolved=resolved, looked={**now.looked, **looked})
 
     def _look_names(self) -> None:
         """Read the names of the function's parameters from its source."""
@@ -898,14 +908,15 @@ class FunctionBuilder(Builder):
         if not words:
             found += [Hit(f"{wire_address(address)}::", name) for address, name in places.items()]
         else:
-            owner = address_of(query)
-            try:
-                listed = [self._contracts_of(address) for address in ([*places] if owner is None else [owner])]
-                names = {hit.name for hit in found}
-                hits, total = matching([one for some in listed for one in some], query, kind)
-                found += [hit for hit in hits if hit.name not in names]
-            except ToolkitError as failure:
-                error = str(failure)
+            owner, listed = address_of(query), []
+            for address in [*places] if owner is None else [owner]:
+                try:
+                    listed += self._contracts_of(address)
+                except ToolkitError as failure:
+                    error = str(failure)
+            names = {hit.name for hit in found}
+            hits, total = matching(listed, query, kind, self._names_of)
+            found += [hit for hit in hits if hit.name not in names]
         with self._locked():
             self._hits = Hits(query, tuple(found), error, total)
 
@@ -920,14 +931,10 @@ class FunctionBuilder(Builder):
     def _contracts_of(self, address: str) -> list[ListedContract]:
         """Return the contracts of an address; they are read once."""
         if address not in self._contracts:
-            packages = self._packages_of(address)
+            packages = self._packages_of(address).names
             pages = account_pages(self._asked, address, "modules", self._asked.ledger().version)
-            listed = []
-            for abi in (page.abi for page in pages if page.abi is not None):
-                called = {one.name: FunctionId(address, abi.name, one.name) for one in abi.exposed_functions}
-                names = {name: self._names_of(function) for name, function in called.items()}
-                listed.append(ListedContract(abi, packages.names.get(abi.name, ""), names))
-            self._contracts[address] = listed
+            abis = [page.abi for page in pages if page.abi is not None]
+            self._contracts[address] = [ListedContract(abi, packages.get(abi.name, "")) for abi in abis]
         return self._contracts[address]
 
     def _do_search(self, message: Message) -> None:

@@ -20,7 +20,7 @@ from toolkit.widgets._fields import Findings
 from toolkit.widgets._messages import FieldMessages, Group, Status
 
 _MAX_RECENT = 5  # results that are compared: more columns are hard to read
-UNFILLED = "Fill in the required fields to get the code."
+UNFILLED = "Complete the form to get the code."
 OUTDATED = "This code is out of date: the form is not a valid request."
 
 State = TypeVar("State", bound="FormState")
@@ -255,9 +255,10 @@ class FormState:
     @property
     def code_note(self) -> str:
         """Why there is no code of the entries; empty if there is."""
-        if self.findings.errors or self.looked:
-            return OUTDATED
-        return UNFILLED if self.findings.missing else ""
+        if self.findings.good and not self.looked:
+            return ""
+        filled = self.request is not None and (self.findings.errors or self.looked)
+        return OUTDATED if filled else UNFILLED
 
     @property
     def messages(self) -> FieldMessages:

@@ -545,10 +545,10 @@ function render({ model, el }) {
   function programs() {
     const listed = get("_programs").map(([title, text]) => ({ title, text }));
     if (!listed.length) {
-      code.replaceChildren(make("p", { class: "ltk-stale" }));
+      code.replaceChildren(make("p", { class: "ltk-code-note ltk-hint" }));
       return outdated();
     }
-    const note = make("p", { class: "ltk-stale" });
+    const note = make("p", { class: "ltk-code-note ltk-stale" });
     tabs(code, "code", listed, form.words.code, (panel, { title, text }) => {
       const said = make("span", { role: "status", class: "ltk-hint" });
       const copy = button(title === "Study" ? form.words.study : `Copy ${title}`, async () => {
@@ -566,7 +566,7 @@ function render({ model, el }) {
     if (isRead()) stays = false;
     const why = (get("_findings") || {}).code_note || "";
     const old = stays || Boolean(why);
-    const note = code.querySelector(".ltk-stale");
+    const note = code.querySelector(".ltk-code-note");
     code.classList.toggle("ltk-old", old && Boolean(get("_programs").length));
     code.hidden = !get("_programs").length && !why;
     if (note) [note.hidden, note.textContent] = [!why, why];

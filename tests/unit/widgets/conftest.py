@@ -130,9 +130,11 @@ class Memory:
             return (200, [self.answer]) if self.refusal is None else (400, self.refusal)
         if "/module" in path and self.modules != 200:
             return self.modules, {"message": "not offered", "error_code": "api_disabled", "vm_error_code": None}
-        if path in {"/accounts/0x1/modules", "/accounts/0x1/module/aptos_account"}:
-            module = {"bytecode": "0x", "abi": ACCOUNT}
-            return 200, [module] if path.endswith("/modules") else module
+        module = {"bytecode": "0x", "abi": ACCOUNT}
+        if path == "/accounts/0x1/module/aptos_account":
+            return 200, module
+        if path.endswith("/modules"):
+            return 200, [module] if path.startswith("/accounts/0x1/") else []
         if path.rpartition("/")[0].endswith("/module"):
             return 404, {"message": "no such module", "error_code": "module_not_found", "vm_error_code": None}
         if path.startswith("/accounts/"):

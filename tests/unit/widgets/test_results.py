@@ -14,7 +14,7 @@ from toolkit.widgets import _results
 from toolkit.widgets._changes import GAS_COIN, Known
 from toolkit.widgets._html import Html, pairs, safe, short_id, table
 from toolkit.widgets._programs import format_expression, programs
-from toolkit.widgets._simulation_builder import Failure
+from toolkit.widgets._simulation_builder import Failure, Remedy
 
 KNOWN = Known({one: Asset(one, "coin", "Aptos Coin", "APT", 8) for one in GAS_COIN})
 
@@ -81,16 +81,16 @@ def test_everything_a_node_says_is_escaped(simulation, node):
     ]
     events = [{"guid": guid, "sequence_number": "0", "type": HOSTILE, "data": {"note": HOSTILE * 20}}]
     outcome = simulation(vm_status=HOSTILE, changes=changes, events=events, success=False)
-    failure = Failure(HOSTILE, HOSTILE, "", (("payer", HOSTILE),)).to_html()
+    failure = Failure(HOSTILE, HOSTILE, "", (Remedy("add_payer", HOSTILE),)).to_html()
     pages = _results.simulation_pages(outcome, KNOWN, model=True, failure=failure)
-    for page in pages.values():
+    for page in (one.html for one in pages):
         elements = Elements(page)
         assert not elements.open
         assert "img" not in elements.tags
         assert not any(name.startswith("on") for name in elements.attributes)
         assert "\u202e" not in page
         assert "\x1b" not in page
-    assert "\\u202e" in pages["Outcome"]
+    assert "\\u202e" in pages[0].html
 
 
 def test_the_outcome_is_in_words(simulation):

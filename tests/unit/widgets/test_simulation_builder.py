@@ -14,10 +14,12 @@ from msgspec.structs import replace
 from traitlets import TraitError
 
 import toolkit
+from tests.unit.widgets.conftest import page
 from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
-from toolkit.widgets._functions import matching
+from toolkit.widgets._functions import ListedContract, matching
 from toolkit.widgets._messages import Status
+from toolkit.widgets._state import OUTDATED
 
 ALICE = "0x" + "a11ce".zfill(64)
 TRANSFER = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
@@ -105,7 +107,7 @@ def test_what_the_form_does_not_show_is_kept(builder):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("sender", "alice", "expected an address, got string 'alice'"),
+        ("sender", "alice", "'alice' is not an address"),
         ("function", "0x1::transfer", "not a function id"),
         ("type_arguments", "0x1::a::B<u8", "position 12"),
         ("arguments", '["0xb0b", 100', "not JSON (Expecting ',' delimiter"),
@@ -135,7 +137,7 @@ def test_several_bad_entries_are_all_told(filled):
     """Each field has its own error."""
     filled.sender, filled.function = "alice", "transfer"
     assert set(filled.errors) == {"sender", "function"}
-    assert filled.error.startswith("sender: expected an address")
+    assert filled.error.startswith("sender: 'alice' is not an address")
     assert "; function: not a function id" in filled.error
 
 
@@ -366,7 +368,7 @@ def test_typing_a_function_gives_its_arguments_fields(memory, builder):
     assert builder.arguments == '["0xb0b", 100]'
     type_in(builder, arguments=["0xb0b", str(2**64)])
     assert builder.request == REQUEST
-    assert "outside 0..18446744073709551615" in builder.errors["arguments.1"]
+    assert "0 to 18,446,744,073,709,551,615" in builder.errors["arguments.1"]
 
 
 def test_fields_and_json_stay_in_step(filled):
@@ -475,32 +477,34 @@ def test_a_failure_is_said_at_the_field_that_caused_it(memory, filled):
 def test_the_last_simulations_are_compared_side_by_side(memory, filled):
     """A page has a column for each, with differences; the entries of one can be filled in again; five are kept."""
     filled.simulate()
-    assert not [title for title, _ in filled._pages if title.startswith("Recent")]
+    assert not [one for one in filled._pages if one.title == "Recent"]
     first = filled.request
     memory.answer["gas_used"] = "45"
     filled.arguments = '["0xb0b", 200]'
     filled.simulate()
-    [recent] = [html for title, html in filled._pages if title == "Recent (2)"]
+    assert filled._pages[-1].count == 2
+    recent = page(filled, "Recent")
     row = re.search(r'<td class="ltk-brief">Gas used</td>(.*?)</tr>', recent)[1]
     assert row == "<td>41</td><td><b>45</b> (+4)</td>"
     assert "<td>[&quot;0xb0b&quot;, 100]</td><td><b>[&quot;0xb0b&quot;, 200]</b></td>" in recent
-    press(filled, "again", place=0)
+    press(filled, "again", number=0)
     assert filled.request == first
-    press(filled, "again", place=9)
+    press(filled, "again", number=9)
     assert filled.request == first
     for _ in range(6):
         filled.simulate()
-    assert [title for title, _ in filled._pages][-1] == "Recent (5)"
+    assert (filled._pages[-1].title, filled._pages[-1].count) == ("Recent", 5)
 
 
 def test_a_search_finds_entry_functions_as_they_are_typed(memory, builder):
-    """Modules of the account are read once; names that fit are listed with their parameters."""
+    """Contracts of the known accounts are read once; names that fit are listed with their parameters."""
     press(builder, "search", query="0x1::apt")
     assert builder._hits.hits[0] == ("0x1::aptos_account::transfer", "(address, u64)")
     assert all("exists_at" not in name for name, _ in builder._hits.hits)
-    asked = len(memory.asked)
     press(builder, "search", query="coins")
     assert [name for name, _ in builder._hits.hits] == ["0x1::aptos_account::transfer_coins"]
+    asked = len(memory.asked)
+    press(builder, "search", query="transfer coins")
     assert len(memory.asked) == asked
 
 
@@ -595,7 +599,7 @@ def test_functions_are_found_by_words_in_any_order(query, first, total):
         )
         for number in range(100)
     ]
-    hits, found = matching(modules, query, "entry")
+    hits, found = matching(map(ListedContract, modules), query, "entry")
     assert found == total
     assert len(hits) == min(total, 50)
     assert first is None or first in hits
@@ -794,8 +798,7 @@ def test_a_ledger_of_ones_own_has_model_gas_and_is_named_in_the_program():
         builder.simulate()
         assert "node = toolkit.connect(ledger)" in builder.python
         assert "127.0.0.1" not in builder.python
-        [gas] = [html for title, html in builder._pages if title == "Gas"]
-        assert "not a Move VM" in gas
+        assert "not a Move VM" in page(builder, "Gas")
         builder.close()
 
 
@@ -828,14 +831,14 @@ def test_code_of_an_older_request_is_marked(filled):
     """While the entries do not make a request, its code is marked in the page and `python` is empty."""
     python = filled.python
     assert "100" in python
-    assert not filled._findings.outdated
+    assert filled._findings.code_note == ""
     type_in(filled, raw='["0xb0b", "abc"')
-    assert filled._findings.outdated
+    assert filled._findings.code_note == OUTDATED
     assert filled.python == ""
-    filled._take(filled._draft)  # as after the answer of the node
-    assert filled._findings.outdated
+    filled._learn()  # as after the answer of the node
+    assert filled._findings.code_note == OUTDATED
     type_in(filled, raw='["0xb0b", 100]')
-    assert not filled._findings.outdated
+    assert filled._findings.code_note == ""
     assert filled.python == python
 
 
@@ -844,11 +847,11 @@ def test_code_that_cannot_be_a_request_cannot_be_copied(filled):
     filled.check()
     filled.request = REQUEST.replace(payload=TRANSFER.replace(arguments=("0xb0b",)))
     assert "arguments" in filled.errors
-    assert (filled._findings.outdated, filled.python) == (True, "")
+    assert (filled._findings.code_note, filled.python) == (OUTDATED, "")
     filled.request = REQUEST.replace(payload=TRANSFER.replace(function="0x1::aptos_account::nothing"))
     filled.check()
     assert "function" in filled.errors
-    assert (filled._findings.outdated, filled.python) == (True, "")
+    assert (filled._findings.code_note, filled.python) == (OUTDATED, "")
 
 
 def test_each_result_has_a_number(simulation, filled):
@@ -857,7 +860,7 @@ def test_each_result_has_a_number(simulation, filled):
     first = filled._serial
     simulation()
     assert filled._serial == first + 1
-    filled._show_pages()
+    filled._show_result()
     assert filled._serial == first + 1
 
 

@@ -82,7 +82,7 @@ def test_a_table_of_an_account(builder, node, handle):
     assert builder.request == toolkit.TableItemRequest("alice", **RECORDS)
     press(builder, "read")
     assert builder.result == node.table_item(handle, "alice", **RECORDS)
-    assert builder._status == Status("good", "Found at version 4999")
+    assert builder._status == Status("good", "Found at version 4,999")
     assert "1767334464" in page(builder, "Item")
     assert json.loads(builder.result.to_frame()["value"].map(json.dumps)[0])["owner"].endswith("a11ce")
     assert repr(builder) == f"TableItemBuilder(Node('embedded'), item alice of table 0x{handle[2:8]}…{handle[-4:]})"
@@ -125,7 +125,7 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
     builder.key = json.dumps(dict.fromkeys(names, 8) | {names[0]: "0x8"})
     assert set(builder._draft.arguments[0].values()) == {"0x8", "8"}
     builder.read()
-    assert builder._status.text == "No item with this key at version 4999"
+    assert builder._status.text == "No item with this key at version 4,999"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
         ({"value_type": ""}, "value_type", "expected a Move type"),
         ({"key": "x"}, "raw", "expected u64"),
         ({"key": ""}, "arguments.0", "expected u64: 0 to"),
-        ({"owner": "zz"}, "owner", "expected an address, got"),
+        ({"owner": "zz"}, "owner", "is not an address"),
         ({"versions": "9:1"}, "plan", "write the older version first"),
         ({"versions": 99_999}, "version", "does not exist yet"),
     ],
@@ -164,12 +164,12 @@ def test_no_item_is_an_answer(builder, recwarn):
     """Not an error: a sentence, and a frame of one row; over versions the rows say missing."""
     builder.owner, builder.key = "0xcafe", "nobody"
     builder.read()
-    assert (builder.errors, builder._status.kind) == ({}, "good")
-    assert "No item with this key at version 4999" in page(builder, "No item")
+    assert (builder.errors, builder._status.kind) == ({}, "hint")
+    assert "No item with this key at version 4,999" in page(builder, "No item")
     assert builder.result[["key", "presence"]].values.tolist() == [["nobody", "missing"]]
     builder.versions = "0:-1/5"
     builder.read()
-    assert builder._status == Status("good", "No item with this key at any of 5 versions")
+    assert builder._status == Status("hint", "No item with this key at any of 5 versions")
     assert builder.result["presence"].tolist() == ["missing"] * 5
     assert not [one for one in builder._pages if one.title == "Failed"]
     assert not recwarn.list
