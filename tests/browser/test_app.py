@@ -49,15 +49,15 @@ def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
             page.goto(address)
             page.get_by_label("Sender", exact=True).fill("0xa11ce", timeout=120_000)
             page.get_by_role("combobox", name="Function").fill("0x1::aptos_account::transfer")
-            page.get_by_label("Argument 1").fill("0xb0b")
-            page.get_by_label("Argument 2").fill("100")
-            page.get_by_label("Argument 2").press("Control+Enter")
+            page.get_by_label("to address").fill("0xb0b")
+            page.get_by_label("amount u64").fill("100")
+            page.get_by_label("amount u64").press("Control+Enter")
             expect(page.get_by_text("Success", exact=True)).to_be_visible()
             expect(page.locator(".ltk-facts")).to_contain_text("4,999")
             assert "token" not in page.url
             page.reload()  # what was typed is in the address
-            expect(page.get_by_label("Argument 2")).to_have_value("100", timeout=120_000)
-            page.get_by_label("Argument 2").press("Control+Enter")
+            expect(page.get_by_label("amount u64")).to_have_value("100", timeout=120_000)
+            page.get_by_label("amount u64").press("Control+Enter")
             expect(page.get_by_text("Success", exact=True)).to_be_visible()
             page.screenshot(path=shots / "app.png")
             assert axe(page) == []

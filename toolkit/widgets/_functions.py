@@ -830,6 +830,9 @@ class FunctionBuilder(Builder):
         try:
             name = str(FunctionId.parse(typed.strip()))
             function = find_function(self._asked, name, kind)
+            ledger = served_ledger(self.node.url)
+            if function is not None and ledger is not None:
+                function = dataclasses.replace(function, names=declared_names(ledger, FunctionId.parse(name)))
             now = self._learn(functions={**now.functions, name: function})
             types = None if function is None else given_types(now.entries.type_arguments, function)
             path = "type_arguments"

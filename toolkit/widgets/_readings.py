@@ -22,6 +22,7 @@ from toolkit.client._warnings import collected_warnings
 from toolkit.errors import FailedReadsWarning, InputError, InvalidRequest, NodeError, ToolkitError
 from toolkit.move import FunctionId, parse_type_tag
 from toolkit.move._type_tags import wire_type
+from toolkit.widgets._changes import Known
 from toolkit.widgets._fields import LEAST_VERSION, Findings, read_version, validated
 from toolkit.widgets._form import Builder
 from toolkit.widgets._functions import (
@@ -556,7 +557,7 @@ class ViewBuilder(FunctionBuilder, ReadBuilder):
         return "good", f"Returned {plural(len(result.values), 'value')} at version {result.ledger_version:,}{gas}"
 
     def _one_pages(self, reading: Reading) -> list[Page]:
-        return view_pages(reading.result, model=has_model_gas(self.node))
+        return view_pages(reading.result, Known(names=self._now.names), model=has_model_gas(self.node))
 
     def _compared(self, result: Any) -> dict[str, Any]:
         call, reading = self.request, self._reading

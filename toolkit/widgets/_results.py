@@ -18,7 +18,7 @@ from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets import _html as html
-from toolkit.widgets._changes import Known, balance_rows, changes_page, events_page, type_html
+from toolkit.widgets._changes import ADDRESS, Known, balance_rows, changes_page, events_page, type_html, value_tree
 from toolkit.widgets._html import MAX_ROWS, Html
 from toolkit.widgets._messages import Page
 from toolkit.wire import EntryFunction, GasBreakdown
@@ -221,14 +221,14 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
 # reads at one version ------------------------------------------------------------------------------------------------
 
 
-def view_pages(result: ViewResult, *, model: bool) -> list[Page]:
-    """Return the pages of a view at one version."""
-    kinds = [Html(f"<code>{html.safe(kind)}</code>") for kind in result.types or ["JSON"] * len(result.values)]
+def view_pages(result: ViewResult, known: Known, *, model: bool) -> list[Page]:
+    """Return the pages of a view at one version; `known` has the names of accounts."""
+    kinds = [type_html(kind) for kind in result.types or ["JSON"] * len(result.values)]
     if len(result.values) == 1:
-        value = Html(f"<p>Returned {kinds[0]}</p>{_answer(result.value)}")
+        value = Html(f"<p>Returned {kinds[0]}</p>{_answer(result.value, known)}")
     else:
         cells = zip(kinds, result.values, strict=True)
-        rows = [(place, kind, value_html(one)) for place, (kind, one) in enumerate(cells)]
+        rows = [(place, kind, value_html(one, known)) for place, (kind, one) in enumerate(cells)]
         value = html.table({"#": "number", "Type": "", "Value": "wide"}, rows, "Return values")
     facts = html.pairs([("Gas used", html.number(result.gas_used, "gas units"))], "How it was read")
     note = html.model_note() if model and result.gas_used else ""
@@ -238,11 +238,12 @@ def view_pages(result: ViewResult, *, model: bool) -> list[Page]:
     return [Page("Value", html.page(value, facts, note)), Page("Raw", raw)]
 
 
-def item_pages(item: TableItem, value_type: str) -> list[Page]:
-    """Return the pages of a table item at one version."""
+def item_pages(item: TableItem, value_type: str, known: Known) -> list[Page]:
+    """Return the pages of a table item at one version; `known` has the names of accounts."""
     kind = f"<p>Value <code>{html.safe(wire_type(parse_type_tag(value_type)))}</code></p>"
     raw = json.dumps(encode_json(item.value_layout, item.value), indent=1, ensure_ascii=False)
-    shown = html.page(kind, _answer(item.value), html.pairs([("Key", value_html(item.key))], "How it was read"))
+    key = html.pairs([("Key", value_html(item.key, known))], "How it was read")
+    shown = html.page(kind, _answer(item.value, known), key)
     return [Page("Item", shown), Page("Raw", html.code(raw, "The value as returned by the node"))]
 
 
@@ -252,18 +253,20 @@ def missing_item_pages(words: str) -> list[Page]:
     return [Page("No item", html.page(f"<p><b>{html.safe(words)}.</b></p>", hint))]
 
 
-def _answer(value: Any) -> Html:
+def _answer(value: Any, known: Known) -> Html:
     """Return the HTML of a single value; short values are shown in large type."""
     brief = len(str(value)) <= _MAX_LARGE and not isinstance(value, dict | list)
-    return Html(f'<p class="ltk-value">{value_html(value)}</p>') if brief else value_html(value)
+    return Html(f'<p class="ltk-value">{value_html(value, known)}</p>') if brief else value_html(value, known)
 
 
-def value_html(value: Any) -> Html:
-    """Return the HTML of a decoded value: numbers with separators, bytes as hex, containers as JSON."""
+def value_html(value: Any, known: Known) -> Html:
+    """Return the HTML of a decoded value: numbers with separators, bytes as hex, containers as trees of fields."""
     if value is None:
         return Html('<span class="ltk-hint">none</span>')
     if isinstance(value, dict | list):
-        return html.code(json.dumps(json_value(value), indent=1, ensure_ascii=False), "The value as JSON")
+        return value_tree(json_value(value), known)
+    if isinstance(value, str) and ADDRESS.fullmatch(value):
+        return known.address(value)
     if isinstance(value, int):
         text = str(value).lower() if isinstance(value, bool) else f"{value:,}"
     else:

@@ -28,6 +28,7 @@ from toolkit.move._ids import parse_table_handle
 from toolkit.move._type_tags import wire_type
 from toolkit.move._values import DeclaredTable, encode_argument
 from toolkit.widgets import _messages as parts
+from toolkit.widgets._changes import Known
 from toolkit.widgets._fields import Findings, blank, read_leaf, validated
 from toolkit.widgets._fields import field as key_field
 from toolkit.widgets._functions import in_step
@@ -501,7 +502,7 @@ class TableItemBuilder(ReadBuilder):
     def _one_pages(self, reading: Reading) -> list[parts.Page]:
         if isinstance(reading.result, pd.DataFrame):
             return missing_item_pages(self._read_words(reading)[1])
-        return item_pages(reading.result, reading.wanted.request.value_type)
+        return item_pages(reading.result, reading.wanted.request.value_type, Known(names=self._now.names))
 
     def _compared(self, result: Any) -> dict[str, Any]:
         if isinstance(result, pd.DataFrame):

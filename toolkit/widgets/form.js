@@ -266,6 +266,7 @@ function render({ model, el }) {
     listed = { input, list, path };
     const browse = button("Browse", () => (openHits(""), input.focus()), "ltk-small");
     browse.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
+    browse.tabIndex = -1; // the arrow keys open the list, too
     return make("div", { class: "ltk-search" }, make("div", { class: "ltk-line" }, input, browse), list);
   }
   function mark(options) {

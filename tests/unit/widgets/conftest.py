@@ -131,10 +131,9 @@ class Memory:
         if "/module" in path and self.modules != 200:
             return self.modules, {"message": "not offered", "error_code": "api_disabled", "vm_error_code": None}
         module = {"bytecode": "0x", "abi": ACCOUNT}
-        if path == "/accounts/0x1/module/aptos_account":
-            return 200, module
-        if path.endswith("/modules"):
-            return 200, [module] if path.startswith("/accounts/0x1/") else []
+        listed = {"/accounts/0x1/module/aptos_account": module, "/accounts/0x1/modules": [module]}
+        if path in listed or path.endswith("/modules"):
+            return 200, listed.get(path, [])
         if path.rpartition("/")[0].endswith("/module"):
             return 404, {"message": "no such module", "error_code": "module_not_found", "vm_error_code": None}
         if path.startswith("/accounts/"):

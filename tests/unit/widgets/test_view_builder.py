@@ -24,6 +24,7 @@ from toolkit.widgets import (
     _readings,
     _table_item_builder,
 )
+from toolkit.widgets._changes import Known
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._messages import Status
 from toolkit.widgets._readings import ReadDraft, read_versions, write_versions
@@ -129,7 +130,8 @@ def test_a_version(builder):
     builder.read()
     assert builder.result == builder.node.at(4000).view(RECORD)
     shown = page(builder, "Value")
-    assert "&quot;registered_at&quot;: 1767334464" in shown
+    assert "<code>1,767,334,464</code>" in shown
+    assert re.search(r'title="0x0+a11ce">0xa11ce</code> alice', shown)
     assert re.fullmatch(r"embedded, version 4,000, ledger time 2026-05-\d\d .* UTC", builder._origin)
     builder.versions = -2
     builder.read()
@@ -282,14 +284,15 @@ def test_json_and_study(builder):
 
 
 def test_values_are_shown_whole_and_escaped():
-    """Numbers are grouped, bytes are hex, containers are JSON; what is long is folded; nothing is markup."""
-    assert value_html(2**64) == "<code>18,446,744,073,709,551,616</code>"
-    assert value_html(value=True) == "<code>true</code>"
-    assert value_html(b"\x01\xff") == "<code>0x01ff</code>"
-    assert "none" in value_html(None)
-    assert "&lt;script&gt;" in value_html("<script>")
-    assert "&lt;b&gt;" in value_html({"a": ["<b>", 2**70]})
-    assert value_html("x" * 1000).startswith("<details")
+    """Numbers are grouped, bytes are hex, containers are lines of fields; what is long is folded; nothing is markup."""
+    known = Known()
+    assert value_html(2**64, known) == "<code>18,446,744,073,709,551,616</code>"
+    assert value_html(value=True, known=known) == "<code>true</code>"
+    assert value_html(b"\x01\xff", known) == "<code>0x01ff</code>"
+    assert "none" in value_html(None, known)
+    assert "&lt;script&gt;" in value_html("<script>", known)
+    assert "&lt;b&gt;" in value_html({"a": ["<b>", 2**70]}, known)
+    assert value_html("x" * 1000, known).startswith("<details")
 
 
 def test_a_saved_notebook_has_the_answer(builder):
