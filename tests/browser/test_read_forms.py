@@ -131,12 +131,12 @@ def test_a_nested_vector_and_a_table_item_in_jupyterlab(lab, browser, shots, axe
     view, item = (page.locator(".ltk:not(.ltk-picture)").nth(place) for place in (0, 1))
     keys = page.keyboard
     view.get_by_role("combobox", name="Function").fill("0xcafe::sums::total", timeout=120_000)
-    view.get_by_role("button", name="Add one: rows").press("Enter")
+    view.get_by_role("button", name="Add one: List").press("Enter")
     for add, number in (("one", "1"), ("another", "2")):
-        view.get_by_role("button", name=f"Add {add}: rows, Item 1").press("Enter")
+        view.get_by_role("button", name=f"Add {add}: List, Item 1").press("Enter")
         keys.type(number)
-    view.get_by_role("button", name="Add another: rows", exact=True).press("Enter")
-    view.get_by_role("button", name="Add one: rows, Item 2").press("Enter")
+    view.get_by_role("button", name="Add another: List", exact=True).press("Enter")
+    view.get_by_role("button", name="Add one: List, Item 2").press("Enter")
     keys.type(str(2**64))
     expect(view.locator(".ltk-error", has_text="0 to 18,446,744,073,709,551,615, got")).to_be_visible()
     keys.press("Control+a")

@@ -45,6 +45,11 @@ def number(value: int | None, unit: str = "") -> str | None:
     return None if value is None else f"{value:,} {unit}".rstrip()
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """Format a share as a percentage."""
+    return f"{100 * share:.{digits}f}\N{NARROW NO-BREAK SPACE}%"
+
+
 def code(text: str, label: str) -> Html:
     """Return a code block that can receive the keyboard focus, so that it can be scrolled."""
     return Html(f'<pre class="ltk-code" tabindex="0" role="group" aria-label="{safe(label)}">{safe(text)}</pre>')

@@ -94,7 +94,10 @@ def _profile_page(profile: Any, *, model: bool) -> Html:
     own = frame.groupby("function", sort=False)["own_gas" if "own_gas" in frame else "internal_gas"].sum()
     total = max(int(own.sum()), 1)
     largest = own[own > 0].sort_values(ascending=False, kind="stable")
-    rows = [(type_html(name), number(int(gas)), f"{gas / total:.1%}") for name, gas in largest.head(MAX_ROWS).items()]
+    rows = [
+        (type_html(name), number(int(gas)), html.percent(gas / total, 1))
+        for name, gas in largest.head(MAX_ROWS).items()
+    ]
     columns = {"Function": "", "Internal gas": "number", "Share": "number"}
     rest = f"The {MAX_ROWS} largest of {plural(len(largest), 'function')}. " if len(largest) > MAX_ROWS else ""
     note = html.paragraph(f"{rest}A function's gas does not include that of the functions it calls.")
@@ -208,10 +211,10 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
     whole = max(sum(parts.values()), 1.0)
     words, bar, rows = [], "", []
     for place, (name, units) in enumerate(parts.items()):
-        words.append(f"{name.lower()} {units / whole:.0%}")
+        words.append(f"{name.lower()} {html.percent(units / whole)}")
         bar += f'<span class="ltk-part{place}" style="width:{units / whole:.2%}"></span>'
         dot = Html(f'<span class="ltk-dot ltk-part{place}" aria-hidden="true"></span>{html.safe(name)}')
-        rows.append((dot, number(units), f"{units / whole:.0%}"))
+        rows.append((dot, number(units), html.percent(units / whole)))
     rows.append((Html("<b>Charged</b>"), Html(f"<b>{html.safe(html.number(split.total_charge_gas_units))}</b>"), ""))
     listed = html.table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
     stacked = f'<div class="ltk-stack" role="img" aria-label="Gas: {", ".join(words)}">{bar}</div>'
@@ -409,8 +412,8 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
     x = [float(one) for one in ordered["ledger_version"]]
     y = [float("nan") if pd.isna(one) else float(int(one)) for one in ordered[column]]
     few = len(x) <= 80  # noqa: PLR2004 - more dots would touch
-    dots = {"marker": "o" if few else "", "markersize": 3}
-    ax.plot(x, y, color=colour, linewidth=1.2, drawstyle="steps-post", gid=column, **dots)
+    [line] = ax.plot(x, y, color=colour, linewidth=1.2, drawstyle="steps-post", gid=column)
+    line.set(marker="o" if few else "", markersize=3)
     absent = [at for at, value in zip(x, y, strict=True) if value != value]  # noqa: PLR0124 - not a number
     if absent:
         foot = ax.get_xaxis_transform()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -29,87 +29,75 @@ State = TypeVar("State", bound="FormState")
 # events --------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Edited:
+class Edited(NamedTuple):
     """Entries were changed, in the browser if ``typed`` is true, else from Python."""
 
     entries: Any
     typed: bool = False
 
 
-@dataclass(frozen=True)
-class Entered:
+class Entered(NamedTuple):
     """A trait that mirrors an entry was set."""
 
     name: str
     value: Any
 
 
-@dataclass(frozen=True)
-class Filled:
+class Filled(NamedTuple):
     """A request was set, which fills the form."""
 
     request: Any
 
 
-@dataclass(frozen=True)
-class Restored:
+class Restored(NamedTuple):
     """A link was opened, which holds these entries."""
 
     kept: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Learned:
+class Learned(NamedTuple):
     """The node answered a look-up: attributes of the state have new values."""
 
     facts: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Pressed:
+class Pressed(NamedTuple):
     """A button was pressed that needs complete entries: from now on, missing ones are errors."""
 
 
-@dataclass(frozen=True)
-class Refused:
+class Refused(NamedTuple):
     """The node refused the request, because of the entry at ``path``, or at the path ``node`` of none of them."""
 
     path: str
     words: str
 
 
-@dataclass(frozen=True)
-class Sent:
+class Sent(NamedTuple):
     """A request was sent whose result replaces the current one."""
 
 
-@dataclass(frozen=True)
-class Answered:
+class Answered(NamedTuple):
     """A result arrived. ``asked`` is what it is the result of; ``facts`` are compared with those of other results."""
 
     result: Any
     asked: Any = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """The message beside the buttons changed; ``kind`` is hint, good, bad or error."""
 
     kind: str
     words: str
 
 
-@dataclass(frozen=True)
-class Worked:
+class Worked(NamedTuple):
     """A job began, or the last one ended."""
 
     busy: bool
 
 
-@dataclass(frozen=True)
-class Moved:
+class Moved(NamedTuple):
     """The form has another node, whose accounts have these names."""
 
     node: Any
@@ -284,13 +272,13 @@ class FormState:
 
 def step(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one case per event
     """Return the state after an event."""
-    quiet = {} if state.busy else {"status": Status()}
+    status = state.status if state.busy else Status()
     match event:
         case Edited(entries, typed):
-            made = dataclasses.replace(state, entries=entries, refused={}, **quiet)
+            made = dataclasses.replace(state, entries=entries, refused={}, status=status)
             return made.read(state, typed=typed)
         case Entered(name, value):
-            made = dataclasses.replace(state, refused={}, **quiet)
+            made = dataclasses.replace(state, refused={}, status=status)
             return made.with_entries(state.entered(name, value)).read(state)
         case Filled(request):
             made = dataclasses.replace(state, strict=False, refused={}, status=Status(), request=request)
@@ -310,8 +298,8 @@ def step(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one case
             return dataclasses.replace(state, unfinished=True)
         case Answered(result, asked, facts):
             recent = (*state.recent, (state.entries, facts))[-_MAX_RECENT:] if facts else state.recent
-            shown = {"result": result, "asked": asked, "unfinished": False, "serial": state.serial + 1}
-            return dataclasses.replace(state, recent=recent, **shown)
+            made = dataclasses.replace(state, recent=recent, serial=state.serial + 1)
+            return dataclasses.replace(made, result=result, asked=asked, unfinished=False)
         case Said(kind, words):
             return state.saying(kind, words)
         case Worked(busy):

@@ -126,7 +126,7 @@ class TableItemState(ReadState):
         if found.good and handle is not None:
             make = partial(TableItemRequest, key, **types)
             request = validated(make, found, "raw", {name: name for name in _TYPES})
-        if request is not None:
+        if request is not None and handle is not None:
             now = dataclasses.replace(now, request=request, place=handle)
         now = read_at(now, found)
         same = (draft.handle.strip(), draft.key_type.strip()) == self.keys_of
