@@ -55,7 +55,16 @@ def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
             expect(page.get_by_text("Success", exact=True)).to_be_visible()
             expect(page.locator(".ltk-facts")).to_contain_text("4,999")
             assert "token" not in page.url
-            page.reload()  # what was typed is in the address
+            page.get_by_role("tab", name="View", exact=True).click()
+            view = page.get_by_role("tabpanel", name="View")
+            view.get_by_role("combobox", name="Function").fill("0xfa17::vault::balance_of")
+            view.get_by_label("account address").fill("bob")
+            page.keyboard.press("Tab")
+            expect(view.get_by_label("account address")).to_have_value("0xb0b")
+            page.wait_for_function("() => location.hash.includes('0xb0b')")
+            page.reload()  # what was typed is in the address, in all tabs
+            expect(view.get_by_label("account address")).to_have_value("0xb0b", timeout=120_000)
+            page.get_by_role("tab", name="Simulation", exact=True).click()
             expect(page.get_by_label("amount u64")).to_have_value("100", timeout=120_000)
             page.get_by_label("amount u64").press("Control+Enter")
             expect(page.get_by_text("Success", exact=True)).to_be_visible()

@@ -47,7 +47,9 @@ def test_a_transfer_from_the_keyboard_alone(form, shots):
     expect(page.get_by_label("The transaction runs")).to_be_focused()
     keys.press("Tab")
     keys.type("0x1::aptos_account::tr")
-    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text("transfer (to: address, amount: u64)")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text(
+        "transfer (to: address, amount: u64)"
+    )
     page.screenshot(path=shots / "form_search.png")
     keys.press("ArrowDown")
     keys.press("Enter")
@@ -104,6 +106,84 @@ def test_a_function_is_found_by_browsing(form, shots):
     page.get_by_role("combobox", name="Function").fill("transfer coin")
     expect(hits.first).to_contain_text("coin::transfer")
     keys.press("Escape")
+
+
+def test_contracts_of_the_ledger_are_browsed_and_found_by_any_word(form):
+    """A word finds contracts of all known accounts; Browse lists the accounts, whatever is typed."""
+    from playwright.sync_api import expect
+
+    builder, shown = form(request())
+    shown.settled()
+    page = shown.page
+    field = page.get_by_role("combobox", name="Function")
+    hits = page.get_by_role("listbox").get_by_role("option")
+    for word, found in [("vault", "0xfa17::vault::"), ("register", "registry::register (name: String)")]:
+        field.fill(word)
+        expect(hits.filter(has_text=found).first).to_be_visible()
+    page.get_by_role("button", name="Browse").click()
+    page.locator("[data-name='0xfa17::']").click()
+    module = page.locator("[data-name='0xfa17::vault::']")
+    expect(module).to_contain_text("package")
+    module.click()
+    expect(page.locator("[data-name='0xfa17::vault::deposit']")).to_contain_text("(amount: u64)")
+    page.locator("[data-name='0xfa17::vault::deposit']").click()
+    expect(page.get_by_label("amount u64")).to_be_visible()
+    assert builder.function == "0xfa17::vault::deposit"
+
+
+def test_the_name_of_an_account_becomes_its_address(form):
+    """On leaving the field, and when Ctrl+Enter is pressed in it."""
+    from playwright.sync_api import expect
+
+    builder, shown = form(request())
+    shown.settled()
+    page, keys = shown.page, shown.page.keyboard
+    sender = page.get_by_label("Sender", exact=True)
+    sender.fill("Bob")
+    keys.press("Tab")
+    expect(sender).to_have_value("0xb0b")
+    page.get_by_label("to address").fill("alice")
+    keys.press("Control+Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Success")
+    assert (builder.sender, builder.request.payload.arguments[0]) == ("0xb0b", "0xa11ce")
+
+
+def test_the_first_pick_is_incomplete_and_not_out_of_date(form):
+    """Until a request was complete once, there is no code that could be out of date."""
+    from playwright.sync_api import expect
+
+    _, shown = form()
+    page = shown.page
+    page.get_by_label("Sender", exact=True).fill("0xa11ce")
+    page.get_by_role("combobox", name="Function").fill(TRANSFER)
+    shown.settled()
+    expect(page.get_by_label("amount u64")).to_be_visible()
+    expect(page.get_by_text("out of date")).to_have_count(0)
+    expect(page.get_by_text("Complete the form to get the code.")).to_be_visible()
+
+
+def test_calls_run_in_order_on_a_fork(form, shots):
+    """A version is chosen, a call is kept, another is entered: the pages have the sequence and the gas by function."""
+    from playwright.sync_api import expect
+
+    _, shown = form(
+        toolkit.SimulationRequest(toolkit.EntryFunction("0xfa17::vault::deposit", [1000]), sender="0xa11ce")
+    )
+    shown.settled()
+    page = shown.page
+    page.get_by_label("Simulate", exact=True).select_option("version")
+    page.get_by_label("Version", exact=True).fill("3000")
+    page.get_by_role("button", name="Run this call first, then another").click()
+    before = page.get_by_role("group", name="Calls that run before this one").get_by_role("button")
+    expect(before).to_contain_text("0xfa17::vault::deposit from 0xa11ce")
+    page.get_by_label("amount u64").fill("7")
+    page.get_by_label("amount u64").press("Control+Enter")
+    expect(page.get_by_role("status").first).to_contain_text("at version 3,00")
+    page.get_by_role("tab", name="Sequence (2)").click()
+    expect(page.get_by_role("tabpanel").first.get_by_text("Success")).to_have_count(2)
+    page.get_by_role("tab", name="Gas by function").click()
+    expect(page.get_by_role("tabpanel").first).to_contain_text("0xfa17::vault::deposit")
+    page.screenshot(path=shots / "form_sequence.png", full_page=True)
 
 
 def test_keys_pressed_in_the_form_stay_there(form):
@@ -265,7 +345,9 @@ def test_a_result_of_other_entries_is_dimmed_folded_and_named(form, shots):
         expect(copy).to_be_disabled()
     finally:
         builder._lock.release()
-    expect(origin).to_have_text("From before your last change: embedded, version 4,999, ledger time 2026-06-28 22:04:48 UTC")
+    expect(origin).to_have_text(
+        "From before your last change: embedded, version 4,999, ledger time 2026-06-28 22:04:48 UTC"
+    )
     expect(origin).to_be_in_viewport()
     page.screenshot(path=shots / "form_stale.png", full_page=True)
     origin.click()

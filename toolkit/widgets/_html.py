@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._http import served_ledger
+from toolkit.wire import EntryFunction
+from toolkit.wire._requests import called_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from toolkit.client._node import Node
+    from toolkit.wire import SimulationRequest
 
 
 MAX_ROWS = 100  # rows of a frame that a page shows; more make the page slow
@@ -43,6 +46,13 @@ def safe(value: Any) -> Html:
 def number(value: int | None, unit: str = "") -> str | None:
     """Format an integer with thousands separators and a unit."""
     return None if value is None else f"{value:,} {unit}".rstrip()
+
+
+def called_words(request: SimulationRequest) -> str:
+    """Describe a request by what it calls and its sender."""
+    payload = called_by(request.payload)
+    what = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
+    return short_addresses(f"{what} from {request.sender}")
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -66,7 +66,12 @@ def format_expression(expression: str, *, width: int = _WIDTH, indent: str = "")
 
 
 def programs(
-    request: SimulationRequest, node: Node, arguments: Sequence[Any] | None = None, *, version: int | None = None
+    request: SimulationRequest,
+    node: Node,
+    arguments: Sequence[Any] | None = None,
+    *,
+    version: int | None = None,
+    earlier: Sequence[SimulationRequest] = (),
 ) -> dict[str, str]:
     """Return a simulation as Python, curl, JSON and the call of a study file, by name.
 
@@ -79,29 +84,36 @@ def programs(
         Arguments encoded according to the ABI; by default, the arguments in the request.
     version : int, optional
         Version on whose state the request is simulated, on a fork.
+    earlier : sequence of SimulationRequest
+        Requests that run before it on the fork.
     """
-    written = request.to_python().replace(repr(request.sender), repr(wire_address(request.sender)))
-    payload = called_by(request.payload)
-    if isinstance(payload, EntryFunction):
-        written = written.replace(repr(payload.function), repr(FunctionId.parse(payload.function).wire))
-    made = format_expression(written)
     # Zeros are placeholders for the numbers that the request leaves open.
     body = request.body(sequence_number=0, max_gas_amount=0, gas_unit_price=0, expiration_timestamp_secs=0)
     if arguments is not None:
         inner = body["payload"].get("transaction_payload") or body["payload"]
         inner["arguments"] = list(arguments)
+    lines = ["import toolkit", "", connect_line(node)]
     on, curl = "node", _simulation_as_curl(request, node, body)
     if version is not None:
-        on, curl = (
-            f"node.fork({version})",
-            "# Nodes simulate at their head only. To simulate on a fork, use the Python program.",
-        )
+        on, curl = "fork", "# Nodes simulate at their head only. For a fork, use the Python program."
+        lines.append(f"fork = node.fork({version})")
+    lines += [f"fork.execute({_request_as_python(one)})" for one in earlier]
+    lines += [f"request = {_request_as_python(request)}", f"simulation = {on}.simulate(request)"]
     return {
-        "Python": f"import toolkit\n\n{connect_line(node)}\nrequest = {made}\nsimulation = {on}.simulate(request)",
+        "Python": "\n".join(lines),
         "curl": curl,
         "JSON": json.dumps(body | {name: f"<{words}>" for name, words in _sources(request).items()}, indent=2),
         "Study": request_as_study(request),
     }
+
+
+def _request_as_python(request: SimulationRequest) -> str:
+    """Return a request as a Python expression with short addresses."""
+    written = request.to_python().replace(repr(request.sender), repr(wire_address(request.sender)))
+    payload = called_by(request.payload)
+    if isinstance(payload, EntryFunction):
+        written = written.replace(repr(payload.function), repr(FunctionId.parse(payload.function).wire))
+    return format_expression(written)
 
 
 def _margin_s(request: SimulationRequest) -> int:

@@ -55,6 +55,7 @@ def simulation_pages(
     failure: str = "",
     diff: pd.DataFrame | None = None,
     links: bool = False,
+    before: Sequence[Simulation] = (),
 ) -> list[Page]:
     """Return the pages of a simulation, in the order of the tabs.
 
@@ -71,6 +72,8 @@ def simulation_pages(
         The result of `Simulation.diff`, which adds the state before each change.
     links : bool, default False
         Whether to add buttons that open table items in another form.
+    before : sequence of Simulation
+        What ran on the same fork before.
     """
     balances, split = simulation.balance_changes, simulation.gas
     raw = json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
@@ -79,6 +82,7 @@ def simulation_pages(
     gas = html.page(html.paragraph(_DISCARDED)) if split is None else _gas_page(split, known, model=model)
     return [
         Page("Outcome", _outcome_page(simulation, known, failure)),
+        *([Page("Sequence", _sequence_page([*before, simulation]), len(before) + 1)] if before else []),
         Page("Gas", gas),
         *([] if profile is None else [Page("Gas by function", _profile_page(profile, model=model))]),
         Page("Balances", _balances_page(balances, known), len(balances)),
@@ -86,6 +90,17 @@ def simulation_pages(
         Page("Events", events_page(simulation, known), len(simulation.events)),
         Page("Raw", html.page(html.code(raw, "The node's response as JSON"))),
     ]
+
+
+def _sequence_page(runs: Sequence[Simulation]) -> Html:
+    """Return the page with the outcomes of calls that ran one after another."""
+    rows = []
+    for place, one in enumerate(runs):
+        word, kind = ("Success", "good") if one.success else (one.vm_status, "bad")
+        badge = Html(f'<span class="ltk-{kind}">{html.safe(word)}</span>')
+        rows.append((place + 1, html.called_words(one.request), badge, html.number(one.gas_used)))
+    columns = {"#": "number", "Call": "", "Outcome": "", "Gas used": "number"}
+    return html.page(html.table(columns, rows, "Calls on one fork, in order"))
 
 
 def _profile_page(profile: Any, *, model: bool) -> Html:

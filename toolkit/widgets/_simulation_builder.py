@@ -32,15 +32,16 @@ from toolkit.widgets._functions import (
     read_call,
     write_call,
 )
-from toolkit.widgets._html import Html, has_model_gas, origin, paragraph, safe
+from toolkit.widgets._html import Html, called_words, has_model_gas, origin, paragraph, safe
 from toolkit.widgets._programs import programs
+from toolkit.widgets._state import Pressed
 from toolkit.wire import SimulationRequest
 from toolkit.wire._gas import APT, APT_METADATA
 from toolkit.wire._requests import SimulatedPayload, called_by, with_estimates
 from toolkit.wire._signatures import PublicKeyType, parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
@@ -383,27 +384,20 @@ def _read_json(parse: Callable[[dict[str, Any]], Any], typed: str, path: str, fo
     return None
 
 
-# The fields that may have caused a failure, by the name of the status; the first that is shown is marked.
+# The fields that may have caused a failure, by a part of the name of the status; the first that is shown is marked.
 _CAUSES = {
-    "SEQUENCE_NUMBER_TOO_OLD": ("sequence_number", "replay"),
-    "SEQUENCE_NUMBER_TOO_NEW": ("sequence_number", "replay"),
-    "SEQUENCE_NUMBER_TOO_BIG": ("sequence_number", "replay"),
+    "SEQUENCE_NUMBER": ("sequence_number", "replay"),
     "NONCE_ALREADY_USED": ("replay_protection_nonce", "replay"),
-    "TRANSACTION_EXPIRED": ("expiration_timestamp_secs",),
-    "TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE": ("expiration_timestamp_secs",),
-    "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS": ("max_gas_amount", "estimate_max_gas_amount"),
-    "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND": ("max_gas_amount", "estimate_max_gas_amount"),
+    "TRANSACTION_EXP": ("expiration_timestamp_secs",),
+    "MAX_GAS_UNITS": ("max_gas_amount", "estimate_max_gas_amount"),
     "Out of gas": ("max_gas_amount", "estimate_max_gas_amount"),
-    "GAS_UNIT_PRICE_BELOW_MIN_BOUND": ("gas_unit_price", "estimate_gas_unit_price"),
-    "GAS_UNIT_PRICE_ABOVE_MAX_BOUND": ("gas_unit_price", "estimate_gas_unit_price"),
-    "SENDING_ACCOUNT_DOES_NOT_EXIST": ("sender",),
-    "SENDING_ACCOUNT_FROZEN": ("sender",),
-    "INVALID_AUTH_KEY": ("sender_key.shape",),
-    "INVALID_NUMBER_OF_SIGNER": ("secondary",),
-    "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH": ("secondary",),
-    "GAS_PAYER_ACCOUNT_MISSING": ("fee_payer",),
+    "GAS_UNIT_PRICE": ("gas_unit_price", "estimate_gas_unit_price"),
+    "SENDING_ACCOUNT": ("sender",),
     "NOT_MULTISIG_OWNER": ("sender",),
-    "SIGNERS_CONTAIN_DUPLICATES": ("secondary",),
+    "GAS_PAYER_ACCOUNT_MISSING": ("fee_payer",),
+    "INVALID_AUTH_KEY": ("sender_key.shape",),
+    "NUMBER_OF_SIGNER": ("secondary",),
+    "SIGNERS_CONTAIN": ("secondary",),
     "ACCOUNT_NOT_MULTISIG": ("multisig_address",),
     "LINKER_ERROR": ("function",),
 }
@@ -512,10 +506,11 @@ def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, no
 
 @dataclasses.dataclass(frozen=True)
 class WantedSimulation:
-    """What the form simulates: a request, on the node or on a fork of a version."""
+    """What the form simulates: a request, on the node or on a fork of a version, where `earlier` ones ran before it."""
 
     request: SimulationRequest | None
     version: int | None = None
+    earlier: tuple[SimulationRequest, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -528,11 +523,14 @@ class SimulationState(FunctionState):
         The entries of the request that filled the form last: their sections are open.
     version : int or None
         The version on whose state the transaction is simulated; None for the node's head.
+    earlier : tuple of SimulationRequest
+        Requests that run before it on a fork.
     """
 
     entries: SimulationDraft = dataclasses.field(default_factory=SimulationDraft)
     filled: SimulationDraft = dataclasses.field(default_factory=SimulationDraft)
     version: int | None = None
+    earlier: tuple[SimulationRequest, ...] = ()
 
     def read(self, before: FunctionState, *, typed: bool = False) -> Self:
         """Return the state with what follows from its entries."""
@@ -560,7 +558,7 @@ class SimulationState(FunctionState):
     @property
     def wanted(self) -> WantedSimulation:
         """What the entries ask for."""
-        return WantedSimulation(self.request, self.version)
+        return WantedSimulation(self.request, self.version, self.earlier if self.version is not None else ())
 
     @property
     def controls(self) -> parts.Group:
@@ -576,7 +574,8 @@ class SimulationState(FunctionState):
             *([] if self.call is None else [("raw", raw_field(scripts))]),
             *([("secondary", replace(_FURTHER, exactly=signers))] if signers else []),
             ("at", parts.select("Simulate", _AT)),
-            ("version", parts.mono("Version", _AT_HINT, ("at", ("version",)), placeholder="4000")),
+            ("version", parts.mono("Version", _AT_HINT, _ON_FORK, placeholder="4000")),
+            *self._earlier_calls(),
         )
         further = _SIGNERS if signers else replace(_SIGNERS, fields=(*_SIGNERS.fields, ("secondary", _FURTHER)))
         filled, blank = self.filled, SimulationDraft()
@@ -587,6 +586,16 @@ class SimulationState(FunctionState):
         ]
         return parts.Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
 
+    def _earlier_calls(self) -> list[tuple[str, parts.Part]]:
+        """Return the buttons of the calls that run before this one."""
+        drop = [parts.Button(f"\N{MULTIPLICATION X} {called_words(one)}", at) for at, one in enumerate(self.earlier)]
+        listed = parts.Actions("Calls that run before this one", do="drop_call", buttons=tuple(drop), when=_ON_FORK)
+        keep = (parts.Button("Run this call first, then another"),)
+        return [
+            *([("", listed)] if drop else []),
+            ("", parts.Actions("Sequence", do="keep_call", buttons=keep, when=_ON_FORK)),
+        ]
+
     @property
     def further_signers(self) -> int:
         """How many signers the function requires in addition to the sender."""
@@ -595,6 +604,7 @@ class SimulationState(FunctionState):
         return max(self.function.abi.signers - 1, 0)
 
 
+_ON_FORK = ("at", ("version",))
 _AT = {"head": "on the node, at the latest version", "version": "on a fork, at one version"}
 _AT_HINT = "-1 is the head; the ledger's own code runs on the state of that version"
 _MAX_VERSION = 20  # digits of the largest ledger version
@@ -700,6 +710,7 @@ class SimulationBuilder(FunctionBuilder):
     ) -> None:
         self._known_values = Known()
         self._failure: Failure | None = None
+        self._before: Sequence[Simulation] = ()  # what ran on the fork before the simulation
         super().__init__(node, function, request=request)
 
     # actions -------------------------------------------------------------------------------------------
@@ -713,19 +724,22 @@ class SimulationBuilder(FunctionBuilder):
             self._await_result()
             try:
                 on = self._asked if wanted.version is None else self._asked.fork(wanted.version)
+                before = [on.execute(one) for one in wanted.earlier]
                 found = on.simulate(wanted.request)
             except ToolkitError as error:
                 at_fault = wanted.version is not None and isinstance(error, InputError | VersionPruned)
                 self._refuse("version" if at_fault else "node", str(error))
                 return
-            self._show_simulation(found, wanted)
+            self._show_simulation(found, wanted, before=before)
 
-    def _show_simulation(self, found: Simulation, wanted: WantedSimulation, more: str = "") -> None:
+    def _show_simulation(
+        self, found: Simulation, wanted: WantedSimulation, more: str = "", before: Sequence[Simulation] = ()
+    ) -> None:
         """Read what is needed to show a simulation, and show it; `more` is appended to the message."""
         known = read_known(self._asked, found, self._now.names, self._together)
         failure = failure_of(found, self._now.entries, self._now.call, known, self._asked)
         with self._locked():
-            self._known_values, self._failure = known, failure
+            self._known_values, self._failure, self._before = known, failure, before
             kept = found if wanted.version is not None else dataclasses.replace(found, _node=self.node)
             self._answer(kept, wanted)
             if failure is not None and failure.path:
@@ -780,14 +794,14 @@ class SimulationBuilder(FunctionBuilder):
         resolved = "" if now.call is None else now.call.function.name
         if isinstance(call, wire.EntryFunction) and call.function == resolved:
             arguments = now.encoded(call.arguments)
-        return programs(request, self.node, arguments, version=now.version)
+        return programs(request, self.node, arguments, version=now.version, earlier=now.wanted.earlier)
 
     def _result_pages(self, result: Simulation, /, **about: Any) -> list[parts.Page]:
         from toolkit.widgets._results import simulation_pages  # here: a form opens sooner without pandas
 
         failure, links = "" if self._failure is None else self._failure.to_html(), self._holder is not None
-        model = has_model_gas(self.node)
-        return simulation_pages(result, self._known_values, model=model, failure=failure, links=links, **about)
+        about |= {"model": has_model_gas(self.node), "before": self._before}
+        return simulation_pages(result, self._known_values, failure=failure, links=links, **about)
 
     def _compared(self, result: Simulation) -> dict[str, Any]:
         from toolkit.widgets._results import simulation_facts
@@ -838,6 +852,19 @@ class SimulationBuilder(FunctionBuilder):
     def _do_limit_gas(self, message: parts.Message) -> None:
         """Lower the maximum gas amount to what the payer can pay."""
         self._edit(estimate_max_gas_amount=False, max_gas_amount=str(message.number))
+
+    def _do_keep_call(self, _message: parts.Message) -> None:
+        """Add the call to those that run before the next one."""
+        with self._locked():
+            now = self._apply(Pressed())
+            if now.request is not None and not now.errors:
+                self._learn(earlier=(*now.earlier, now.request))
+
+    def _do_drop_call(self, message: parts.Message) -> None:
+        """Remove a call from those that run before this one."""
+        with self._locked():
+            earlier = self._now.earlier
+            self._learn(earlier=(*earlier[: message.number], *earlier[message.number + 1 :]))
 
     def _do_add_payer(self, _message: parts.Message) -> None:
         """Show the fields of a fee payer."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from traitlets import TraitError
 
 import toolkit
-from tests.unit.widgets.conftest import page
+from tests.unit.widgets.conftest import executed, page
 from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
 from toolkit.widgets._functions import ListedContract, matching
@@ -894,3 +894,31 @@ def test_an_edit_sent_before_the_last_answer_does_not_choose_an_estimate(filled)
     assert (filled.request.estimate_max_gas_amount, filled.request.max_gas_amount) == (None, 70)
     type_in(filled, has_fee_payer=False)
     assert (filled.request.estimate_max_gas_amount, filled.request.max_gas_amount) == (None, 70)
+
+
+def test_calls_run_in_order_on_one_fork_at_a_version():
+    """A call that is kept runs before the next one; the program does the same; each outcome and its gas is shown."""
+    with toolkit.connect() as node:
+        builder = SimulationBuilder(node)
+        deposit = toolkit.EntryFunction("0xfa17::vault::deposit", [1000])
+        builder.request = toolkit.SimulationRequest(deposit, sender="0xa11ce")
+        type_in(builder, at="version", version="3000")
+        press(builder, "keep_call")
+        withdraw = toolkit.EntryFunction("0xfa17::vault::withdraw", [1])
+        builder.request = toolkit.SimulationRequest(withdraw, sender="0xa11ce")
+        builder.simulate()
+        done = builder.simulation
+        assert (done.success, done.request.payload) == (True, withdraw)
+        fork = node.fork(3000)
+        fork.execute(toolkit.SimulationRequest(deposit, sender="0xa11ce"))
+        assert done.gas_used == fork.simulate(toolkit.SimulationRequest(withdraw, sender="0xa11ce")).gas_used
+        assert executed(builder)["simulation"].gas_used == done.gas_used
+        assert page(builder, "Sequence").count("Success") == 2
+        functions = done.profile.to_frame()["function"]
+        assert "0xfa17::vault::withdraw" in set(functions)
+        assert "0xfa17::vault::withdraw" in page(builder, "Gas by function")
+        assert builder._stale == ""
+        press(builder, "drop_call", number=0)
+        assert builder._stale
+        assert builder._now.wanted.earlier == ()
+        builder.close()
