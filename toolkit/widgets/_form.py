@@ -322,9 +322,10 @@ class Builder(Pictured):
     `_form.actions` runs the method of the same name in the background; any other button calls a method
     ``_do_<name>(message)``.
 
-    Several threads may use a form: the kernel's thread, and those of `_backgrounds`, which run jobs. Each changes the
-    state with `_apply`; code that reads the state first does so in ``with self._locked()``, where it must not send
-    requests. A job reads through `_asked`; `cancel` ends its requests, and from then on the job cannot change the form.
+    Several threads may use a form: the kernel's thread, and those of `_actions` and `_lookups`, which run jobs. Each
+    changes the state with `_apply`; code that reads the state first does so in ``with self._locked()``, where it must
+    not send requests. A job reads through `_asked`; `cancel` ends its requests, and from then on the job cannot change
+    the form.
 
     Parameters
     ----------
@@ -364,7 +365,7 @@ class Builder(Pictured):
     def __init__(self, node: Node, *, request: Any = None) -> None:
         self._node = node
         self._lock = threading.RLock()
-        self._backgrounds = self._made_backgrounds()
+        self._open_backgrounds()
         self._at_work: list[threading.Thread] = []
         self._setting = True
         self._now: Any = dataclasses.replace(self._empty, node=node, names=known_names(node))
@@ -398,7 +399,7 @@ class Builder(Pictured):
         self._end_work()
         with self._locked():
             self._node = node
-            self._backgrounds = self._made_backgrounds()
+            self._open_backgrounds()
             self._about = self._about_node()
             self._forget_node()
             self._apply(Moved(node, known_names(node)))
@@ -578,10 +579,9 @@ class Builder(Pictured):
 
     # what runs in the background -------------------------------------------------------------------------
 
-    def _made_backgrounds(self) -> list[Background]:
-        """Create a `Background` for buttons, and another for searches, which need not wait for them."""
-        self._background, self._searches = Background(self._node, self._report), Background(self._node, self._report)
-        return [self._background, self._searches]
+    def _open_backgrounds(self) -> None:
+        """Create a `Background` for the one action that runs, and another for look-ups, which need not wait for it."""
+        self._actions, self._lookups = Background(self._node, self._report), Background(self._node, self._report)
 
     @property
     def _asked(self) -> Node:
@@ -592,13 +592,13 @@ class Builder(Pictured):
     @property
     def _idle(self) -> bool:
         """Whether nothing runs in the background."""
-        return all(background.idle for background in self._backgrounds)
+        return self._actions.idle and self._lookups.idle
 
     def _wait(self) -> None:
         """Wait until nothing runs in the background."""
         while not self._idle:
-            for background in self._backgrounds:
-                background.wait()
+            self._lookups.wait()
+            self._actions.wait()
 
     def cancel(self) -> None:
         """Cancel the form's background requests; earlier results are kept.
@@ -607,8 +607,8 @@ class Builder(Pictured):
         discarded. Methods called from Python, such as ``simulate()``, do not run in the background.
         """
         with self._lock:
-            self._searches.give_up()
-            if self._background.give_up():
+            looking, acting = self._lookups.give_up(), self._actions.give_up()
+            if looking or acting:
                 self._drop_given_up("Cancelled.")
 
     def _drop_given_up(self, words: str = "") -> None:
@@ -621,8 +621,8 @@ class Builder(Pictured):
     def _end_work(self) -> None:
         """Abandon all jobs in progress and close their connections."""
         self.cancel()
-        for background in self._backgrounds:
-            background.close()
+        self._lookups.close()
+        self._actions.close()
         with self._lock:
             self._drop_given_up()
             self._progress = Progress()
@@ -648,7 +648,7 @@ class Builder(Pictured):
         if run is not None:
             run(message)
         elif message.do in dict(self._form.actions):
-            self._background.start(message.do, getattr(self, message.do))
+            self._actions.start(message.do, getattr(self, message.do))
 
     def check(self) -> bool:
         """Check the entries against the ABI at the node's head, and set `errors`.
@@ -692,7 +692,7 @@ class Builder(Pictured):
             with self._busy_while(""):
                 self._look()
 
-        self._background.start("look", look, again=True)
+        self._lookups.start("look", look, again=True)
 
     def _do_stop(self, _message: Message) -> None:
         self.cancel()

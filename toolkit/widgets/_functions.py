@@ -833,7 +833,8 @@ class FunctionBuilder(Builder):
             ledger = served_ledger(self.node.url)
             if function is not None and ledger is not None:
                 function = dataclasses.replace(function, names=declared_names(ledger, FunctionId.parse(name)))
-            now = self._learn(functions={**now.functions, name: function})
+            with self._locked():
+                now = self._learn(functions={**self._now.functions, name: function})
             types = None if function is None else given_types(now.entries.type_arguments, function)
             path = "type_arguments"
             if function is not None and types is not None:
@@ -889,7 +890,7 @@ class FunctionBuilder(Builder):
 
     def _do_look(self, message: Message) -> None:
         super()._do_look(message)
-        self._background.start("names", lambda: self._searches.start("names", self._look_names, again=True))
+        self._lookups.start("names", self._look_names, again=True)
 
     def _remember(self) -> None:
         """Move the function to the top of the recently used functions."""
@@ -941,7 +942,7 @@ class FunctionBuilder(Builder):
         return self._contracts[address]
 
     def _do_search(self, message: Message) -> None:
-        self._searches.start("search", lambda: self._search(message.query), again=True)
+        self._lookups.start("search", lambda: self._search(message.query), again=True)
 
 
 def _split_types(text: str) -> list[str]:

@@ -34,7 +34,7 @@ from toolkit.move import Address
 from toolkit.move._ids import parse_address, wire_address
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._fields import Findings, read_leaf, validated
-from toolkit.widgets._form import Background, GivenUpError, is_given_up
+from toolkit.widgets._form import GivenUpError, is_given_up
 from toolkit.widgets._functions import FunctionBuilder, FunctionDraft, FunctionState, read_call, write_call
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
@@ -447,11 +447,6 @@ class GasExplorer(FunctionBuilder):
         made = self._now.with_calls(calls, place)
         self._learn(calls=calls, entries=made.entries)
 
-    def _made_backgrounds(self) -> list[Background]:
-        """Create a separate `Background` for runs, so that functions can be looked up during a run."""
-        self._runs = Background(self._node, self._report)
-        return [*super()._made_backgrounds(), self._runs]
-
     # actions -------------------------------------------------------------------------------------------
 
     def check(self) -> bool:
@@ -506,12 +501,13 @@ class GasExplorer(FunctionBuilder):
         Requests in progress end at once, or within the node's ``timeout_s`` if they are still connecting.
         """
         with self._lock:
-            super().cancel()
-            if self._stopping is not None:
-                self._stopping.set()
-                self._runs.interrupt()
-            elif self._runs.give_up():  # before the run has begun
-                self._drop_given_up("Cancelled.")
+            if self._stopping is None:
+                super().cancel()
+                return
+            self._stopping.set()
+            self._actions.interrupt()
+            if self._lookups.give_up():
+                self._drop_given_up()
 
     def _run(self, study: Study, stopping: threading.Event) -> None:
         folder, failure = Path(mkdtemp(prefix="ledger-toolkit-run-")), None
@@ -578,7 +574,7 @@ class GasExplorer(FunctionBuilder):
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_run(self, _message: parts.Message) -> None:
-        self._runs.start("run", self._run_unless_long)
+        self._actions.start("run", self._run_unless_long)
 
     def _do_add(self, _message: parts.Message) -> None:
         with self._locked():

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
+    from toolkit.fork import Fork
 
 
 Payload = Literal["entry", "script", "multisig_entry", "multisig_script", "multisig_stored"]
@@ -446,7 +447,7 @@ class Failure(Struct, frozen=True):
 
 
 def failure_of(
-    simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None, known: Known, node: Node
+    simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None, known: Known, on: Node | Fork
 ) -> Failure | None:
     """Return why a simulation would fail, or None. If the payer cannot pay, its balance is read."""
     if simulation.success:
@@ -456,7 +457,7 @@ def failure_of(
     if any(words in status for words in _CANNOT_PAY):
         payer = "fee_payer" if simulation.request.fee_payer else "sender"
         path = _first_shown(("max_gas_amount", payer), draft)
-        return _cannot_pay(simulation, draft, known, node, path)
+        return _cannot_pay(simulation, draft, known, on, path)
     cause = ("function",) if aborted else next((paths for name, paths in _CAUSES.items() if name in status), ())
     path = _first_shown(cause, draft)
     if sentence:
@@ -483,14 +484,14 @@ def _argument_path(simulation: Simulation, draft: SimulationDraft, call: Resolve
     return "arguments.0" if call is not None and len(call.layouts) == 1 else ""
 
 
-def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, node: Node, path: str) -> Failure:
+def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, on: Node | Fork, path: str) -> Failure:
     """Return a failure with the payer's balance, the amount needed, and remedies for the shortfall."""
     request, transaction = simulation.request, simulation.transaction
     payer = request.fee_payer or request.sender
     price, most = transaction.gas_unit_price, transaction.max_gas_amount
     balance: Any = None
     with suppress(ToolkitError):
-        balance = node.view("0x1::coin::balance", [payer], type_arguments=[APT]).value
+        balance = on.view("0x1::coin::balance", [payer], type_arguments=[APT]).value
     has = "less" if balance is None else known.words(balance, APT_METADATA)
     name = known.names.get(payer) or short_addresses(payer)
     needs = f"{known.words(most * price, APT_METADATA)} ({plural(most, 'gas unit')} at {plural(price, 'octa')} each)"
@@ -723,21 +724,40 @@ class SimulationBuilder(FunctionBuilder):
                 return
             self._await_result()
             try:
-                on = self._asked if wanted.version is None else self._asked.fork(wanted.version)
-                before = [on.execute(one) for one in wanted.earlier]
+                fork = None if wanted.version is None else self._asked.fork(wanted.version)
+                before = [] if fork is None else [fork.execute(one) for one in wanted.earlier]
+                on = self._asked if fork is None else fork
                 found = on.simulate(wanted.request)
             except ToolkitError as error:
                 at_fault = wanted.version is not None and isinstance(error, InputError | VersionPruned)
                 self._refuse("version" if at_fault else "node", str(error))
                 return
-            self._show_simulation(found, wanted, before=before)
+            self._show_simulation(found, wanted, on, before=before)
 
     def _show_simulation(
-        self, found: Simulation, wanted: WantedSimulation, more: str = "", before: Sequence[Simulation] = ()
+        self,
+        found: Simulation,
+        wanted: WantedSimulation,
+        on: Node | Fork,
+        *,
+        more: str = "",
+        before: Sequence[Simulation] = (),
     ) -> None:
-        """Read what is needed to show a simulation, and show it; `more` is appended to the message."""
+        """Read what is needed to show a simulation, and show it.
+
+        Parameters
+        ----------
+        found : Simulation
+        wanted : WantedSimulation
+        on : Node or Fork
+            What it ran on.
+        more : str, default ""
+            Appended to the message.
+        before : sequence of Simulation
+            What ran on the fork before it.
+        """
         known = read_known(self._asked, found, self._now.names, self._together)
-        failure = failure_of(found, self._now.entries, self._now.call, known, self._asked)
+        failure = failure_of(found, self._now.entries, self._now.call, known, on)
         with self._locked():
             self._known_values, self._failure, self._before = known, failure, before
             kept = found if wanted.version is not None else dataclasses.replace(found, _node=self.node)
@@ -784,7 +804,8 @@ class SimulationBuilder(FunctionBuilder):
         words = f"The original {how} at version {committed.version:,} with {plural(committed.gas_used, 'gas unit')}"
         if _has_keys(committed.signature) and not _has_keys(request.signature_to_send()):
             words += ". Simulated without public keys: the accounts' keys have since been rotated"
-        self._show_simulation(dataclasses.replace(simulation, request=request), WantedSimulation(request), words)
+        found = dataclasses.replace(simulation, request=request)
+        self._show_simulation(found, WantedSimulation(request), self._asked, more=words)
 
     # what the form is about ------------------------------------------------------------------------------
 
@@ -826,14 +847,14 @@ class SimulationBuilder(FunctionBuilder):
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_load(self, _message: parts.Message) -> None:
-        self._background.start("load", partial(self._load, self._now.entries.committed))
+        self._actions.start("load", partial(self._load, self._now.entries.committed))
 
     def _do_page(self, _message: parts.Message) -> None:
-        self._background.start("page", self._complete_changes, again=True)
+        self._actions.start("page", self._complete_changes, again=True)
 
     def _do_item(self, message: parts.Message) -> None:
         """Open a table item that the simulation writes in the workbench's Table item tab."""
-        self._background.start("item", lambda: self._open_item(message.number))
+        self._actions.start("item", lambda: self._open_item(message.number))
 
     def _open_item(self, place: int) -> None:
         simulation = self.simulation
@@ -842,7 +863,7 @@ class SimulationBuilder(FunctionBuilder):
         row = records(simulation.changes)[place]
         try:
             key_type, value_type = simulation.item_types(row["handle"])
-            abis = self._asked.abis.at(simulation.ledger_version, lenient=True)
+            abis = self._node_of(simulation).abis.at(simulation.ledger_version, lenient=True)
             key = move.decode_bcs(abis.layout(move.parse_type_tag(key_type)), row["key"])
         except ToolkitError as error:
             self._say("error", str(error))
@@ -879,6 +900,11 @@ class SimulationBuilder(FunctionBuilder):
                 self._refuse("committed", str(error))
                 self._say("error", str(error))
 
+    def _node_of(self, simulation: Simulation) -> Node:
+        """Return the node that has the state of a simulation: that of its fork, or the form's for this thread."""
+        own = simulation._node  # noqa: SLF001 - set by the form, or by the fork
+        return self._asked if own is self.node else own  # type: ignore[return-value]
+
     def _complete_changes(self) -> None:
         """Read the state before the changes, and show it."""
         simulation = self.simulation
@@ -886,10 +912,10 @@ class SimulationBuilder(FunctionBuilder):
             return
         with self._busy_while(""):
             try:
-                here = simulation._node is self.node  # noqa: SLF001 - else a fork, whose state is its own
-                asked = dataclasses.replace(simulation, _node=self._asked) if here else simulation
+                node = self._node_of(simulation)
+                asked = dataclasses.replace(simulation, _node=node)
                 diff = asked.diff()
-                known = with_layouts(self._known_values, self._asked, asked, self._together)
+                known = with_layouts(self._known_values, node, asked, self._together)
             except ToolkitError as error:
                 self._say("error", f"The earlier state could not be read: {error}")
                 return

@@ -513,7 +513,7 @@ class TableItemBuilder(ReadBuilder):
     # messages of the browser -----------------------------------------------------------------------------
 
     def _do_keys(self, _message: parts.Message) -> None:
-        self._background.start("keys", self.list_keys)
+        self._actions.start("keys", self.list_keys)
 
     def _do_pick(self, message: parts.Message) -> None:
         keys = self.found_keys

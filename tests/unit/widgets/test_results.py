@@ -113,7 +113,7 @@ def test_the_gas_page_splits_the_total(simulation):
         storage_fee_refund_octas="1000",
     )
     text = Elements(shown(simulation(gas_used="450", events=[event]), "Gas", model=False)).text
-    assert "Storage40089%" in text
+    assert "Storage40089\u202f%" in text
     assert "Charged450" in text
     assert "Storage refund0.00001 APT" in text
     assert "Net0.00044 APT" in text
@@ -132,7 +132,9 @@ def test_the_gas_page_says_what_its_numbers_are(simulation):
 def test_a_free_price_has_no_storage_part(simulation):
     """At a price of 0 nothing is divided by it."""
     event = fee_event(total_charge_gas_units="50", execution_gas_units="40", io_gas_units="10")
-    assert "Storage00%" in Elements(shown(simulation(gas_unit_price="0", events=[event]), "Gas", model=False)).text
+    assert (
+        "Storage00\u202f%" in Elements(shown(simulation(gas_unit_price="0", events=[event]), "Gas", model=False)).text
+    )
 
 
 def test_safe_writes_out_what_cannot_be_seen():

@@ -714,7 +714,7 @@ def test_a_node_that_never_answers_does_not_hold_the_form(mute, what):
     builder = SimulationBuilder(node, request=REQUEST)
     type_in(builder, committed="7")
     tell(builder, what, query="0x1::coin")
-    worker = (builder._searches if what == "search" else builder._background)._worker
+    worker = (builder._lookups if what in {"look", "search"} else builder._actions)._worker
     asked()
     assert builder.busy is (what != "search")
     builder.arguments = '["0xb0b", 7]'
@@ -751,9 +751,9 @@ def test_after_cancel_the_form_works_again(memory, filled):
 
     memory.send = send
     tell(filled, "simulate")
-    late = filled._background._worker
+    late = filled._actions._worker
     tell(filled, "simulate")  # a second press while the first is in progress changes nothing
-    assert filled._background._waiting == {}
+    assert filled._actions._waiting == {}
     tell(filled, "stop")
     assert (filled.busy, filled._status.text) == (False, "Cancelled.")
     held.set()

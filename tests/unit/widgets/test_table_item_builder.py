@@ -83,7 +83,7 @@ def test_a_table_of_an_account(builder, node, handle):
     press(builder, "read")
     assert builder.result == node.table_item(handle, "alice", **RECORDS)
     assert builder._status == Status("good", "Found at version 4,999")
-    assert "1767334464" in page(builder, "Item")
+    assert "1,767,334,464" in page(builder, "Item")
     assert json.loads(builder.result.to_frame()["value"].map(json.dumps)[0])["owner"].endswith("a11ce")
     assert repr(builder) == f"TableItemBuilder(Node('embedded'), item alice of table 0x{handle[2:8]}…{handle[-4:]})"
 
