@@ -728,6 +728,8 @@ class FunctionState(FormState):
         """
         function, call, unknown = self.function, self.call, unknown_when or when
         name = mono("Function", "type a part of its name, or browse", when, search=True, placeholder=placeholder)
+        if self.entries.calls_function and not self.entries.function.strip():
+            return [("function", name)]
         types = Rows("Type arguments", item=mono("Type", placeholder="0x1::aptos_coin::AptosCoin"), when=unknown)
         if function is not None:
             abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]

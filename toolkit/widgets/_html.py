@@ -48,11 +48,11 @@ def number(value: int | None, unit: str = "") -> str | None:
     return None if value is None else f"{value:,} {unit}".rstrip()
 
 
-def called_words(request: SimulationRequest) -> str:
-    """Describe a request by what it calls and its sender."""
+def called_words(request: SimulationRequest, names: Mapping[str, str]) -> str:
+    """Describe a request by what it calls and its sender, who may have one of the `names`."""
     payload = called_by(request.payload)
     what = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
-    return short_addresses(f"{what} from {request.sender}")
+    return f"{short_addresses(what)} from {names.get(request.sender) or short_addresses(request.sender)}"
 
 
 def percent(share: float, digits: int = 0) -> str:

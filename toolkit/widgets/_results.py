@@ -82,7 +82,7 @@ def simulation_pages(
     gas = html.page(html.paragraph(_DISCARDED)) if split is None else _gas_page(split, known, model=model)
     return [
         Page("Outcome", _outcome_page(simulation, known, failure)),
-        *([Page("Sequence", _sequence_page([*before, simulation]), len(before) + 1)] if before else []),
+        *([Page("Sequence", _sequence_page([*before, simulation], known.names), len(before) + 1)] if before else []),
         Page("Gas", gas),
         *([] if profile is None else [Page("Gas by function", _profile_page(profile, model=model))]),
         Page("Balances", _balances_page(balances, known), len(balances)),
@@ -92,13 +92,13 @@ def simulation_pages(
     ]
 
 
-def _sequence_page(runs: Sequence[Simulation]) -> Html:
+def _sequence_page(runs: Sequence[Simulation], names: Mapping[str, str]) -> Html:
     """Return the page with the outcomes of calls that ran one after another."""
     rows = []
     for place, one in enumerate(runs):
         word, kind = ("Success", "good") if one.success else (one.vm_status, "bad")
         badge = Html(f'<span class="ltk-{kind}">{html.safe(word)}</span>')
-        rows.append((place + 1, html.called_words(one.request), badge, html.number(one.gas_used)))
+        rows.append((place + 1, html.called_words(one.request, names), badge, html.number(one.gas_used)))
     columns = {"#": "number", "Call": "", "Outcome": "", "Gas used": "number"}
     return html.page(html.table(columns, rows, "Calls on one fork, in order"))
 

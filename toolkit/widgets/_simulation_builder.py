@@ -589,7 +589,8 @@ class SimulationState(FunctionState):
 
     def _earlier_calls(self) -> list[tuple[str, parts.Part]]:
         """Return the buttons of the calls that run before this one."""
-        drop = [parts.Button(f"\N{MULTIPLICATION X} {called_words(one)}", at) for at, one in enumerate(self.earlier)]
+        words = [called_words(one, self.names) for one in self.earlier]
+        drop = [parts.Button(f"\N{MULTIPLICATION X} {text}", place) for place, text in enumerate(words)]
         listed = parts.Actions("Calls that run before this one", do="drop_call", buttons=tuple(drop), when=_ON_FORK)
         keep = (parts.Button("Run this call first, then another"),)
         return [
