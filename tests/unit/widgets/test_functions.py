@@ -172,3 +172,19 @@ def test_accounts_that_the_ledger_names_are_offered(form):
         other = SimulationBuilder(elsewhere)
         assert other._about.accounts == ()
         other.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "words"),
+    [
+        ("both", "0xbeef::pair::both", "(amount: u64, more: u64)"),
+        ("register", "0xcafe::registry::register", "(name: String)"),
+        ("0xbeef", "0xbeef::pair::", "package pair, 1 function"),
+        ("", "0xbeef::", "pair"),
+    ],
+)
+def test_contracts_of_the_known_accounts_are_found(form, query, name, words):
+    """By any word, with package and argument names; for an empty query, the accounts that have contracts."""
+    made = form("0x1::aptos_account::transfer")
+    press(made, "search", query=query)
+    assert dict(made._hits.hits)[name] == words

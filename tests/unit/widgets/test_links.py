@@ -101,3 +101,20 @@ def test_requests_of_a_form_go_out_together(workbench):
 
     form._together([meet.wait, meet.wait, meet.wait, refused])
     assert seen == ["1 of 4", "2 of 4", "3 of 4", "4 of 4", ""]
+
+
+def test_a_link_has_the_entries_of_all_tabs(workbench):
+    """Also those that are not complete: their fields are filled as soon as the function is looked up."""
+    form = workbench.simulation_builder
+    form.sender, form.function = "0xa11ce", "0x1::aptos_account::transfer"
+    form.check()
+    form._edit(arguments=("0xb0b", ""), lead="fields")
+    workbench.view_builder.function = "0xcafe::registry::size"
+    workbench.selected = "view"
+    other = toolkit.widgets.Workbench(workbench.node)
+    other._open_link(workbench._link)
+    assert (other.selected, other.view_builder.function) == ("view", "0xcafe::registry::size")
+    assert other.simulation_builder.sender == "0xa11ce"
+    other.simulation_builder._look()
+    assert other.simulation_builder._draft.arguments == ("0xb0b", "")
+    other.close()
