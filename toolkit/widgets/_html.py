@@ -55,11 +55,6 @@ def called_words(request: SimulationRequest, names: Mapping[str, str]) -> str:
     return f"{short_addresses(what)} from {names.get(request.sender) or short_addresses(request.sender)}"
 
 
-def percent(share: float, digits: int = 0) -> str:
-    """Format a share as a percentage."""
-    return f"{100 * share:.{digits}f}\N{NARROW NO-BREAK SPACE}%"
-
-
 def code(text: str, label: str) -> Html:
     """Return a code block that can receive the keyboard focus, so that it can be scrolled."""
     return Html(f'<pre class="ltk-code" tabindex="0" role="group" aria-label="{safe(label)}">{safe(text)}</pre>')

@@ -10,7 +10,7 @@ import msgspec
 import pandas as pd
 
 from toolkit._present.tables import json_value
-from toolkit._present.text import ELLIPSIS, change_place, number, plural, short_addresses, visible
+from toolkit._present.text import ELLIPSIS, change_place, number, percent, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._series import is_model
@@ -110,7 +110,7 @@ def _profile_page(profile: Any, *, model: bool) -> Html:
     total = max(int(own.sum()), 1)
     largest = own[own > 0].sort_values(ascending=False, kind="stable")
     rows = [
-        (type_html(name), number(int(gas)), html.percent(gas / total, 1))
+        (type_html(name), number(int(gas)), percent(100 * gas / total, ".1f"))
         for name, gas in largest.head(MAX_ROWS).items()
     ]
     columns = {"Function": "", "Internal gas": "number", "Share": "number"}
@@ -226,10 +226,11 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
     whole = max(sum(parts.values()), 1.0)
     words, bar, rows = [], "", []
     for place, (name, units) in enumerate(parts.items()):
-        words.append(f"{name.lower()} {html.percent(units / whole)}")
+        share = percent(100 * units / whole, ".0f")
+        words.append(f"{name.lower()} {share}")
         bar += f'<span class="ltk-part{place}" style="width:{units / whole:.2%}"></span>'
         dot = Html(f'<span class="ltk-dot ltk-part{place}" aria-hidden="true"></span>{html.safe(name)}')
-        rows.append((dot, number(units), html.percent(units / whole)))
+        rows.append((dot, number(units), share))
     rows.append((Html("<b>Charged</b>"), Html(f"<b>{html.safe(html.number(split.total_charge_gas_units))}</b>"), ""))
     listed = html.table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
     stacked = f'<div class="ltk-stack" role="img" aria-label="Gas: {", ".join(words)}">{bar}</div>'
