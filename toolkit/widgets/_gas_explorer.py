@@ -313,7 +313,7 @@ def _study_as_python(study: Study, node: Node) -> str:
     versions = repr(study.versions.plan) if study.versions.search is None else f"toolkit.{study.versions.search!r}"
     calls = []
     for call in study.calls:
-        written = repr(call.model_dump(mode="json", exclude_defaults=True))
+        written = repr(call.model_dump(mode="json", exclude_defaults=True) | {call.kind: _typed(call)["function"]})
         if isinstance(call.request, ViewFunction) and not call.label and call.thresholds is None:
             written = call.request.to_python().replace(repr(call.request.function), repr(_typed(call)["function"]))
         calls.append(written)

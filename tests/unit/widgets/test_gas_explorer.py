@@ -265,8 +265,8 @@ def test_a_run_finds_steps_with_their_causes(done):
     first, second = steps.split("<details")[1:3]
     assert re.findall(r'<td class="ltk-number">([^<]*)</td>', first) == ["10", "100"]
     assert re.findall(r'<td class="ltk-number">([^<]*)</td>', second) == ["100", "60"]
-    assert "x10" in first
-    assert "-40 %" in second
+    assert "\N{MULTIPLICATION SIGN}10" in first
+    assert "\N{MINUS SIGN}40\u202f%" in second
     assert f"background:{CAUSE_MARKS[Cause.SCHEDULE].colour}" in first
     assert f"background:{CAUSE_MARKS[Cause.CODE].colour}" in second
     assert form.result.explain().splitlines()[0] in page(form, "Explain")
