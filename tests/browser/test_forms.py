@@ -44,16 +44,18 @@ def test_a_transfer_from_the_keyboard_alone(form, shots):
     page.get_by_label("Sender", exact=True).focus()
     keys.type("0xa11ce")
     keys.press("Tab")
-    expect(page.get_by_label("Runs")).to_be_focused()
+    expect(page.get_by_label("The transaction runs")).to_be_focused()
     keys.press("Tab")
     keys.type("0x1::aptos_account::tr")
-    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text("transfer (address, u64)")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text(
+        "transfer (to: address, amount: u64)"
+    )
     page.screenshot(path=shots / "form_search.png")
     keys.press("ArrowDown")
     keys.press("Enter")
     expect(page.get_by_role("combobox", name="Function")).to_have_value(TRANSFER)
     expect(page.get_by_role("listbox")).to_be_hidden()
-    expect(page.get_by_label("Argument 1")).to_be_visible()
+    expect(page.get_by_label("to address")).to_be_visible()
     keys.press("Tab")
     keys.type("0xb0b")
     keys.press("Tab")
@@ -99,11 +101,89 @@ def test_a_function_is_found_by_browsing(form, shots):
     page.screenshot(path=shots / "form_browse.png")
     module.click()
     page.locator(f"[data-name='{TRANSFER}']").click()
-    expect(page.get_by_label("Argument 2")).to_be_visible()
+    expect(page.get_by_label("amount u64")).to_be_visible()
     assert builder.function == TRANSFER
     page.get_by_role("combobox", name="Function").fill("transfer coin")
     expect(hits.first).to_contain_text("coin::transfer")
     keys.press("Escape")
+
+
+def test_contracts_of_the_ledger_are_browsed_and_found_by_any_word(form):
+    """A word finds contracts of all known accounts; Browse lists the accounts, whatever is typed."""
+    from playwright.sync_api import expect
+
+    builder, shown = form(request())
+    shown.settled()
+    page = shown.page
+    field = page.get_by_role("combobox", name="Function")
+    hits = page.get_by_role("listbox").get_by_role("option")
+    for word, found in [("vault", "0xfa17::vault::"), ("register", "registry::register (name: String)")]:
+        field.fill(word)
+        expect(hits.filter(has_text=found).first).to_be_visible()
+    page.get_by_role("button", name="Browse").click()
+    page.locator("[data-name='0xfa17::']").click()
+    module = page.locator("[data-name='0xfa17::vault::']")
+    expect(module).to_contain_text("package")
+    module.click()
+    expect(page.locator("[data-name='0xfa17::vault::deposit']")).to_contain_text("(amount: u64)")
+    page.locator("[data-name='0xfa17::vault::deposit']").click()
+    expect(page.get_by_label("amount u64")).to_be_visible()
+    assert builder.function == "0xfa17::vault::deposit"
+
+
+def test_the_name_of_an_account_becomes_its_address(form):
+    """On leaving the field, and when Ctrl+Enter is pressed in it."""
+    from playwright.sync_api import expect
+
+    builder, shown = form(request())
+    shown.settled()
+    page, keys = shown.page, shown.page.keyboard
+    sender = page.get_by_label("Sender", exact=True)
+    sender.fill("Bob")
+    keys.press("Tab")
+    expect(sender).to_have_value("0xb0b")
+    page.get_by_label("to address").fill("alice")
+    keys.press("Control+Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Success")
+    assert (builder.sender, builder.request.payload.arguments[0]) == ("0xb0b", "0xa11ce")
+
+
+def test_the_first_pick_is_incomplete_and_not_out_of_date(form):
+    """Until a request was complete once, there is no code that could be out of date."""
+    from playwright.sync_api import expect
+
+    _, shown = form()
+    page = shown.page
+    page.get_by_label("Sender", exact=True).fill("0xa11ce")
+    page.get_by_role("combobox", name="Function").fill(TRANSFER)
+    shown.settled()
+    expect(page.get_by_label("amount u64")).to_be_visible()
+    expect(page.get_by_text("out of date")).to_have_count(0)
+    expect(page.get_by_text("Complete the form to get the code.")).to_be_visible()
+
+
+def test_calls_run_in_order_on_a_fork(form, shots):
+    """A version is chosen, a call is kept, another is entered: the pages have the sequence and the gas by function."""
+    from playwright.sync_api import expect
+
+    _, shown = form(
+        toolkit.SimulationRequest(toolkit.EntryFunction("0xfa17::vault::deposit", [1000]), sender="0xa11ce")
+    )
+    shown.settled()
+    page = shown.page
+    page.get_by_label("Simulate", exact=True).select_option("version")
+    page.get_by_label("Version", exact=True).fill("3000")
+    page.get_by_role("button", name="Run this call first, then another").click()
+    before = page.get_by_role("group", name="Calls that run before this one").get_by_role("button")
+    expect(before).to_contain_text("0xfa17::vault::deposit from alice")
+    page.get_by_label("amount u64").fill("7")
+    page.get_by_label("amount u64").press("Control+Enter")
+    expect(page.get_by_role("status").first).to_contain_text("at version 3,00")
+    page.get_by_role("tab", name="Sequence (2)").click()
+    expect(page.get_by_role("tabpanel").first.get_by_text("Success")).to_have_count(2)
+    page.get_by_role("tab", name="Gas by function").click()
+    expect(page.get_by_role("tabpanel").first).to_contain_text("0xfa17::vault::deposit")
+    page.screenshot(path=shots / "form_sequence.png", full_page=True)
 
 
 def test_keys_pressed_in_the_form_stay_there(form):
@@ -148,11 +228,11 @@ def test_json_of_the_arguments_is_cleared_and_typed_again(form):
     page.keyboard.press("Delete")
     shown.settled()
     expect(text).to_have_value("")
-    expect(page.get_by_label("Argument 2")).to_have_value("")
+    expect(page.get_by_label("amount u64")).to_have_value("")
     page.keyboard.type('["0xb0b", 7]')
     shown.settled()
     expect(text).to_have_value('["0xb0b", 7]')
-    expect(page.get_by_label("Argument 2")).to_have_value("7")
+    expect(page.get_by_label("amount u64")).to_have_value("7")
     assert builder.arguments == '["0xb0b", 7]'
 
 
@@ -242,7 +322,7 @@ def test_the_contracts_own_sentence_comes_first(form):
     panel = page.get_by_role("tabpanel").first
     expect(panel.locator("strong.ltk-title")).to_have_text("The name is registered already.")
     expect(panel).to_contain_text("E_TAKEN code 0x80001")
-    expect(page.get_by_label("Argument 1")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_label("name String")).to_have_attribute("aria-invalid", "true")
 
 
 def test_a_result_of_other_entries_is_dimmed_folded_and_named(form, shots):
@@ -255,8 +335,8 @@ def test_a_result_of_other_entries_is_dimmed_folded_and_named(form, shots):
     page.get_by_role("button", name="Simulate", exact=True).click()
     verdict, origin = page.locator(".ltk-badge"), page.locator("summary.ltk-origin")
     expect(verdict).to_be_visible()
-    expect(origin).to_have_text("From embedded, version 4,999, 2026-06-28 22:04:48 UTC")
-    amount, copy = page.get_by_label("Argument 2"), page.get_by_role("button", name="Copy Python")
+    expect(origin).to_have_text("From embedded, version 4,999, ledger time 2026-06-28 22:04:48 UTC")
+    amount, copy = page.get_by_label("amount u64"), page.get_by_role("button", name="Copy Python")
     builder._lock.acquire()  # Python is at work: the page does not wait for it
     try:
         page.evaluate("window.toPython = async () => ({ news: [], idle: true })")
@@ -265,7 +345,9 @@ def test_a_result_of_other_entries_is_dimmed_folded_and_named(form, shots):
         expect(copy).to_be_disabled()
     finally:
         builder._lock.release()
-    expect(origin).to_have_text("From before your last change: embedded, version 4,999, 2026-06-28 22:04:48 UTC")
+    expect(origin).to_have_text(
+        "From before your last change: embedded, version 4,999, ledger time 2026-06-28 22:04:48 UTC"
+    )
     expect(origin).to_be_in_viewport()
     page.screenshot(path=shots / "form_stale.png", full_page=True)
     origin.click()
@@ -286,11 +368,11 @@ def test_an_edit_that_is_undone_brings_the_result_back(form):
     expect(page.locator(".ltk-badge")).to_be_visible()
     note, copy = page.get_by_text("This code is out of date"), page.get_by_role("button", name="Copy curl")
     page.get_by_role("tab", name="curl").click()
-    page.get_by_label("Argument 2").fill("abc")
+    page.get_by_label("amount u64").fill("abc")
     expect(page.locator(".ltk-badge")).to_be_hidden()
     expect(note).to_be_visible()
     expect(copy).to_be_disabled()
-    page.get_by_label("Argument 2").fill("100")
+    page.get_by_label("amount u64").fill("100")
     expect(page.locator(".ltk-badge")).to_be_visible()
     expect(note).to_be_hidden()
     expect(copy).to_be_enabled()
@@ -358,7 +440,7 @@ def test_pages_are_filled_again_after_each_simulation(form):
     shown.settled()
     page = shown.page
     for amount in ("200", "300", "400"):
-        page.get_by_label("Argument 2").fill(amount)
+        page.get_by_label("amount u64").fill(amount)
         page.get_by_role("button", name="Simulate", exact=True).click()
         expect(page.get_by_role("status").first).to_contain_text("Success")
         page.get_by_role("tab", name="Balances").click()
@@ -399,7 +481,7 @@ def test_the_result_comes_into_view(form):
     _, shown = form(request(), width=400, height=500)
     shown.settled()
     page = shown.page
-    page.get_by_label("Argument 2").press("Control+Enter")
+    page.get_by_label("amount u64").press("Control+Enter")
     expect(page.get_by_role("tab", name="Outcome")).to_be_in_viewport()
 
 
@@ -427,22 +509,22 @@ def test_a_nested_vector_row_by_row(form):
     page.get_by_label("Sender", exact=True).fill("0xa11ce")
     page.get_by_role("combobox", name="Function").fill("0x1::code::publish_package_txn")
     shown.settled()
-    page.get_by_role("group", name="Argument 1").get_by_role("textbox").fill("0x01")
-    page.get_by_role("button", name="Add one: Argument 2").focus()
+    page.get_by_role("group", name=re.compile("^metadata_serialized")).get_by_role("textbox").fill("0x01")
+    page.get_by_role("button", name="Add one: code").focus()
     keys.press("Enter")
-    expect(page.get_by_label("Argument 2, Item 1, Bytes")).to_be_focused()
+    expect(page.get_by_label("code, Item 1, Bytes")).to_be_focused()
     keys.type("0xaa")
-    page.get_by_role("button", name="Add another: Argument 2").press("Enter")
+    page.get_by_role("button", name="Add another: code").press("Enter")
     keys.type("words")
     expect(page.locator(".ltk-error", has_text="two hex digits per byte")).to_be_visible()
-    page.get_by_label("Argument 2, Item 2, Written as").select_option("text")
+    page.get_by_label("code, Item 2, Written as").select_option("text")
     shown.settled()
     assert builder.request.payload.arguments == ("0x01", ["0xaa", "0x776f726473"])
-    page.get_by_role("button", name="Move up Argument 2 2").press("Enter")
+    page.get_by_role("button", name="Move up code 2").press("Enter")
     shown.settled()
     assert builder.request.payload.arguments[1] == ["0x776f726473", "0xaa"]
-    page.get_by_role("button", name="Remove Argument 2 1").press("Enter")
-    expect(page.get_by_label("Argument 2, Item 1, Bytes")).to_be_focused()
+    page.get_by_role("button", name="Remove code 1").press("Enter")
+    expect(page.get_by_label("code, Item 1, Bytes")).to_be_focused()
     shown.settled()
     assert builder.request.payload.arguments[1] == ["0xaa"]
 
@@ -453,14 +535,14 @@ def test_what_is_typed_while_python_answers_is_kept(form):
 
     builder, shown = form(request())
     shown.settled()
-    field = shown.page.get_by_label("Argument 2")
+    field = shown.page.get_by_label("amount u64")
     field.fill("")
     digits = "1234567890" * 4
     field.press_sequentially(digits)
     expect(field).to_have_value(digits)
     expect(field).to_be_focused()
     shown.settled()
-    assert "outside 0..18446744073709551615" in builder.errors["arguments.1"]
+    assert "0 to 18,446,744,073,709,551,615" in builder.errors["arguments.1"]
 
 
 def test_the_first_wrong_field_has_the_focus(form):
@@ -512,11 +594,11 @@ def test_a_request_set_in_python_is_shown(form):
     builder.request = request(fee_payer="0x0")
     shown.flush()
     shown.settled()
-    expect(shown.page.get_by_label("Argument 1")).to_have_value("0xb0b")
+    expect(shown.page.get_by_label("to address")).to_have_value("0xb0b")
     expect(payer).to_be_visible()
     assert builder.request == request(fee_payer="0x0")
     shown.page.get_by_text("Signers and fee payer").click()
-    shown.page.get_by_label("Argument 2").fill("7")
+    shown.page.get_by_label("amount u64").fill("7")
     shown.settled()
     expect(payer).to_be_hidden()
 

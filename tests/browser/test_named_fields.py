@@ -18,9 +18,6 @@ class Pair(embedded.Module, address="0xbeef"):
     def both(self, first: embedded.signer, second: embedded.signer, amount: u64) -> None:
         """Take two signers."""
 
-SOURCES = {"pair": "public entry fun both(first: &signer, second: &signer, amount: u64) {}"}
-import toolkit.widgets._functions
-toolkit.widgets._functions.published_source = lambda _node, _address: SOURCES
 ledger = embedded.Ledger.with_history()
 ledger.publish(Pair)
 builder = toolkit.widgets.SimulationBuilder(toolkit.connect(ledger))
@@ -43,24 +40,24 @@ def test_fields_say_what_they_are(lab, browser, shots, *, classic):
     assert "alice" in accounts.evaluate_all("all => all.map((one) => one.label || one.textContent)")
 
     function.fill("0xbeef::pair::both")
-    expect(page.get_by_label(re.compile("^amount"))).to_be_visible()  # as the source names it
+    expect(page.get_by_label(re.compile("^amount"))).to_be_visible()  # as the contract names it
     expect(page.get_by_role("group", name="Secondary signers").get_by_label(re.compile("Address"))).to_have_count(1)
     page.screenshot(path=shots / f"{name}_signers.png")
 
     function.fill("0x1::coin::transfer")
     expect(page.get_by_label("Type 1")).to_be_visible()
-    expect(page.get_by_label("Argument 2")).to_be_visible()  # before the type is typed
+    expect(page.get_by_label("amount u64")).to_be_visible()  # before the type is typed
     expect(page.locator("[aria-invalid=true]")).to_have_count(0)
     page.get_by_label("Type 1").fill("0x1::aptos_coin::AptosCoin")
-    page.get_by_label("Argument 1").fill("0xb0b")
+    page.get_by_label("to address").fill("0xb0b")
     expect(page.get_by_text("in octas (1 APT = 100,000,000)")).to_be_visible()
-    page.get_by_label("Argument 2").fill("250000000")
+    page.get_by_label("amount u64").fill("250000000")
     expect(page.get_by_text("= 2.5 APT")).to_be_visible()
     page.screenshot(path=shots / f"{name}_units.png")
 
     for amount in ("250000000", "1"):
-        page.get_by_label("Argument 2").fill(amount)
-        page.get_by_label("Argument 2").press("Control+Enter")
+        page.get_by_label("amount u64").fill(amount)
+        page.get_by_label("amount u64").press("Control+Enter")
         expect(page.locator(".ltk-status")).to_have_text(re.compile("Success"))
         expect(page.locator(".ltk-answer")).to_have_attribute("open", "")
     page.get_by_role("tab", name="Recent (2)").click()
@@ -68,6 +65,6 @@ def test_fields_say_what_they_are(lab, browser, shots, *, classic):
     expect(recent).to_contain_text("Call 2")
     page.screenshot(path=shots / f"{name}_recent.png")
     recent.get_by_role("button", name="Fill in again").first.click()
-    expect(page.get_by_label("Argument 2")).to_have_value("250000000")
+    expect(page.get_by_label("amount u64")).to_have_value("250000000")
     page.close()
     assert classic or errors == []  # Notebook 7 throws two errors of its own when it opens

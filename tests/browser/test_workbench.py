@@ -35,7 +35,7 @@ def test_a_node_is_connected_to_and_changed_from_the_keyboard(bench):
     expect(page.locator(".ltk-facts")).to_contain_text("4,999")
     page.get_by_label("Sender", exact=True).fill("0xa11ce")
     page.get_by_role("combobox", name="Function").fill("0x1::aptos_account::transfer")
-    page.get_by_label("Argument 2").fill("1_0")
+    page.get_by_label("amount u64").fill("1_0")
     page.get_by_label("Node").select_option("Another URL")
     page.get_by_label("URL").fill("ftp://host")
     keys.press("Enter")
@@ -50,7 +50,7 @@ def test_a_node_is_connected_to_and_changed_from_the_keyboard(bench):
     expect(page.get_by_role("status").first).to_be_empty()
     shown.settled()
     assert made.simulation_builder.node.name == made.node.url
-    expect(page.get_by_label("Argument 2")).to_have_value("1_0")
+    expect(page.get_by_label("amount u64")).to_have_value("1_0")
     expect(page.get_by_label("Sender", exact=True)).to_have_value("0xa11ce")
 
 

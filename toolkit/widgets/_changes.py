@@ -37,7 +37,7 @@ _COIN = re.compile(r"0x1::coin::(?:CoinStore|CoinInfo|Coin)<(.+)>")
 _STORE, _SUPPLY = "0x1::fungible_asset::FungibleStore", "0x1::fungible_asset::Supply"
 _AMOUNTS = {"value", "balance", "current", "amount"}  # fields that hold an amount of the enclosing struct's asset
 _OCTAS = "octas"
-_ADDRESS = re.compile(r"0x[0-9a-f]{64}")  # full length only: shorter hex may be bytes, whose leading zeros count
+ADDRESS = re.compile(r"0x[0-9a-f]{64}")  # full length only: shorter hex may be bytes, whose leading zeros count
 _MAX_HEX = 24  # characters of bytes that are not cut
 _DIGITS = re.compile(r"-?\d{1,80}")
 
@@ -115,7 +115,7 @@ class Known:
         if isinstance(value, str) and isinstance(layout, move.String):
             return Html(f'<span class="ltk-text">{safe(value) if value else "&quot;&quot;"}</span>')
         if isinstance(value, str) and value.startswith("0x"):
-            if isinstance(layout, move.Address | move.ObjectOf) or _ADDRESS.fullmatch(value):
+            if isinstance(layout, move.Address | move.ObjectOf) or ADDRESS.fullmatch(value):
                 return self.address(value)
             shown = value if len(value) <= _MAX_HEX else f"{value[:10]}{ELLIPSIS}{value[-4:]}"
             return Html(f'<code class="ltk-id" title="{safe(value)}">{safe(shown)}</code>')
@@ -274,6 +274,11 @@ class _Tree:
         return f"<del>{before}</del> \N{RIGHTWARDS ARROW} <ins>{after}</ins>{difference}"
 
 
+def value_tree(value: Any, known: Known) -> Html:
+    """Return a struct or vector, as JSON, as lines: a field or item each."""
+    return Html(f'<div class="ltk-tree">{_Tree(known, None).whole("", _EQUAL, value, None)}</div>')
+
+
 def _lines(parts: list[tuple[bool, str]]) -> Html:
     """Return all lines; if some differ, the equal ones are folded."""
     differs, equal = ("".join(line for differing, line in parts if differing is wanted) for wanted in (True, False))
@@ -392,7 +397,7 @@ def _change(
         text = short_addresses(str(key))[:_MAX_KEY] if isinstance(key, dict | list) else key
         head = f"item {known.leaf('key', text, key_layout, None)} of table {short_id(row['handle'])}"
         if links:
-            about = f'class="ltk-small" data-send="item" data-place="{place}"'
+            about = f'class="ltk-small" data-send="item" data-number="{place}"'
             body = Html(f'{body}<button type="button" {about}>Read this item at other versions</button>')
     body = Html(f"{body}{unread}")
     amount = f' <b class="ltk-delta">{tree.amounts[0]}</b>' if tree.amounts else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +20,8 @@ from pydantic import ValidationError
 
 from toolkit import move
 from toolkit._present.messages import shorten
-from toolkit._present.text import plural
+from toolkit._present.text import plural, visible
+from toolkit.client._versions import as_version
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._containers import option_items
 from toolkit.move._ids import format_hex, parse_hex, wire_address
@@ -37,8 +38,6 @@ _MAX_PARTS = 400  # a field with more parts is one JSON text; the deepest struct
 _GROUPED = 7  # integers of this many digits are also shown with separators
 _INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))")
 _MAX_DIGITS = 100  # more than any integer of Move has, few enough for int()
-# The prefix of an error message: text from pydantic, and the name of the class that raised the error.
-_OF_A_MODEL = re.compile(r"^(?:Value error, )?(?:[A-Z]\w+(?:\.\w+)*: )?")
 U64 = move.UInt(64)
 
 
@@ -102,12 +101,14 @@ def validated(
         # request models raise InputError with pydantic's error as its context, which has the locations needed here
         cause = error if isinstance(error, ValidationError) else error.__context__
         if not isinstance(cause, ValidationError):
-            found.errors[at] = _OF_A_MODEL.sub("", str(error))
+            found.errors[at] = str(error)
             return None
         for detail in cause.errors(include_url=False):
             name, place = map(str, (*detail["loc"], "", "")[:2])
             path = (fields or {}).get(name, at)
-            found.errors.setdefault(path + place * path.endswith("."), _OF_A_MODEL.sub("", detail["msg"]))
+            # a check of our own raised the error in the context; its message has no prefix
+            words = str(detail.get("ctx", {}).get("error", detail["msg"]))
+            found.errors.setdefault(path + place * path.endswith("."), words)
         return None
 
 
@@ -151,6 +152,18 @@ def short_type(layout: move.Layout) -> str:
     for known in ("0x1::string::", "0x1::option::", "0x1::object::"):
         name = name.replace(known, "")
     return name
+
+
+def type_word(tag: move.TypeTag) -> str:
+    """Return a word for values of a type, which labels an argument without a name."""
+    match tag:
+        case move.Vector():
+            return "Bytes" if str(tag) == "vector<u8>" else "List"
+        case move.StructTag():
+            return tag.name
+        case move.Primitive():
+            return {"address": "Address", "bool": "Yes or no"}.get(str(tag), "Number")
+    return "Value"
 
 
 def _takes(layout: move.Layout) -> str:
@@ -249,6 +262,16 @@ def read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:  #
     return read_json(layout, draft, path, found)
 
 
+def are_drafts(layouts: Sequence[move.Layout], drafts: Sequence[Any]) -> bool:
+    """Return whether drafts, which may come from elsewhere, can be read by these layouts."""
+    try:
+        for layout, draft in zip(layouts, drafts, strict=True):
+            read(layout, draft, "", Findings())
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
+    return True
+
+
 def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> Any:
     """Return the value of the text typed for an integer, address or string."""
     if isinstance(layout, move.String):
@@ -257,17 +280,45 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
     if not typed:
         found.missing[path] = f"expected {short_type(layout)}: {_takes(layout)}"
         return None
-    value = _integer(typed) if isinstance(layout, move.UInt | move.Int) else typed
-    if isinstance(layout, move.UInt | move.Int) and isinstance(value, str):
-        found.errors[path] = f"expected {short_type(layout)}: digits, or 0x and hex digits, got {shorten(value)}"
-    elif _fits(layout, value, path, found):
-        if not isinstance(value, int):
-            shown = found.names.get(move.parse_address(value))
-        else:
-            shown = f"{value:,}" if len(str(abs(value))) >= _GROUPED else None
-        if shown:
-            found.notes[path] = f"= {shown}"
+    if isinstance(layout, move.UInt | move.Int):
+        return _read_integer(layout, typed, path, found)
+    try:
+        name = found.names.get(move.parse_address(typed))
+    except InputError:
+        found.errors[path] = f"{shorten(typed)} is not an address: enter {_takes(layout)}, or choose an account"
+        return typed
+    if name:
+        found.notes[path] = f"= {name}"
+    return typed
+
+
+def _read_integer(layout: move.UInt | move.Int, typed: str, path: str, found: Findings) -> int | str:
+    value, kind = _integer(typed), short_type(layout)
+    if isinstance(value, str):
+        found.errors[path] = f"expected {kind}: digits, or 0x and hex digits, got {shorten(value)}"
+        return value
+    low, high = layout.range
+    if not low <= value <= high:
+        found.errors[path] = f"expected {kind}: {_takes(layout)}, got {shorten(str(value))}"
+    elif len(str(abs(value))) >= _GROUPED:
+        found.notes[path] = f"= {value:,}"
     return value
+
+
+def read_version(typed: str, found: Findings) -> int | None:
+    """Return the ledger version that was typed into the field ``version``; negative versions count from the head."""
+    plain = typed.strip().replace("_", "").replace(",", "")
+    if not plain:
+        found.missing["version"] = _VERSION
+        return None
+    if not re.fullmatch(r"-?\d{1,20}", plain):
+        found.errors["version"] = f"{_VERSION}, got {visible(typed.strip(), 40)!r}"
+        return None
+    return validated(lambda: as_version(int(plain), least=LEAST_VERSION), found, "version")
+
+
+_VERSION = "expected a ledger version, such as 4000, or -1 for the head"
+LEAST_VERSION = -(2**64)  # for checks without a node, whose head is not known
 
 
 def _integer(typed: str) -> int | str:
@@ -302,14 +353,8 @@ def read_json(layout: move.Layout, draft: str, path: str, found: Findings) -> An
     except (ValueError, RecursionError) as error:
         found.errors[path] = f"expected {short_type(layout)} as JSON: {error}"
         return None
-    _fits(layout, value, path, found)
-    return value
-
-
-def _fits(layout: move.Layout, value: Any, path: str, found: Findings) -> bool:
     try:
         encode_argument(layout, value, where="value")
     except InputError as error:
-        found.errors[path] = str(error).removeprefix("value").removeprefix(": ")
-        return False
-    return True
+        found.errors[path] = str(error)
+    return value

@@ -1,8 +1,9 @@
-"""The base class of all builders: a draft that the browser edits and Python reads, findings, pages and programs."""
+"""The base class of all builders: it applies events to the form's state, shows the state, and runs jobs."""
 
 from __future__ import annotations
 
 import contextvars
+import dataclasses
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
@@ -20,9 +21,37 @@ from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._accounts import known_names
 from toolkit.client._http import served_ledger
 from toolkit.errors import InputError, ToolkitError
-from toolkit.widgets._fields import Findings
 from toolkit.widgets._html import Html, code, pairs, paragraph, safe
-from toolkit.widgets._messages import About, Found, Group, Hits, Message, Progress, Status, message_of, shown
+from toolkit.widgets._messages import (
+    About,
+    FieldMessages,
+    Group,
+    Hits,
+    Message,
+    Page,
+    Progress,
+    Status,
+    message_of,
+    shown,
+)
+from toolkit.widgets._state import (
+    UNFILLED,
+    Answered,
+    Edited,
+    Entered,
+    Event,
+    Filled,
+    FormState,
+    Learned,
+    Moved,
+    Pressed,
+    Refused,
+    Restored,
+    Said,
+    Sent,
+    Worked,
+    step,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -118,9 +147,8 @@ def picture(
     return f'<div class="ltk ltk-picture">{body}</div>'
 
 
-_MAX_RECENT = 5  # results that are compared: more columns are hard to read
 _MAX_TOGETHER = 8  # requests that a form sends in parallel: public nodes throttle a client that sends more
-_JOIN_S = 2.0  # how long `Form.close` waits for an abandoned thread, which ends at once unless it is connecting
+_JOIN_S = 2.0  # how long `Builder.close` waits for an abandoned thread, which ends at once unless it is connecting
 
 
 def source_of(*names: str) -> str:
@@ -286,16 +314,18 @@ class Background:
                 worker.join(_JOIN_S)
 
 
-class Form(Pictured):
-    """A form whose controls are in ``form.js``. A builder defines the fields and the actions of its buttons.
+class Builder(Pictured):
+    """A form whose controls are in ``form.js``. A builder defines its state and the actions of its buttons.
 
-    A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`, `_needs_look`,
-    `_checked_words`, `_origin_of`, `_result_pages` and `_programs_of`. A button in `_form.actions` runs the method of
-    the same name in the background; any other button calls a method ``_do_<name>(message)``.
+    A subclass sets the class attributes below and implements `_needs_look`, `_checked_words`, `_origin_of`,
+    `_result_pages` and `_programs_of`; its state implements what follows from the entries. A button in
+    `_form.actions` runs the method of the same name in the background; any other button calls a method
+    ``_do_<name>(message)``.
 
-    Several threads may use a form: the kernel's thread, and those of `_backgrounds`, which run jobs. Code that reads
-    and then changes the form's state does so in ``with self._state()``, where it must not send requests. A job reads
-    through `_asked`; `cancel` ends its requests, and from then on the job cannot change the form.
+    Several threads may use a form: the kernel's thread, and those of `_actions` and `_lookups`, which run jobs. Each
+    changes the state with `_apply`; code that reads the state first does so in ``with self._locked()``, where it must
+    not send requests. A job reads through `_asked`; `cancel` ends its requests, and from then on the job cannot change
+    the form.
 
     Parameters
     ----------
@@ -308,8 +338,8 @@ class Form(Pictured):
     _css = source_of("form.css")
 
     _form: ClassVar[About]
-    _blank: ClassVar[Any]  # the draft of an empty form, a frozen struct with ``seq``, which counts edits
-    _mirrored: ClassVar[tuple[str, ...]] = ()  # traits that are also keys of the draft: setting one is an edit
+    _empty: ClassVar[Any]  # the state of an empty form
+    _mirrored: ClassVar[tuple[str, ...]] = ()  # traits that mirror entries: setting one is an edit
     _result_name: ClassVar[str] = "result"  # the trait that holds the last result
     _in_python: ClassVar[dict[str, str]] = {}  # suffixes that lead from the result to a page's content, by title
     _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
@@ -319,11 +349,11 @@ class Form(Pictured):
     errors = Dict(read_only=True)
     python = Unicode(read_only=True)
 
-    # What the browser shows; only `_draft` is also written by it.
+    # What the browser shows; only `_draft`, the entries, is also written by it.
     _about = shown(None)
     _spec = shown(Group())
     _draft = shown(None).tag(from_json=lambda content, form: form._typed(content))  # noqa: SLF001 - a part of the form
-    _findings = shown(Found())
+    _findings = shown(FieldMessages())
     _pages = shown(())
     _serial = Int(0).tag(sync=True)  # number of the result: two results may have equal pages
     _stale = Unicode().tag(sync=True)  # why the result does not match the entries
@@ -335,24 +365,16 @@ class Form(Pictured):
     def __init__(self, node: Node, *, request: Any = None) -> None:
         self._node = node
         self._lock = threading.RLock()
-        self._backgrounds = self._made_backgrounds()
+        self._open_backgrounds()
         self._at_work: list[threading.Thread] = []
         self._setting = True
-        self._strict = False
-        self._answered_for: Any = None  # the read or request that gave the result
-        self._unfinished = False  # whether a later run gave no result
-        self._recent: list[tuple[Any, dict[str, Any]]] = []  # drafts that gave a result, and its facts
-        self._blamed: dict[str, str] = {}
-        self._look_errors: dict[str, str] = {}  # errors found on the node, until the next look-up
-        self._names = known_names(node)
-        self._found = Findings()
-        self._taken = self._blank
-        super().__init__(_draft=self._blank, _about=self._about_node())
+        self._now: Any = dataclasses.replace(self._empty, node=node, names=known_names(node))
+        super().__init__(_draft=self._now.entries, _about=self._about_node())
         self._setting = False
         self.on_msg(self._on_message)
         self.observe(self._on_entry, names=list(self._mirrored))
         if request is None:
-            self._take(self._draft)
+            self._apply(Edited(self._now.entries))
         else:
             self.request = request
 
@@ -361,8 +383,7 @@ class Form(Pictured):
 
     def _picture(self) -> str:
         origin = [str(paragraph(f"{self._stale or 'From'}: {self._origin}"))] if self._origin else []
-        pages = [(title, html) for title, html in self._pages if title.partition(" (")[0] in self._pictured]
-        parts = [f"<h4>{title}</h4>{html}" for title, html in pages]
+        parts = [f"<h4>{page.title}</h4>{page.html}" for page in self._pages if page.title in self._pictured]
         about = [(name, value) for name, value in self._facts() if value]
         return picture(self._form.title, about, self.python, [*origin, *parts])
 
@@ -376,12 +397,13 @@ class Form(Pictured):
         if node is self._node:
             return
         self._end_work()
-        with self._state():
+        with self._locked():
             self._node = node
-            self._backgrounds = self._made_backgrounds()
-            self._forget_node()
+            self._open_backgrounds()
             self._about = self._about_node()
-            self._take(self._draft)
+            self._forget_node()
+            self._apply(Moved(node, known_names(node)))
+            self._show_result()
 
     def _about_node(self) -> About:
         ledger = served_ledger(self.node.url)
@@ -389,11 +411,7 @@ class Form(Pictured):
         return replace(self._form, node=self.node.name, accounts=tuple(one for one in accounts if one[1]))
 
     def _forget_node(self) -> None:
-        """Forget the previous node's responses."""
-        self._names = known_names(self._node)
-        self._blamed, self._look_errors, self._recent = {}, {}, []
-        self._say("hint", "")
-        self._show_result(None)
+        """Forget what was read from the previous node and is not a part of the state."""
 
     def close(self) -> None:
         """Cancel requests in progress, remove all observers, and remove the form from the page."""
@@ -403,51 +421,6 @@ class Form(Pictured):
         super().close()
 
     # what a builder defines ------------------------------------------------------------------------------
-
-    def _read_draft(self, draft: Any, found: Findings, *, typed: bool) -> tuple[Any, Any]:
-        """Return the completed draft and its request, which is None if an entry is invalid or missing.
-
-        Parameters
-        ----------
-        draft : struct
-            The entries.
-        found : Findings
-            Receives errors, missing entries and notes.
-        typed : bool
-            Whether the draft comes from the browser.
-        """
-        raise NotImplementedError
-
-    def _write_draft(self, request: Any) -> Any:
-        """Return the draft for a request, or the empty draft for None."""
-        raise NotImplementedError
-
-    def _fields(self, draft: Any) -> Group:
-        """Return the controls that the browser draws for a draft."""
-        raise NotImplementedError
-
-    def _read_strictly(self) -> bool:
-        """Read the entries, treating empty ones as errors; return whether all are valid, and show a message if not."""
-        with self._state():
-            self._strict, self._blamed = True, {}
-            self._take(self._draft)
-            if self.errors:
-                self._say("error", self._count_words())
-            return not self.errors
-
-    def _check(self, *, again: bool = False) -> bool:
-        """Check the entries, set `errors`, and return whether all are valid.
-
-        The code at the head is read if it is not known, or if `again` is true.
-        """
-        good = self._read_strictly()
-        if self._needs_look(good=good, again=again):
-            self._look()
-            with self._state():
-                if self.errors:
-                    self._say("error", self.errors.get("node") or self._count_words())
-                return not self.errors
-        return good
 
     def _needs_look(self, *, good: bool, again: bool) -> bool:
         """Return whether a check must send requests; `good` states whether the entries are valid so far."""
@@ -461,8 +434,8 @@ class Form(Pictured):
         """Return programs that send the request, by name, including ``Python``."""
         raise NotImplementedError
 
-    def _result_pages(self, result: Any, /, **about: Any) -> dict[str, str]:
-        """Return the pages of a result by title."""
+    def _result_pages(self, result: Any, /, **about: Any) -> list[Page]:
+        """Return the pages of a result."""
         raise NotImplementedError
 
     def _compared(self, _result: Any) -> dict[str, Any]:
@@ -481,110 +454,96 @@ class Form(Pictured):
         """Return a short description of what the request calls."""
         return None if self.request is None else str(self.request)
 
-    def _wanted(self) -> Any:
-        """Return what the entries ask for; a result for anything else is out of date."""
-        return self.request
+    # the state -------------------------------------------------------------------------------------------
 
-    def _entered(self, draft: Any, name: str, value: Any) -> Any:
-        """Return the draft after a trait in `_mirrored` has been set."""
-        return replace(draft, **{name: value})
+    def _apply(self, event: Event) -> Any:
+        """Change the state by an event, show it, and return it."""
+        with self._locked():
+            before = self._now
+            try:
+                self._now = step(before, event)
+            except GivenUpError:
+                raise
+            except Exception as error:
+                if not isinstance(event, Edited):
+                    raise
+                # The form must read the next edit, whatever was typed.
+                problem = f"entries could not be read ({type(error).__name__}: {error!s:.200})"
+                self._now = before.unreadable(event.entries, problem)
+            self._show(before)
+            return self._now
 
-    def _trait_of(self, name: str, draft: Any) -> Any:
-        """Return the value of a trait in `_mirrored` for a draft."""
-        return getattr(draft, name)
+    def _say(self, kind: str, words: str) -> None:
+        self._apply(Said(kind, words))
 
-    def _start_over(self) -> None:
-        """Clear the messages about the last draft before a new request is shown."""
-        self._strict, self._blamed = False, {}
-        self._say("hint", "")
-
-    # the draft -------------------------------------------------------------------------------------------
+    def _show(self, before: FormState) -> None:
+        """Set the traits that follow from the state."""
+        now = self._now
+        with self._without_feedback(), self.hold_sync():
+            self._status, self._findings, self._stale, self._serial = now.status, now.messages, now.stale, now.serial
+            self.set_trait("errors", now.errors)
+            self.set_trait("error", "; ".join(f"{name}: {text}" for name, text in now.errors.items()))
+            self.set_trait("busy", now.busy)
+            if now.result is not before.result:
+                self.set_trait(self._result_name, now.result)
+            read = now.findings is not before.findings or not self._spec.fields
+            if read:
+                for name in self._mirrored:
+                    setattr(self, name, now.trait(name))
+                self._spec, self._draft = now.fields, now.entries
+                self.request = now.request
+                made = {} if now.request is None else self._programs_of(now.request)
+                self._programs = () if now.code_note == UNFILLED else tuple(made.items())
+                self.set_trait("python", "" if now.code_note else made.get("Python", ""))
+        if read and self._holder is not None:
+            self._holder._write_link()  # noqa: SLF001 - the widget that this form is a part of
 
     def _typed(self, content: object) -> Any:
         """Return the draft that the browser sent; if it is invalid, show an error and return the current draft."""
         try:
-            return msgspec.convert(content, type(self._blank))
+            return msgspec.convert(content, type(self._now.entries))
         except msgspec.ValidationError as error:
-            self._found = Findings(errors={"form": f"the entries could not be read: {error}"})
-            self._show_findings()
-            self._say("error", f"The entries could not be read: {error}. Undo the last edit.")
+            self._now = self._now.unreadable(self._now.entries, f"entries could not be read: {error}")
+            self._show(self._now)
             return self._draft
 
     @observe("_draft")
     def _on_draft(self, _change: object) -> None:
-        with self._state():
+        with self._locked():
             if self._setting:
                 return
-            if self._draft.seq > self._taken.seq:
-                self._edited()
-                self._take(self._draft, typed=True)
+            if self._draft.seq > self._now.entries.seq:
+                self._apply(Edited(self._draft, typed=True))
             else:  # an edit that came with an earlier message, or that a change from Python has superseded
                 with self._without_feedback():
-                    self._draft = self._taken
+                    self._draft = self._now.entries
 
     def _on_entry(self, change: Any) -> None:
-        with self._state():
-            if self._setting:
-                return
-            self._edited()
-            self._edit(self._entered(self._draft, change["name"], change["new"]))
+        with self._locked():
+            if not self._setting:
+                self._apply(Entered(change["name"], change["new"]))
 
-    def _edit(self, draft: Any) -> None:
-        """Show a draft that was changed in Python."""
-        self._take(replace(draft, seq=self._draft.seq + 1))
+    def _edit(self, **entries: Any) -> None:
+        """Change entries from Python."""
+        with self._locked():
+            now = self._now.entries
+            self._apply(Edited(replace(now, **entries, seq=now.seq + 1)))
 
     @observe("request")
     def _on_request(self, _change: object) -> None:
-        with self._state():
+        with self._locked():
             if not self._setting:
-                self._fill(self.request)
+                self._apply(Filled(self.request))
 
     @validate("request")
     def _fill_again(self, proposal: Any) -> Any:
         """Fill the form again if the request is unchanged, since traitlets does not notify of an equal value."""
-        with self._state():
+        with self._locked():
             if not self._setting and proposal["value"] == self.request:
-                self._fill(proposal["value"])
+                self._apply(Filled(proposal["value"]))
         return proposal["value"]
 
-    def _fill(self, request: Any) -> None:
-        self._start_over()
-        self._edit(self._write_draft(request))
-
-    def _edited(self) -> None:
-        """Clear the node's messages about the entries before an edit."""
-        self._blamed = {}
-        if not self.busy:
-            self._say("hint", "")
-
-    def _take(self, draft: Any, *, typed: bool = False) -> None:
-        """Read a draft, set the request and show the findings; `typed` states if the draft is from the browser."""
-        found = Findings(names=self._names)
-        with self._state(), self._without_feedback(), self.hold_sync():
-            try:
-                draft, request = self._read_draft(draft, found, typed=typed)
-                spec = self._fields(draft)
-                for name in self._mirrored:
-                    setattr(self, name, self._trait_of(name, draft))
-            except GivenUpError:
-                raise
-            except Exception as error:  # noqa: BLE001  # the form must read the next edit, whatever was typed
-                request, spec = None, self._spec
-                problem = f"entries could not be read ({type(error).__name__}: {error!s:.200})"
-                found.errors["form"] = f"the {problem}"
-                self._say("error", f"The {problem}. Undo the last edit.")
-            self._found, self._taken = found, draft
-            self._spec, self._draft = spec, draft
-            if request is not None:
-                self.request = request
-            self._show_findings()
-            made = {} if self.request is None else self._programs_of(self.request)
-            self._programs = tuple(made.items())
-            self.set_trait("python", "" if self._outdated else made.get("Python", ""))
-        if self._holder is not None:
-            self._holder._write_link()  # noqa: SLF001 - the widget that this form is a part of
-
-    def _restore(self, typed: dict[str, Any]) -> None:
+    def _restore(self, kept: dict[str, Any]) -> None:
         """Fill the form with the entries from a link.
 
         Raises
@@ -592,18 +551,8 @@ class Form(Pictured):
         InputError
             If the entries do not fit the form.
         """
-        try:
-            draft = msgspec.convert(msgspec.to_builtins(self._blank) | typed, type(self._blank))
-        except msgspec.ValidationError as error:
-            raise InputError(f"the link does not fit this form: {error}") from None
-        with self._state():
-            self._start_over()
-            self._edit(draft)
-
-    @property
-    def _outdated(self) -> bool:
-        """Whether the programs are out of date because the entries are not a valid request."""
-        return not self._found.good or bool(self._look_errors)
+        with self._locked():
+            self._apply(Restored(kept))
 
     @contextmanager
     def _without_feedback(self) -> Iterator[None]:
@@ -615,7 +564,7 @@ class Form(Pictured):
             self._setting = before
 
     @contextmanager
-    def _state(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         """Hold the lock on the form's state while the block reads and changes it.
 
         Raises
@@ -630,10 +579,9 @@ class Form(Pictured):
 
     # what runs in the background -------------------------------------------------------------------------
 
-    def _made_backgrounds(self) -> list[Background]:
-        """Create a `Background` for buttons, and another for searches, which need not wait for them."""
-        self._background, self._searches = Background(self._node, self._report), Background(self._node, self._report)
-        return [self._background, self._searches]
+    def _open_backgrounds(self) -> None:
+        """Create a `Background` for the one action that runs, and another for look-ups, which need not wait for it."""
+        self._actions, self._lookups = Background(self._node, self._report), Background(self._node, self._report)
 
     @property
     def _asked(self) -> Node:
@@ -644,13 +592,13 @@ class Form(Pictured):
     @property
     def _idle(self) -> bool:
         """Whether nothing runs in the background."""
-        return all(background.idle for background in self._backgrounds)
+        return self._actions.idle and self._lookups.idle
 
     def _wait(self) -> None:
         """Wait until nothing runs in the background."""
         while not self._idle:
-            for background in self._backgrounds:
-                background.wait()
+            self._lookups.wait()
+            self._actions.wait()
 
     def cancel(self) -> None:
         """Cancel the form's background requests; earlier results are kept.
@@ -659,27 +607,29 @@ class Form(Pictured):
         discarded. Methods called from Python, such as ``simulate()``, do not run in the background.
         """
         with self._lock:
-            self._searches.give_up()
-            if self._background.give_up():
-                self._say("hint", "Cancelled.")
-                self._drop_given_up()
+            looking, acting = self._lookups.give_up(), self._actions.give_up()
+            if looking or acting:
+                self._drop_given_up("Cancelled.")
 
-    def _drop_given_up(self) -> None:
+    def _drop_given_up(self, words: str = "") -> None:
+        """Forget the threads of abandoned jobs, and show a message if there is one."""
         self._at_work = [one for one in self._at_work if not (isinstance(one, _Worker) and one.given_up)]
-        self.set_trait("busy", value=bool(self._at_work))
+        now = step(self._now, Worked(bool(self._at_work)))
+        before, self._now = self._now, step(now, Said("hint", words)) if words else now
+        self._show(before)
 
     def _end_work(self) -> None:
         """Abandon all jobs in progress and close their connections."""
         self.cancel()
-        for background in self._backgrounds:
-            background.close()
+        self._lookups.close()
+        self._actions.close()
         with self._lock:
             self._drop_given_up()
             self._progress = Progress()
 
     def _report(self, error: Exception) -> None:
         """Show an unexpected error."""
-        with suppress(GivenUpError), self._state():
+        with suppress(GivenUpError):
             self._say("error", f"{type(error).__name__}: {error}")
 
     # messages of the browser ----------------------------------------------------------------------------
@@ -692,13 +642,13 @@ class Form(Pictured):
         message = message_of(content)
         if message is None:
             return
-        if message.draft is not None and (draft := self._typed(message.draft)).seq > self._taken.seq:
+        if message.draft is not None and (draft := self._typed(message.draft)).seq > self._now.entries.seq:
             self._draft = draft
         run = getattr(self, f"_do_{message.do}", None)
         if run is not None:
             run(message)
         elif message.do in dict(self._form.actions):
-            self._background.start(message.do, getattr(self, message.do))
+            self._actions.start(message.do, getattr(self, message.do))
 
     def check(self) -> bool:
         """Check the entries against the ABI at the node's head, and set `errors`.
@@ -719,6 +669,21 @@ class Form(Pictured):
                 self._say("good", self._checked_words())
         return good
 
+    def _check(self, *, again: bool = False) -> bool:
+        """Check the entries, set `errors`, and return whether all are valid.
+
+        The code at the head is read if it is not known, or if `again` is true.
+        """
+        good = not self._apply(Pressed()).errors
+        if not self._needs_look(good=good, again=again):
+            return good
+        self._look()
+        with self._locked():
+            now = self._now
+            if now.errors:
+                self._say("error", now.errors.get("node") or now.count_words)
+            return not now.errors
+
     def _look(self) -> None:
         """Read from the node what the check of the entries needs."""
 
@@ -727,7 +692,7 @@ class Form(Pictured):
             with self._busy_while(""):
                 self._look()
 
-        self._background.start("look", look, again=True)
+        self._lookups.start("look", look, again=True)
 
     def _do_stop(self, _message: Message) -> None:
         self.cancel()
@@ -736,20 +701,20 @@ class Form(Pictured):
     def _busy_while(self, words: str) -> Iterator[None]:
         """Set `busy` and show a message while the block runs, which may send requests."""
         thread = threading.current_thread()
-        with self._state():
+        with self._locked():
             self._at_work.append(thread)
-            self.set_trait("busy", value=True)
+            self._apply(Worked(busy=True))
             if words:
                 self._say("hint", f"{words}\N{HORIZONTAL ELLIPSIS}")
-            said = self._status
+            said = self._now.status
         try:
             yield
         finally:
-            with self._state():
+            with self._locked():
                 self._at_work.remove(thread)
-                if words and self._status is said:
+                if words and self._now.status is said:
                     self._say("hint", "")
-                self.set_trait("busy", value=bool(self._at_work))
+                self._apply(Worked(bool(self._at_work)))
 
     def _together(self, jobs: Sequence[Callable[[], object]]) -> None:
         """Run jobs that send requests in parallel, and show how many have ended.
@@ -765,82 +730,59 @@ class Form(Pictured):
             return
         with ThreadPoolExecutor(min(len(jobs), _MAX_TOGETHER)) as pool:
             for done, _ in enumerate(as_completed([pool.submit(run, job) for job in jobs])):
-                with self._state():
+                with self._locked():
                     self._progress = Progress(f"{done + 1} of {len(jobs)}", done + 1, len(jobs))
         self._progress = Progress()
 
-    # display --------------------------------------------------------------------------------------------
+    # results --------------------------------------------------------------------------------------------
 
-    def _blame(self, path: str, words: str) -> None:
+    def _refuse(self, path: str, words: str) -> None:
         """Show an error at a field until the next edit; an error at the path ``node`` appears beside the buttons."""
-        with self._state():
-            self._blamed[path] = words
-            self._show_findings()
-            if path == "node":
-                self._say("error", words)
+        self._apply(Refused(path, words))
 
-    def _count_words(self) -> str:
-        count = len(self.errors)
-        return f"{count} {'entry needs' if count == 1 else 'entries need'} attention."
+    def _learn(self, **facts: Any) -> Any:
+        """Store what a look-up found in attributes of the state, read the entries again, and return the state."""
+        return self._apply(Learned(facts))
 
-    def _show_findings(self) -> None:
-        found = self._found
-        errors = found.errors | self._look_errors | self._blamed
-        required = found.missing if self._strict or self.request is not None else {}
-        self.set_trait("errors", errors | required)
-        self.set_trait("error", "; ".join(f"{name}: {text}" for name, text in self.errors.items()))
-        self._findings = Found(errors, found.missing, found.notes, self._strict, self._outdated, self._taken.seq)
-        self._show_stale()
-
-    def _show_result(self, result: Any, asked: Any = None) -> None:
-        """Set and show the result of `asked`; None removes the current result."""
-        with self._state():
-            self._answered_for, self._unfinished = asked, False
-            if facts := {} if result is None else self._compared(result):
-                self._recent = [*self._recent, (self._taken, facts)][-_MAX_RECENT:]
-            self._origin = "" if result is None else self._origin_of(result)
-            self._serial += 1
-            self.set_trait(self._result_name, result)
-            self._show_pages()
-            self._show_stale()
+    def _answer(self, result: Any, asked: Any) -> None:
+        """Show the result of `asked`."""
+        with self._locked():
+            self._apply(Answered(result, asked, self._compared(result)))
+            self._show_result()
 
     def _await_result(self) -> None:
         """Mark the current result as out of date, because a new one has been requested."""
-        with self._state():
-            self._unfinished = True
-            self._show_stale()
+        self._apply(Sent())
 
-    def _show_pages(self, **about: Any) -> None:
-        """Show the last result; `about` is passed to `_result_pages`."""
-        result = getattr(self, self._result_name)
+    def _show_result(self, **about: Any) -> None:
+        """Show the pages and the origin of the last result; `about` is passed to `_result_pages`."""
+        result, recent = self._now.result, self._now.recent
+        self._origin = "" if result is None else self._origin_of(result)
         try:
-            made = {} if result is None else self._result_pages(result, **about)
+            made = [] if result is None else self._result_pages(result, **about)
         except ToolkitError as error:
             self._say("error", str(error))
             return
-        if made and len(self._recent) > 1:
+        if made and len(recent) > 1:
             from toolkit.widgets._results import recent_page  # here: a form opens sooner without pandas
 
-            made |= {f"Recent ({len(self._recent)})": recent_page([facts for _, facts in self._recent])}
-        pages = []
-        for title, html in made.items():
-            rest = self._in_python.get(title.partition(" (")[0])
-            note = Html(f"In Python: <code>.{self._result_name}{rest}</code> of this form")
-            pages.append((title, str(html) if rest is None else html + paragraph(note)))
-        self._pages = tuple(pages)
+            made.append(Page("Recent", recent_page([facts for _, facts in recent]), len(recent)))
+        self._pages = tuple(map(self._with_note, made))
         self._paint()
+
+    def _with_note(self, page: Page) -> Page:
+        """Return a page with a note on where its content is in Python."""
+        if page.title not in self._in_python:
+            return page
+        rest = self._in_python[page.title]
+        note = Html(f"In Python: <code>.{self._result_name}{rest}</code> of this form")
+        return replace(page, html=f"{page.html}{paragraph(note)}")
 
     def _do_again(self, message: Message) -> None:
         """Fill the form with the entries of an earlier call."""
-        if 0 <= message.place < len(self._recent):
-            self._edited()
-            self._edit(self._recent[message.place][0])
-
-    def _show_stale(self) -> None:
-        stale = "From an earlier run" if self._unfinished else ""
-        if not self._found.good or self._answered_for != self._wanted():
-            stale = "From before your last change"
-        self._stale = "" if getattr(self, self._result_name) is None else stale
+        with self._locked():
+            if 0 <= message.number < len(self._now.recent):
+                self._apply(Edited(self._now.with_entries(self._now.recent[message.number][0]).entries))
 
     def _paint(self) -> None:
         super()._paint()

@@ -1,15 +1,16 @@
-"""Function search by name, functions with their ABI, fields for their arguments, and the form that uses these."""
+"""Function search by name, functions with their ABI, fields for their arguments, and the state of forms with these."""
 
 from __future__ import annotations
 
 import dataclasses
 import gzip
+import inspect
 import json
 import re
 import zlib
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ from toolkit.client._accounts import account_pages
 from toolkit.client._arguments import missing_function, structs_of, unknown_struct
 from toolkit.client._calls import AbisAt, encode_arguments, function_abi
 from toolkit.client._contracts import ContractFunction
+from toolkit.client._http import served_ledger
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionAbi, FunctionId, Layout, ModuleAbi, TypeTag, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex, wire_address
@@ -29,13 +31,14 @@ from toolkit.move._type_tags import TypeParameter, is_signer, substitute, wire_t
 from toolkit.widgets import _fields
 from toolkit.widgets._changes import GAS_COIN, Known
 from toolkit.widgets._fields import U64, Findings, validated
-from toolkit.widgets._form import Form
+from toolkit.widgets._form import Builder
 from toolkit.widgets._messages import Group, Hits, Message, Part, Rows, Text, When, mono
+from toolkit.widgets._state import FormState
 from toolkit.wire import EntryFunction, Script, ViewFunction
 from toolkit.wire._gas import APT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.client._assets import Asset
     from toolkit.client._node import Node
@@ -70,7 +73,7 @@ class ResolvedFunction:
     abis : AbisAt
         ABIs of the modules that define its types.
     names : tuple of str
-        Names of all parameters, including signers, from the published source; empty if there is none.
+        Names of all parameters, including signers, from the source; empty if there is none.
     """
 
     name: str
@@ -80,11 +83,12 @@ class ResolvedFunction:
 
     @property
     def labels(self) -> list[str]:
-        """The labels of the arguments: their names, or numbers if the names are not known."""
-        if len(self.names) != len(self.abi.params):
-            return [f"Argument {place + 1}" for place in range(len(self.abi.parameters))]
-        pairs = zip(self.names, self.abi.params, strict=True)
-        return [name for name, kind in pairs if not is_signer(parse_type_tag(kind, abi=True))]
+        """The labels of the arguments: their names, or else what their types are, numbered if there are several."""
+        if len(self.names) == len(self.abi.params):
+            return named_parameters(self.abi, self.names)
+        words = [_fields.type_word(tag) for tag in self.abi.parameters]
+        counted = [f"{word} {words[: place + 1].count(word)}" for place, word in enumerate(words)]
+        return [one if words.count(word) > 1 else word for word, one in zip(words, counted, strict=True)]
 
     def modules_of(self, type_arguments: Sequence[str]) -> list[Callable[[], object]]:
         """Return one job for each module that the types need, which looks it up; empty type arguments are skipped."""
@@ -155,6 +159,12 @@ class ResolvedCall:
         return encode_arguments(abi, self.type_arguments, arguments, self.function.abis, where=abi.name)
 
 
+def named_parameters(function: FunctionAbi, names: Sequence[str]) -> list[str]:
+    """Return the names of the parameters that are not signers, from the names of all."""
+    pairs = zip(names, function.params, strict=True)
+    return [name for name, kind in pairs if not is_signer(parse_type_tag(kind, abi=True))]
+
+
 def given_types(drafts: Sequence[str], function: ResolvedFunction) -> tuple[str, ...] | None:
     """Return a canonical type, or an empty string, for each type parameter; None if too many are entered."""
     count = len(function.abi.generic_type_params)
@@ -162,18 +172,39 @@ def given_types(drafts: Sequence[str], function: ResolvedFunction) -> tuple[str,
     return None if len(found) > count else (*(kind for [kind] in found), *[""] * (count - len(found)))
 
 
-def published_source(node: Node, address: str) -> dict[str, str]:
-    """Return the source code of an account's modules by name, where it was published."""
+class Packages(NamedTuple):
+    """The package of each module of an address, and the module's source code where it was published."""
+
+    names: dict[str, str]
+    sources: dict[str, str]
+
+
+def published_packages(node: Node, address: str) -> Packages:
+    """Return the packages of an address; empty if it has no registry of packages."""
     registry: Any = {}
     with suppress(ToolkitError):
         registry = node.resource(address, "0x1::code::PackageRegistry")
-    found = {}
-    for module in (one for package in registry.get("packages", ()) for one in package["modules"]):
-        with suppress(OSError, EOFError, zlib.error, ToolkitError):
-            packed = module["source"]
-            data = packed if isinstance(packed, bytes) else parse_hex(packed)
-            found[module["name"]] = gzip.decompress(data).decode("utf-8", "replace")
+    found = Packages({}, {})
+    for package in registry.get("packages", ()):
+        for module in package["modules"]:
+            found.names[module["name"]] = package["name"]
+            with suppress(OSError, EOFError, zlib.error, ToolkitError):
+                packed = module["source"]
+                data = packed if isinstance(packed, bytes) else parse_hex(packed)
+                found.sources[module["name"]] = gzip.decompress(data).decode("utf-8", "replace")
     return found
+
+
+def declared_names(ledger: Any, called: FunctionId) -> tuple[str, ...]:
+    """Return a function's parameter names, including signers, as the embedded contract's Python code declares them."""
+    definition = ledger.chain.code_at(ledger.head).modules.get((called.address, called.module))
+    if definition is None or called.name not in definition.functions:
+        return ()
+    function = definition.functions[called.name]
+    # `self` and the type arguments come first
+    first = 1 + function.type_parameters
+    names = tuple(inspect.signature(getattr(definition.contract, called.name)).parameters)[first:]
+    return names if len(names) == function.signers + len(function.parameters) else ()
 
 
 def parameter_names(source: str, function: str) -> tuple[str, ...]:
@@ -263,10 +294,17 @@ def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
 # search --------------------------------------------------------------------------------------------------------------
 
 
-def signature(function: FunctionAbi) -> str:
-    """Return a function's type parameters and its parameter types without signers: ``<T0>(address, u64)``."""
+def signature(function: FunctionAbi, names: Sequence[str] = ()) -> str:
+    """Return a function's type parameters and its parameters without signers: ``<T0>(to: address, amount: u64)``.
+
+    `names` has the names of all parameters; if it is empty, only the types are listed.
+    """
+    labels = [""] * len(function.parameters)
+    if len(names) == len(function.params):
+        labels = [f"{name}: " for name in named_parameters(function, names)]
     generics = ", ".join(f"T{place}" for place in range(len(function.generic_type_params)))
-    types = ", ".join(str(tag) for tag in function.parameters).replace("0x1::string::", "").replace("0x1::option::", "")
+    types = ", ".join(f"{label}{tag}" for label, tag in zip(labels, function.parameters, strict=True))
+    types = types.replace("0x1::string::", "").replace("0x1::option::", "")
     return f"{f'<{generics}>' if generics else ''}({types.replace('0x1::object::', '')})"
 
 
@@ -279,71 +317,102 @@ def address_of(query: str) -> str | None:
         return None
 
 
-def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind) -> tuple[list[Hit], int]:
+class ListedContract(NamedTuple):
+    """A module in the list of contracts, and its package."""
+
+    abi: ModuleAbi
+    package: str = ""
+
+
+def matching(
+    contracts: Iterable[ListedContract],
+    query: str,
+    kind: FunctionKind,
+    names: Callable[[FunctionId], Sequence[str]] = lambda _: (),
+) -> tuple[list[Hit], int]:
     """Return the functions that match a query, best matches first, and the total number of matches.
 
     Parameters
     ----------
-    modules : iterable of ModuleAbi
-        Modules to search.
+    contracts : iterable of ListedContract
+        Contracts to search. Those of the framework come last.
     query : str
         ``0x1::coi``, ``0x1::coin::tr``, or parts of names in any order. An address alone matches its modules, whose
         names end in ``::``.
     kind : {"entry", "view"}
+    names : callable, optional
+        Returns the names of a function's parameters; called for the functions that are returned.
     """
     owner, words = address_of(query), [word for word in _WORDS.split(query.strip().lower()) if word]
     words = words[1:] if owner is not None else words
-    ranked = []
-    for module in modules:
+    modules: list[tuple[tuple[Any, ...], Hit]] = []
+    found: list[tuple[tuple[Any, ...], FunctionId, FunctionAbi]] = []
+    for module, package in contracts:
         if owner is not None and module.address != owner:
             continue
+        framework = wire_address(module.address) == "0x1"
         functions = [function for function in module.exposed_functions if is_of(kind, function)]
-        place = f"{wire_address(module.address)}::{module.name}::"
         if functions and not words:
-            ranked.append(((0, module.name, ""), Hit(place, plural(len(functions), "function"))))
+            about = f"{f'package {package}, ' if package else ''}{plural(len(functions), 'function')}"
+            hit = Hit(f"{wire_address(module.address)}::{module.name}::", about)
+            modules.append(((framework, module.name), hit))
         for function in functions if words else ():
             name = f"{module.name}::{function.name}".lower()
             if all(word in name for word in words):
                 # words that begin a name come first
                 inside = sum(not any(part.startswith(word) for part in name.split("::")) for word in words)
-                ranked.append(((inside, module.name, function.name), Hit(place + function.name, signature(function))))
-    return [hit for _, hit in sorted(ranked)[:MAX_HITS]], len(ranked)
+                called = FunctionId(module.address, module.name, function.name)
+                found.append(((inside, framework, module.name, function.name), called, function))
+    if not words:
+        return [hit for _, hit in sorted(modules)[:MAX_HITS]], len(modules)
+    best = sorted(found, key=lambda one: one[0])[:MAX_HITS]
+    return [Hit(called.wire, signature(function, names(called))) for _, called, function in best], len(found)
 
 
 # amounts -------------------------------------------------------------------------------------------------------------
 
-# The argument that is an amount, and its asset: a coin type, or the number of a type argument or of the argument with
-# the metadata of a fungible asset.
-_AMOUNTS: dict[str, tuple[int, str]] = {
-    "0x1::aptos_account::transfer": (1, APT),
-    "0x1::aptos_account::transfer_coins": (1, "type 0"),
-    "0x1::aptos_account::transfer_fungible_assets": (2, "argument 0"),
-    "0x1::aptos_coin::mint": (1, APT),
-    "0x1::coin::transfer": (1, "type 0"),
-    "0x1::managed_coin::mint": (1, "type 0"),
-    "0x1::managed_coin::burn": (0, "type 0"),
-    "0x1::primary_fungible_store::transfer": (2, "argument 0"),
-    "0x1::stake::add_stake": (0, APT),
-    "0x1::stake::unlock": (0, APT),
-    "0x1::delegation_pool::add_stake": (1, APT),
-    "0x1::delegation_pool::unlock": (1, APT),
-    "0x1::delegation_pool::withdraw": (1, APT),
+
+class Amount(NamedTuple):
+    """The argument of a function that is an amount, by position.
+
+    Its asset is the coin that ``coin`` names, the type argument at position ``of_type``, or the metadata of a fungible
+    asset at position ``of_argument``.
+    """
+
+    argument: int
+    coin: str = ""
+    of_type: int | None = None
+    of_argument: int | None = None
+
+
+_AMOUNTS: dict[str, Amount] = {
+    "0x1::aptos_account::transfer": Amount(1, APT),
+    "0x1::aptos_account::transfer_coins": Amount(1, of_type=0),
+    "0x1::aptos_account::transfer_fungible_assets": Amount(2, of_argument=0),
+    "0x1::aptos_coin::mint": Amount(1, APT),
+    "0x1::coin::transfer": Amount(1, of_type=0),
+    "0x1::managed_coin::mint": Amount(1, of_type=0),
+    "0x1::managed_coin::burn": Amount(0, of_type=0),
+    "0x1::primary_fungible_store::transfer": Amount(2, of_argument=0),
+    "0x1::stake::add_stake": Amount(0, APT),
+    "0x1::stake::unlock": Amount(0, APT),
+    "0x1::delegation_pool::add_stake": Amount(1, APT),
+    "0x1::delegation_pool::unlock": Amount(1, APT),
+    "0x1::delegation_pool::withdraw": Amount(1, APT),
 }
 
 
 def amount_of(draft: FunctionDraft, call: ResolvedCall | None) -> tuple[int, str] | None:
     """Return the position of the argument that is an amount, and its asset; None if either is not known."""
-    name = "" if call is None else FunctionId.parse(call.function.name).wire
-    if call is None or name not in _AMOUNTS:
+    amount = None if call is None else _AMOUNTS.get(FunctionId.parse(call.function.name).wire)
+    if call is None or amount is None:
         return None
-    place, asset = _AMOUNTS[name]
-    kind, _, number = asset.partition(" ")
-    typed = {"type": call.type_arguments, "argument": draft.arguments}.get(kind)
-    if typed is None:
-        return place, asset
-    chosen = typed[int(number)] if int(number) < len(typed) else ""
-    with suppress(InputError):
-        return place, str(parse_type_tag(chosen)) if "::" in chosen else parse_address(chosen.strip())
+    if amount.of_type is not None:
+        return (amount.argument, call.type_arguments[amount.of_type]) if call.type_arguments[amount.of_type] else None
+    if amount.of_argument is None:
+        return amount.argument, amount.coin
+    with suppress(InputError, IndexError):
+        return amount.argument, parse_address(draft.arguments[amount.of_argument].strip())
     return None
 
 
@@ -464,8 +533,11 @@ def in_step(
         The synchronized draft. Invalid JSON leaves the fields unchanged and still takes precedence; equal values keep
         their spelling.
     """
+    from_link = before is None and draft.lead == "fields" and not draft.raw.strip()  # its types are not known yet
     if layouts is None:
-        return replace(draft, arguments=(), lead="raw")
+        return draft if from_link else replace(draft, arguments=(), lead="raw")
+    if from_link and _fields.are_drafts(layouts, draft.arguments):
+        before = layouts
     if before is None or not len(draft.arguments) == len(layouts) == len(before):
         blank = tuple(map(_fields.blank, layouts))
         draft = replace(draft, arguments=blank, lead="raw" if draft.raw.strip() or not layouts else "fields")
@@ -533,15 +605,175 @@ def _refuse_constant(name: str) -> None:
 
 _MAX_RECENT = 8  # functions that are offered before anything is typed, without scrolling
 _RECENT: WeakKeyDictionary[Node, list[tuple[Hit, FunctionAbi]]] = WeakKeyDictionary()  # most recently run first
-_FRAMEWORK = "0x1"
-_PLACES = [Hit("0x1::", "framework"), Hit("0x3::", "tokens"), Hit("0x4::", "token objects")]  # where to begin
+_PLACES = ("0x1", "0x3", "0x4")  # accounts with contracts on every public network
 
 
-class FunctionForm(Form):
-    """A form for a function call.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FunctionState(FormState):
+    """The state of a form for a function call. Its entries are a `FunctionDraft`.
 
-    Its draft is a `FunctionDraft`. `_read_function` synchronizes the fields of the arguments with their JSON. `_fields`
-    in a subclass includes `_function_fields`.
+    Attributes
+    ----------
+    functions : mapping of str to ResolvedFunction or None
+        Functions that were looked up, by canonical name; None if the node has no ABI.
+    resolved : mapping of (str, tuple of str) to ResolvedCall
+        The functions with type arguments that were looked up.
+    assets : mapping of str to Asset
+        Assets that were looked up.
+    function : ResolvedFunction or None
+        The function in the form.
+    call : ResolvedCall or None
+        The function with its type arguments, whose arguments have fields.
+    units : mapping of int to str
+        Unit of the argument that is an amount, by position.
+    """
+
+    functions: Mapping[str, ResolvedFunction | None] = dataclasses.field(default_factory=dict)
+    resolved: Mapping[tuple[str, tuple[str, ...]], ResolvedCall] = dataclasses.field(default_factory=dict)
+    assets: Mapping[str, Asset] = dataclasses.field(default_factory=dict)
+    function: ResolvedFunction | None = None
+    call: ResolvedCall | None = None
+    units: Mapping[int, str] = dataclasses.field(default_factory=dict)
+
+    def forgotten(self) -> Self:
+        """Return the state without assets: those of another ledger differ. Code is read again by a check."""
+        return dataclasses.replace(self, assets={})
+
+    def with_function(self, before: FunctionState, found: Findings, *, typed: bool) -> Self:
+        """Return the state with its fields and JSON synchronized, and an entry for each type parameter.
+
+        Parameters
+        ----------
+        before : FunctionState
+            The state before the event.
+        found : Findings
+            Receives errors and missing entries.
+        typed : bool
+            Whether the entries come from the browser.
+        """
+        draft, last = self.entries, self.call
+        other = draft.function != before.entries.function
+        looked = {} if other or draft.type_arguments != before.entries.type_arguments else self.looked
+        if typed and other and last is not None and draft.lead == "fields":
+            draft = replace(draft, arguments=(), raw="", type_arguments=())  # of the previous function
+        function, call = self.known(draft)
+        same = last is not None and call is not None and last.function.name == call.function.name
+        draft = in_step(
+            draft,
+            None if call is None else call.layouts,
+            found,
+            before=last.layouts if same and last is not None else None,
+            parse=lambda raw: parse_arguments(raw, Findings()),
+            encode=lambda values: [] if call is None else call.encode(values),
+            spell=arguments_text,
+        )
+        if function is not None:
+            wanted, got = len(function.abi.generic_type_params), len(draft.type_arguments)
+            draft = replace(draft, type_arguments=(*draft.type_arguments, *[""] * (wanted - got)))
+            if got > wanted:
+                words = f"{function.name} takes {plural(wanted, 'type argument')}, got {got}"
+                found.errors["type_arguments"] = words
+        units = self._amounts(draft, call, found)
+        return dataclasses.replace(self, entries=draft, function=function, call=call, units=units, looked=looked)
+
+    def known(self, draft: Any) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
+        """Return the function and call that a draft names, if their ABIs have been read."""
+        if not draft.calls_function:
+            return None, None
+        try:
+            name = str(FunctionId.parse(draft.function.strip()))
+        except InputError:
+            return None, None
+        function = self.functions.get(name)
+        types = None if function is None else given_types(draft.type_arguments, function)
+        if function is None or types is None:
+            return function, None
+        return function, self.resolved.get((name, types)) or self.resolved.get((name, ("",) * len(types)))
+
+    @property
+    def leading(self) -> ResolvedCall | None:
+        """The call that checks the JSON; None if the fields were edited last."""
+        return self.call if self.entries.lead == "raw" else None
+
+    def _amounts(self, draft: FunctionDraft, call: ResolvedCall | None, found: Findings) -> dict[int, str]:
+        """Return the unit of the argument that is an amount, by position, and note its value in whole coins."""
+        amount = amount_of(draft, call)
+        about = None if amount is None else self.assets.get(amount[1])
+        if amount is None or about is None or not about.symbol or about.decimals is None:
+            return {}
+        place, asset = amount
+        typed = draft.arguments[place] if place < len(draft.arguments) else ""
+        if isinstance(typed, str):
+            units = _fields.read_leaf(U64, typed, "", Findings())
+            if isinstance(units, int):
+                found.notes[f"arguments.{place}"] = f"= {Known(self.assets).words(units, asset)}"
+        unit = "octas" if asset in GAS_COIN else "base units"
+        return {place: f"in {unit} (1 {about.symbol} = {10**about.decimals:,})"}
+
+    def function_fields(
+        self, placeholder: str, when: When = None, unknown_when: When = None
+    ) -> list[tuple[str | int, Part]]:
+        """Return the fields of the function and its arguments, with the keys of their drafts.
+
+        If the type arguments are valid, each argument has its own field.
+
+        Parameters
+        ----------
+        placeholder : str
+            An example function, shown in the empty field.
+        when : tuple, optional
+            A key of the draft, and the values of that key for which the fields are shown.
+        unknown_when : tuple, optional
+            Like `when`, for the type arguments and arguments of an unknown function; by default, `when`.
+        """
+        function, call, unknown = self.function, self.call, unknown_when or when
+        name = mono("Function", "type a part of its name, or browse", when, search=True, placeholder=placeholder)
+        if self.entries.calls_function and not self.entries.function.strip():
+            return [("function", name)]
+        types = Rows("Type arguments", item=mono("Type", placeholder="0x1::aptos_coin::AptosCoin"), when=unknown)
+        if function is not None:
+            abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]
+            hints = tuple(f"must have {one}" if one else "any type" for one in abilities)
+            types = replace(types, when=when, exactly=len(hints), hints=hints)
+        fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
+        if call is None:
+            return [*fields, ("raw", raw_field(unknown))]
+        if not call.layouts:
+            return [*fields, ("", Group("The function takes no arguments.", plain=True, when=when))]
+        labels = (call.function if function is None else function).labels
+        inner = [(place, _fields.field(layout, labels[place])) for place, layout in enumerate(call.layouts)]
+        for place, unit in self.units.items():
+            inner[place] = place, replace(inner[place][1], hint=unit)
+        twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
+        return [*fields, ("arguments", Group("Arguments", fields=tuple(inner), when=when)), ("", twin)]
+
+    def entered(self, name: str, value: Any) -> Any:
+        """Return the entries after a trait was set."""
+        match name:
+            case "type_arguments":
+                return replace(self.entries, type_arguments=tuple(_split_types(value)))
+            case "arguments":
+                return replace(self.entries, raw=value, lead="raw")
+        return super().entered(name, value)
+
+    def trait(self, name: str) -> Any:
+        """Return the value of a trait."""
+        match name:
+            case "arguments":
+                return self.entries.raw
+            case "type_arguments":
+                return "\n".join(self.entries.type_arguments)
+        return super().trait(name)
+
+    def encoded(self, arguments: Sequence[Any]) -> Sequence[Any] | None:
+        """Return arguments in the JSON form that the node accepts; None if the ABI is unknown or they do not fit."""
+        with suppress(InputError, SchemaError):  # a request set by the user may not fit; the entry shows the error
+            return None if self.call is None else self.call.encode(arguments)
+        return None
+
+
+class FunctionBuilder(Builder):
+    """A form for a function call, whose state is a `FunctionState`.
 
     Parameters
     ----------
@@ -564,260 +796,155 @@ class FunctionForm(Form):
     def __init__(self, node: Node, function: str | ContractFunction | None = None, *, request: Any = None) -> None:
         if function is not None and request is not None:
             raise InputError("expected either a function or a request, got both; a request already names its function")
-        name = None if function is None else checked_name(function, self._blank.kind, form=type(self).__name__)
-        self._function: ResolvedFunction | None = None
-        self._call: ResolvedCall | None = None
-        self._functions: dict[str, ResolvedFunction | None] = {}
-        self._calls: dict[tuple[str, tuple[str, ...]], ResolvedCall] = {}
-        self._modules: dict[str, list[ModuleAbi]] = {}
-        self._sources: dict[str, dict[str, str]] = {}  # by address and module
-        self._assets: dict[str, Asset] = {}
-        self._units: dict[int, str] = {}
+        name = None
+        if function is not None:
+            name = checked_name(function, self._empty.entries.kind, form=type(self).__name__)
+        self._packages: dict[str, Packages] = {}  # by address, as are the contracts
+        self._contracts: dict[str, list[ListedContract]] = {}
         super().__init__(node, request=request)
         if name is not None:
             self.function = name
 
-    def _start_over(self) -> None:
-        super()._start_over()
-        self._call = None
-
     def _forget_node(self) -> None:
-        super()._forget_node()
-        self._modules, self._sources, self._assets = {}, {}, {}
-
-    # reading ---------------------------------------------------------------------------------------------
-
-    def _read_function(self, draft: Any, found: Findings, *, typed: bool) -> Any:
-        """Return the draft with its fields and JSON synchronized, and an entry for each type parameter.
-
-        Parameters
-        ----------
-        draft : FunctionDraft
-        found : Findings
-            Receives errors and missing entries.
-        typed : bool
-            Whether the draft comes from the browser.
-        """
-        before = self._taken
-        other = draft.function != before.function
-        if other or draft.type_arguments != before.type_arguments:
-            self._look_errors = {}
-        if typed and other and self._call is not None and draft.lead == "fields":
-            draft = replace(draft, raw="", type_arguments=())  # they belonged to the previous function
-        self._function, call = self._known(draft)
-        last, self._call = self._call, call
-        same = last is not None and call is not None and last.function.name == call.function.name
-        draft = in_step(
-            draft,
-            None if call is None else call.layouts,
-            found,
-            before=last.layouts if same and last is not None else None,
-            parse=lambda raw: parse_arguments(raw, Findings()),
-            encode=lambda values: [] if call is None else call.encode(values),
-            spell=arguments_text,
-        )
-        self._units = self._amounts(draft, found)
-        if self._function is not None:
-            wanted, got = len(self._function.abi.generic_type_params), len(draft.type_arguments)
-            draft = replace(draft, type_arguments=(*draft.type_arguments, *[""] * (wanted - got)))
-            if got > wanted:
-                words = f"{self._function.name} takes {plural(wanted, 'type argument')}, got {got}"
-                found.errors["type_arguments"] = words
-        return draft
-
-    def _function_fields(
-        self, placeholder: str, when: When = None, unknown_when: When = None
-    ) -> list[tuple[str | int, Part]]:
-        """Return the fields of the function and its arguments, with the keys of their drafts.
-
-        If the type arguments are valid, each argument has its own field.
-
-        Parameters
-        ----------
-        placeholder : str
-            An example function, shown in the empty field.
-        when : tuple, optional
-            A key of the draft, and the values of that key for which the fields are shown.
-        unknown_when : tuple, optional
-            Like `when`, for the type arguments and arguments of an unknown function; by default, `when`.
-        """
-        function, call, unknown = self._function, self._call, unknown_when or when
-        hint = "type an address and part of a name, or any word"
-        name = mono("Function", hint, when, search=True, placeholder=placeholder)
-        types = Rows("Type arguments", item=mono("Type", placeholder="0x1::aptos_coin::AptosCoin"), when=unknown)
-        if function is not None:
-            abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]
-            hints = tuple(f"must have {one}" if one else "any type" for one in abilities)
-            types = replace(types, when=when, exactly=len(hints), hints=hints)
-        fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
-        if call is None:
-            return [*fields, ("raw", raw_field(unknown))]
-        if not call.layouts:
-            return [*fields, ("", Group("The function takes no arguments.", plain=True, when=when))]
-        labels = call.function.labels if function is None else function.labels
-        inner = [(place, _fields.field(layout, labels[place])) for place, layout in enumerate(call.layouts)]
-        for place, unit in self._units.items():
-            inner[place] = place, replace(inner[place][1], hint=unit)
-        twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
-        return [*fields, ("arguments", Group("Arguments", fields=tuple(inner), when=when)), ("", twin)]
-
-    def _leading(self, draft: FunctionDraft) -> ResolvedCall | None:
-        """Return the call that checks the JSON; None if the fields were edited last."""
-        return self._call if draft.lead == "raw" else None
-
-    def _entered(self, draft: Any, name: str, value: Any) -> Any:
-        match name:
-            case "type_arguments":
-                return replace(draft, type_arguments=tuple(_split_types(value)))
-            case "arguments":
-                return replace(draft, raw=value, lead="raw")
-        return super()._entered(draft, name, value)
-
-    def _trait_of(self, name: str, draft: Any) -> Any:
-        match name:
-            case "arguments":
-                return draft.raw
-            case "type_arguments":
-                same = _split_types(self.type_arguments) == [text for text in draft.type_arguments if text.strip()]
-                return self.type_arguments if same else "\n".join(draft.type_arguments)
-        return super()._trait_of(name, draft)
-
-    def _encoded(self, arguments: Sequence[Any]) -> Sequence[Any] | None:
-        """Return arguments in the JSON form that the node accepts; None if the ABI is unknown or they do not fit."""
-        with suppress(InputError, SchemaError):  # a request set by the user may not fit; the entry shows the error
-            return None if self._call is None else self._call.encode(arguments)
-        return None
+        self._packages, self._contracts = {}, {}
 
     # what is asked of the node --------------------------------------------------------------------------
 
-    def _known(self, draft: Any) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
-        """Return the function and call that a draft names, if their ABIs have been read."""
-        if not draft.calls_function:
-            return None, None
-        try:
-            name = str(FunctionId.parse(draft.function.strip()))
-        except InputError:
-            return None, None
-        function = self._functions.get(name)
-        types = None if function is None else given_types(draft.type_arguments, function)
-        if function is None or types is None:
-            return function, None
-        return function, self._calls.get((name, types)) or self._calls.get((name, ("",) * len(types)))
-
     def _checked_words(self) -> str:
-        if self._call is not None:
-            called, types = self._call.function, ", ".join(map(str, self._call.kinds))
-            return f"Matches {called.abi.name}({types}) at version {called.abis.version:,}"
+        call = self._now.call
+        if call is not None:
+            types = ", ".join(map(str, call.kinds))
+            return f"Matches {call.function.abi.name}({types}) at version {call.function.abis.version:,}"
         return "The node returned no ABI for this module, so the arguments were not checked."
 
     def _needs_look(self, *, good: bool, again: bool) -> bool:
-        known = not self._look_errors and self._call is not None and all(self._call.type_arguments)
+        now = self._now
+        known = not now.looked and now.call is not None and all(now.call.type_arguments)
         return good and (again or not known)  # without an ABI, only the node can judge the entries
 
     def _look(self) -> None:
         """Read the ABI of the function, the layouts of its parameters, and the asset if one of them is an amount."""
-        if not self._draft.calls_function:
+        now = self._learn(looked={})
+        typed, kind = now.entries.function, now.entries.kind
+        if not now.entries.calls_function:
             return
-        with self._state():
-            self._look_errors = {}
-            typed, kind = self._draft.function, self._draft.kind
-        place = "function"
+        path = "function"
         try:
             name = str(FunctionId.parse(typed.strip()))
-            self._functions.pop(name, None)  # it may have been read as another kind of function
             function = find_function(self._asked, name, kind)
-            with self._state():
-                self._functions[name] = function
-                self._take(self._draft)
-                types = None if function is None else given_types(self._draft.type_arguments, function)
-            place = "type_arguments"
+            ledger = served_ledger(self.node.url)
+            if function is not None and ledger is not None:
+                function = dataclasses.replace(function, names=declared_names(ledger, FunctionId.parse(name)))
+            with self._locked():
+                now = self._learn(functions={**self._now.functions, name: function})
+            types = None if function is None else given_types(now.entries.type_arguments, function)
+            path = "type_arguments"
             if function is not None and types is not None:
-                self._together(function.modules_of(types))
-                call, wrong = function.with_types(types), function.wrong_types(types)
-                unbound = function.with_types([""] * len(types))  # its fields remain visible while a type is typed
-                with self._state():
-                    self._calls.setdefault((name, unbound.type_arguments), unbound)
-                    if types == given_types(self._draft.type_arguments, function):
-                        self._look_errors |= {f"type_arguments.{at}": words for at, words in wrong.items()}
-                    if self._calls.get((name, types)) != call:
-                        self._calls[name, types] = call
-                amount = amount_of(self._draft, call)
-                if amount is not None and amount[1] not in self._assets:
-                    with suppress(ToolkitError):
-                        self._assets = {**self._assets, amount[1]: self._asked.asset(amount[1])}
+                self._look_up_types(name, function, types)
+            amount = amount_of(self._now.entries, self._now.call)
+            if amount is not None and amount[1] not in self._now.assets:
+                with suppress(ToolkitError):
+                    self._learn(assets={**self._now.assets, amount[1]: self._asked.asset(amount[1])})
         except (InputError, SchemaError) as error:
-            with self._state():
-                if typed == self._draft.function:
-                    self._look_errors = {place: str(error)}
+            if typed == self._now.entries.function:
+                self._learn(looked={path: str(error)})
         except ToolkitError as error:
-            self._blame("node", str(error))
-        with self._state():
-            self._take(self._draft)
+            self._refuse("node", str(error))
 
-    def _amounts(self, draft: FunctionDraft, found: Findings) -> dict[int, str]:
-        """Return the unit hint of the argument that is an amount, by position, and note its value in whole coins."""
-        amount = amount_of(draft, self._call)
-        about = None if amount is None else self._assets.get(amount[1])
-        if amount is None or about is None or not about.symbol or about.decimals is None:
-            return {}
-        place, asset = amount
-        typed = draft.arguments[place] if place < len(draft.arguments) else ""
-        if isinstance(typed, str) and (units := _fields.read_leaf(U64, typed, "", Findings())) is not None:
-            with suppress(TypeError):  # text that is not a number
-                found.notes[f"arguments.{place}"] = f"= {Known(self._assets).words(units, asset)}"
-        unit = "octas" if asset in GAS_COIN else "base units"
-        return {place: f"in {unit} (1 {about.symbol} = {10**about.decimals:,})"}
+    def _look_up_types(self, name: str, function: ResolvedFunction, types: tuple[str, ...]) -> None:
+        """Read the layouts of a function's parameters."""
+        self._together(function.modules_of(types))
+        call, wrong = function.with_types(types), function.wrong_types(types)
+        unbound = function.with_types([""] * len(types))  # its fields remain visible while a type is typed
+        with self._locked():
+            now = self._now
+            resolved = {(name, unbound.type_arguments): unbound, **now.resolved}
+            if resolved.get((name, types)) != call:
+                resolved[name, types] = call
+            same = types == given_types(now.entries.type_arguments, function)
+            looked = {f"type_arguments.{at}": words for at, words in wrong.items()} if same else {}
+            self._learn(resolved=resolved, looked={**now.looked, **looked})
 
     def _look_names(self) -> None:
-        """Read the names of the function's parameters from its published source."""
-        function = self._function
+        """Read the names of the function's parameters from its source."""
+        with self._locked():
+            function = self._now.function
         if function is None or function.names:
             return
-        called = FunctionId.parse(function.name)
-        if called.address not in self._sources:
-            self._sources[called.address] = published_source(self._asked, called.address)
-        names = parameter_names(self._sources[called.address].get(called.module, ""), called.name)
+        names = self._names_of(FunctionId.parse(function.name))
         if len(names) == len(function.abi.params):
-            with self._state():
-                self._functions[function.name] = dataclasses.replace(function, names=names)
-                self._take(self._draft)
+            with self._locked():
+                named = dataclasses.replace(function, names=names)
+                self._learn(functions={**self._now.functions, function.name: named})
+
+    def _names_of(self, called: FunctionId) -> tuple[str, ...]:
+        """Return the names of a function's parameters, from the contract's Python code or published source."""
+        ledger = served_ledger(self.node.url)
+        if ledger is not None and (declared := declared_names(ledger, called)):
+            return declared
+        source = self._packages_of(called.address).sources.get(called.module, "")
+        return parameter_names(source, called.name)
+
+    def _packages_of(self, address: str) -> Packages:
+        if address not in self._packages:
+            self._packages[address] = published_packages(self._asked, address)
+        return self._packages[address]
 
     def _do_look(self, message: Message) -> None:
         super()._do_look(message)
-        self._background.start("names", lambda: self._searches.start("names", self._look_names, again=True))
+        self._lookups.start("names", self._look_names, again=True)
 
     def _remember(self) -> None:
         """Move the function to the top of the recently used functions."""
-        if self._function is not None:
-            hit = Hit(FunctionId.parse(self._function.name).wire, signature(self._function.abi))
+        function = self._now.function
+        if function is not None:
+            hit = Hit(FunctionId.parse(function.name).wire, signature(function.abi, function.names))
             others = [used for used in _RECENT.get(self.node, []) if used[0].name != hit.name]
-            _RECENT[self.node] = [(hit, self._function.abi), *others][:_MAX_RECENT]
+            _RECENT[self.node] = [(hit, function.abi), *others][:_MAX_RECENT]
 
     def _search(self, query: str) -> None:
-        """Find functions that match a query; for an empty query, offer the most recently used functions."""
-        owner, words = address_of(query) or _FRAMEWORK, query.strip().lower()
-        kind = self._draft.kind
+        """Find functions that match a query in the contracts of its address, or else of the known accounts.
+
+        For an empty query, offer the most recently used functions, and the accounts that have contracts.
+        """
+        words, kind, places = query.strip().lower(), self._now.entries.kind, self._places()
         used = [hit for hit, abi in _RECENT.get(self.node, []) if is_of(kind, abi)]
         found = [hit for hit in used if words in hit.name.lower()]
         error, total = "", 0
         if not words:
-            found += _PLACES
+            found += [Hit(f"{wire_address(address)}::", name) for address, name in places.items()]
         else:
-            try:
-                if owner not in self._modules:
-                    pages = account_pages(self._asked, owner, "modules", self._asked.ledger().version)
-                    self._modules[owner] = [module.abi for module in pages if module.abi is not None]
-                modules = [module for listed in self._modules.values() for module in listed]
-                names = {hit.name for hit in found}
-                hits, total = matching(modules, query, kind)
-                found += [hit for hit in hits if hit.name not in names]
-            except ToolkitError as failure:
-                error = str(failure)
-        with self._state():
+            owner, listed = address_of(query), []
+            for address in [*places] if owner is None else [owner]:
+                try:
+                    listed += self._contracts_of(address)
+                except ToolkitError as failure:
+                    error = str(failure)
+            names = {hit.name for hit in found}
+            hits, total = matching(listed, query, kind, self._names_of)
+            found += [hit for hit in hits if hit.name not in names]
+        with self._locked():
             self._hits = Hits(query, tuple(found), error, total)
 
+    def _places(self) -> dict[str, str]:
+        """Return the addresses of the known accounts that have contracts, with the accounts' names."""
+        ledger, names = served_ledger(self.node.url), self._now.names
+        if ledger is None:
+            return {parse_address(address): names[parse_address(address)] for address in _PLACES}
+        owners = dict.fromkeys(FunctionId.parse(f"{one.contract}::f").address for one in ledger.contracts)
+        return {address: names.get(address, "") for address in (*owners, parse_address("0x1"))}
+
+    def _contracts_of(self, address: str) -> list[ListedContract]:
+        """Return the contracts of an address; they are read once."""
+        if address not in self._contracts:
+            packages = self._packages_of(address).names
+            pages = account_pages(self._asked, address, "modules", self._asked.ledger().version)
+            abis = [page.abi for page in pages if page.abi is not None]
+            self._contracts[address] = [ListedContract(abi, packages.get(abi.name, "")) for abi in abis]
+        return self._contracts[address]
+
     def _do_search(self, message: Message) -> None:
-        self._searches.start("search", lambda: self._search(message.query), again=True)
+        self._lookups.start("search", lambda: self._search(message.query), again=True)
 
 
 def _split_types(text: str) -> list[str]:

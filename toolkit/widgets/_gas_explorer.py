@@ -1,20 +1,24 @@
 """A form that builds a gas study, runs it in the background and shows the figure, the steps and their causes.
 
-The form edits one call at a time; the draft holds every call as the JSON of its `Call`. A study that is set from Python
-is preserved, except for what is edited.
+The form edits one call at a time; the state holds the others. A study that is set from Python is preserved, except for
+what is edited.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import threading
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+import msgspec
 from msgspec.structs import replace
 from traitlets import Instance
 
@@ -30,12 +34,13 @@ from toolkit.move import Address
 from toolkit.move._ids import parse_address, wire_address
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._fields import Findings, read_leaf, validated
-from toolkit.widgets._form import Background, GivenUpError, is_given_up
-from toolkit.widgets._functions import FunctionDraft, FunctionForm, read_call, write_call
+from toolkit.widgets._form import GivenUpError, is_given_up
+from toolkit.widgets._functions import FunctionBuilder, FunctionDraft, FunctionState, read_call, write_call
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
 from toolkit.widgets._readings import parse_plan
 from toolkit.widgets._results import run_pages, version_words
+from toolkit.widgets._state import Pressed, Refused
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
@@ -46,9 +51,9 @@ if TYPE_CHECKING:
 
 Reads = Literal["view", "committed", "simulate"]  # the keys of a study file that name a function
 _READS_LABELS: dict[Reads, str] = {
-    "view": "View function, at each version",
-    "committed": "Committed transactions of an entry function",
-    "simulate": "Simulation of an entry function, at the head",
+    "view": "a view function, at each version",
+    "committed": "committed transactions of an entry function",
+    "simulate": "a simulated entry function, at the head",
 }
 _CALLED: tuple[Reads, ...] = ("view", "simulate")
 _PLANS = {"search": "Find every step, with as few reads as possible", "these": "These versions"}
@@ -67,17 +72,12 @@ _MAX_UNASKED = 20_000  # requests of a run that starts without confirmation: som
 
 
 class StudyDraft(FunctionDraft, frozen=True):
-    """Entries for a study.
-
-    ``calls`` holds the JSON of each call, or an empty string for an incomplete call. ``chosen`` is the position of the
-    call whose fields are shown.
-    """
+    """Entries for a study: those of one call, at the position ``chosen``, and of the study."""
 
     label: str = ""
     source: Reads = "view"
     sender: str = ""
     range: str = ""
-    calls: tuple[str, ...] = ("",)
     chosen: str = "0"
     title: str = ""
     plan: Literal["search", "these"] = "search"
@@ -88,18 +88,11 @@ class StudyDraft(FunctionDraft, frozen=True):
         """The kind of functions that the form accepts."""
         return "view" if self.source == "view" else "entry"
 
-    def choosing(self, place: int) -> StudyDraft:
-        """Return the draft with the fields of another call."""
-        place = min(max(place, 0), len(self.calls) - 1)
-        return replace(self, chosen=str(place), arguments=(), lead="raw", **_typed(_call(self.calls[place])))
 
+class SavedStudy(StudyDraft, frozen=True):
+    """What a link keeps of the form: the entries, and every call as JSON; an incomplete call is an empty string."""
 
-def _document(call: Call) -> str:
-    return json.dumps(call.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
-
-
-def _call(document: str) -> Call | None:
-    return Call.model_validate(json.loads(document)) if document else None
+    calls: tuple[str, ...] = ("",)
 
 
 def _typed(call: Call | None) -> dict[str, Any]:
@@ -114,14 +107,16 @@ def _typed(call: Call | None) -> dict[str, Any]:
     return typed | write_call(payload)
 
 
-def _read_call(draft: StudyDraft, found: Findings, known: ResolvedCall | None = None) -> Call | None:
-    """Return the call in the fields, or None; errors and missing entries are added to `found`."""
-    document = draft.calls[int(draft.chosen)]
-    last, committed = _typed(_call(document)), draft.source == "committed"
+def _read_call(draft: StudyDraft, last: Call | None, found: Findings, known: ResolvedCall | None = None) -> Call | None:
+    """Return the call in the fields, or None; errors and missing entries are added to `found`.
+
+    `last` is the call that the fields had before; what has no field is taken from it.
+    """
+    written, committed = _typed(last), draft.source == "committed"
     if committed:
         draft = replace(draft, raw="", type_arguments=tuple(name for name in draft.type_arguments if name.strip()))
-    if document and last == {name: getattr(draft, name) for name in last}:
-        return _call(document)
+    if last is not None and written == {name: getattr(draft, name) for name in written}:
+        return last
     mine = Findings()
     model: Any = ViewFunction if draft.source == "view" else EntryFunction
     made = read_call(draft, model, mine, call=known)
@@ -134,10 +129,176 @@ def _read_call(draft: StudyDraft, found: Findings, known: ResolvedCall | None = 
     if made is None or not mine.good:
         return None
     values |= {draft.source: draft.function.strip(), "type_arguments": made.type_arguments, "arguments": made.arguments}
-    before = json.loads(document or "{}")
+    before = {} if last is None else last.model_dump(mode="json", exclude_defaults=True)
     hidden = before.keys() - _SHOWN if draft.source in before else before.keys() & {"thresholds"}
     values |= {name: before[name] for name in hidden}
     return validated(partial(Call.model_validate, values), found, "range" if committed else "function")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyState(FunctionState):
+    """The state of a `GasExplorer`.
+
+    Attributes
+    ----------
+    calls : tuple of Call or None
+        The calls of the study; None for an incomplete one. The fields show the one at ``entries.chosen``.
+    given : Study or None
+        The study that filled the form. Its settings without a field are preserved.
+    """
+
+    entries: StudyDraft = field(default_factory=StudyDraft)
+    calls: tuple[Call | None, ...] = (None,)
+    given: Study | None = None
+
+    def read(self, before: Self, *, typed: bool = False) -> Self:
+        """Return the state with what follows from its entries."""
+        now, chosen = self, self.entries.chosen
+        if typed and chosen != before.entries.chosen:
+            if before.call_in_fields(Findings()) is None:
+                now = dataclasses.replace(self, entries=replace(self.entries, chosen=before.entries.chosen))
+                now = now.saying("error", INCOMPLETE)
+            else:
+                now = self.choosing(int(chosen))
+        found = Findings(names=self.names)
+        now = now.with_function(before, found, typed=typed)
+        call = now.call_in_fields(found)
+        if call is not None:
+            place = int(now.entries.chosen)
+            now = dataclasses.replace(now, calls=(*now.calls[:place], call, *now.calls[place + 1 :]))
+        versions = now.read_versions(found)
+        request = None
+        if call is not None and versions is not None and found.good:
+            request = now.study(versions, found)
+        return dataclasses.replace(now, findings=found, request=request or self.request, fields=now.controls)
+
+    def study(self, versions: VersionChoice, found: Findings) -> Study | None:
+        """Return the study of the calls; None if they do not make one."""
+        last, title = self.given, self.entries.title
+        values: dict[str, Any] = {} if last is None else {name: getattr(last, name) for name in _KEPT}
+        values["title"] = title if title.strip() else _DEFAULT_TITLE
+        try:
+            return Study(calls=list(self.calls), versions=versions, node=self.node, **values)
+        except InputError as error:
+            found.errors["label"] = str(error)
+            return None
+
+    def call_in_fields(self, found: Findings) -> Call | None:
+        """Return the call that the fields make, or None."""
+        known = None if self.entries.source not in _CALLED else self.leading
+        return _read_call(self.entries, self.calls[int(self.entries.chosen)], found, known)
+
+    def known(self, draft: StudyDraft) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
+        """Return the function and call that a draft names; committed transactions have no arguments."""
+        function, call = super().known(draft)
+        return function, call if draft.source in _CALLED else None
+
+    def written(self, request: Study | None) -> Self:
+        """Return the state with the calls and entries of a study."""
+        if request is None:
+            return dataclasses.replace(self.with_entries(StudyDraft()), calls=(None,), given=None, call=None)
+        plan, span = _typed_versions(request.versions)
+        title = "" if request.title == _DEFAULT_TITLE else request.title
+        draft = StudyDraft(title=title, plan=plan, span=span)  # type: ignore[arg-type]
+        made = dataclasses.replace(self.with_entries(draft), calls=request.calls or (None,), given=request, call=None)
+        if self.node is not None and request.nodes != (self.node.name,):
+            names = ", ".join(visible(name, 60) for name in request.nodes)
+            here = visible(self.node.name, 60)
+            made = made.saying("hint", f"The study is for {names}; this form reads from {here}.")
+        return made.choosing(0)
+
+    def choosing(self, place: int) -> Self:
+        """Return the state with the fields of another call."""
+        place = min(max(place, 0), len(self.calls) - 1)
+        typed = _typed(self.calls[place])
+        return dataclasses.replace(
+            self, entries=replace(self.entries, chosen=str(place), arguments=(), lead="raw", **typed)
+        )
+
+    def with_calls(self, calls: tuple[Call | None, ...], place: int) -> Self:
+        """Return the state with other calls and the fields of one of them, before it is read."""
+        return dataclasses.replace(self.with_entries(self.entries), calls=calls).choosing(place)
+
+    def saved(self) -> SavedStudy:
+        """Return what a link keeps of the form."""
+        documents = tuple("" if call is None else _document(call) for call in self.calls)
+        return SavedStudy(
+            **{name: getattr(self.entries, name) for name in StudyDraft.__struct_fields__}, calls=documents
+        )
+
+    def restored(self, kept: Mapping[str, Any]) -> Self:
+        """Return the state with the entries of a link, which may be damaged or written by hand."""
+        try:
+            saved = msgspec.convert(msgspec.to_builtins(SavedStudy()) | dict(kept), SavedStudy)
+            calls = tuple(Call.model_validate(json.loads(one)) if one else None for one in saved.calls)
+        except (InputError, RecursionError, TypeError, ValueError) as error:
+            raise InputError(f"the link does not fit this form: {error!s:.200}") from None
+        if saved.chosen not in map(str, range(len(calls))):
+            raise InputError(
+                f"the link does not fit this form: it selects call {saved.chosen!r:.40}, but has "
+                f"{plural(len(calls), 'call')}"
+            )
+        entries = StudyDraft(**{name: getattr(saved, name) for name in StudyDraft.__struct_fields__})
+        return dataclasses.replace(self.with_entries(entries), calls=calls)
+
+    def read_versions(self, found: Findings) -> VersionChoice | None:
+        """Return the versions of the study, or None; errors and missing entries are added to `found`."""
+        draft, last = self.entries, None if self.given is None else self.given.versions
+        typed = draft.span.strip()
+        if last is not None and (draft.plan, draft.span) == _typed_versions(last):
+            return last
+        if not typed:
+            found.missing["span"] = "expected versions, such as 0:-1 for all versions"
+            return None
+        plan: Any = validated(partial(parse_plan, typed), found, "span")
+        if plan is None:
+            return None
+        if draft.plan == "these":
+            return validated(partial(VersionChoice, plan=plan), found, "span")
+        bounds: dict[str, Any] = {} if last is None else {"initial": last.initial, "max_requests": last.max_requests}
+        return validated(partial(VersionChoice, find_steps=typed, **bounds), found, "span")
+
+    @property
+    def wanted(self) -> str | None:
+        """What the entries ask for."""
+        return None if self.request is None else self.request.digest
+
+    @property
+    def controls(self) -> parts.Group:
+        """The controls of the form."""
+        draft = self.entries
+        example = "0x1::coin::supply" if draft.source == "view" else "0x1::aptos_account::transfer"
+        sender = "an address; no key is needed. For committed transactions, leave empty to include all senders"
+        part = f"leave empty to use the study's versions; {SAMPLE} reads a sample"
+        span = "0:-1 for all versions; also 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300"
+        sends = ("source", ("simulate", "committed"))
+        inside = parts.group(
+            ("source", parts.select("Gas of", _READS_LABELS)),
+            *self.function_fields(example, unknown_when=("source", _CALLED)),
+            ("sender", parts.mono("Sender", sender, sends, placeholder="0xa11ce", names=True)),
+            ("range", parts.mono("In the versions", part, ("source", ("committed",)))),
+            ("label", parts.Text("Label", hint="leave empty to use the function's name")),
+            label=f"Call {int(draft.chosen) + 1}",
+        )
+        calls = enumerate(self.calls)
+        names = {at: f"{at + 1}. {short_addresses(made.name) if made else 'new call'}" for at, made in calls}
+        return parts.group(
+            ("plan", parts.select("Read at", _PLANS)),
+            ("span", parts.mono("Versions", span)),
+            ("chosen", parts.select("Call to edit", names)),
+            ("", inside),
+            ("", parts.Actions("Add", do="add", buttons=(parts.Button("Add a call"),))),
+            ("", parts.Actions("Remove", do="drop", buttons=(parts.Button("Remove this call"),))),
+            ("title", parts.Text("Title", placeholder=_DEFAULT_TITLE)),
+            *([("", parts.Group(_HIDDEN, plain=True))] if self.given is not None else []),
+        )
+
+
+INCOMPLETE = "Complete or remove this call first."
+
+
+def _document(call: Call) -> str:
+    return json.dumps(call.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
 
 
 def _typed_versions(choice: VersionChoice) -> tuple[str, str]:
@@ -152,7 +313,7 @@ def _study_as_python(study: Study, node: Node) -> str:
     versions = repr(study.versions.plan) if study.versions.search is None else f"toolkit.{study.versions.search!r}"
     calls = []
     for call in study.calls:
-        written = repr(call.model_dump(mode="json", exclude_defaults=True))
+        written = repr(call.model_dump(mode="json", exclude_defaults=True) | {call.kind: _typed(call)["function"]})
         if isinstance(call.request, ViewFunction) and not call.label and call.thresholds is None:
             written = call.request.to_python().replace(repr(call.request.function), repr(_typed(call)["function"]))
         calls.append(written)
@@ -170,7 +331,7 @@ class _StoppedError(Exception):
     """The user stopped the run."""
 
 
-class GasExplorer(FunctionForm):
+class GasExplorer(FunctionBuilder):
     """Choose calls and ledger versions to see where and why the gas of the calls changes.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, the study runs in the background
@@ -226,10 +387,10 @@ class GasExplorer(FunctionForm):
 
     _form = parts.About(
         "Explore gas",
-        actions=(("run", "Run"), ("check", "Check")),
+        actions=(("run", "Run"), ("check", "Check and count requests")),
         words=parts.Words(form="The study", code="The study as a program", study="Copy the study file"),
     )
-    _blank = StudyDraft()
+    _empty = StudyState()
     _mirrored = ("function", "type_arguments", "arguments")
     _pictured = frozenset({"Figure", "Steps"})
     _in_python: ClassVar[dict[str, str]] = {"Figure": ".observations", "Steps": ".steps", "Explain": ".explain()"}
@@ -240,7 +401,6 @@ class GasExplorer(FunctionForm):
     def __init__(
         self, node: Node, function: str | ContractFunction | None = None, *, study: Study | None = None
     ) -> None:
-        self._given: Study | None = None  # settings that are not edited are preserved
         self._least = 0  # minimum requests of a run of the last checked study
         self._warned = ""  # digest of the study whose run waits for a second press of Run
         self._stopping: threading.Event | None = None  # of the run in progress
@@ -262,133 +422,30 @@ class GasExplorer(FunctionForm):
     def study(self, study: Study | None) -> None:
         self.request = study
 
-    def _write_draft(self, request: Study | None) -> StudyDraft:
-        self._given = request
-        if request is None:
-            return StudyDraft()
-        if request.nodes != (self.node.name,):
-            names = ", ".join(visible(name, 60) for name in request.nodes)
-            self._say("hint", f"The study is for {names}; this form reads from {visible(self.node.name, 60)}.")
-        plan, span = _typed_versions(request.versions)
-        title = "" if request.title == _DEFAULT_TITLE else request.title
-        calls = tuple(map(_document, request.calls)) or ("",)
-        return StudyDraft(calls=calls, title=title, plan=plan, span=span).choosing(0)  # type: ignore[arg-type]
-
-    def _read_draft(self, draft: StudyDraft, found: Findings, *, typed: bool) -> tuple[StudyDraft, Study | None]:
-        if typed and draft.chosen != self._taken.chosen:
-            complete = self._is_complete()
-            draft = draft.choosing(int(draft.chosen)) if complete else replace(draft, chosen=self._taken.chosen)
-        draft = self._read_function(draft, found, typed=typed)
-        call = _read_call(draft, found, self._leading(draft))
-        if call is not None:
-            place = int(draft.chosen)
-            draft = replace(draft, calls=(*draft.calls[:place], _document(call), *draft.calls[place + 1 :]))
-        versions = self._read_versions(draft, found)
-        if call is None or versions is None or not found.good:
-            return draft, None
-        last = self._given
-        values: dict[str, Any] = {} if last is None else {name: getattr(last, name) for name in _KEPT}
-        values["title"] = draft.title if draft.title.strip() else _DEFAULT_TITLE
-        try:
-            return draft, Study(calls=list(map(_call, draft.calls)), versions=versions, node=self.node, **values)
-        except InputError as error:
-            found.errors["label"] = str(error)
-            return draft, None
-
-    def _is_complete(self) -> bool:
-        """Return whether the fields make a complete call, and show a message if they do not."""
-        complete = _read_call(self._taken, Findings()) is not None
-        if not complete:
-            self._say("error", "Complete or remove this call first.")
-        return complete
-
-    def _read_versions(self, draft: StudyDraft, found: Findings) -> VersionChoice | None:
-        last, typed = None if self._given is None else self._given.versions, draft.span.strip()
-        if last is not None and (draft.plan, draft.span) == _typed_versions(last):
-            return last
-        if not typed:
-            found.missing["span"] = "expected versions, such as 0:-1 for all versions"
-            return None
-        plan: Any = validated(partial(parse_plan, typed), found, "span")
-        if plan is None:
-            return None
-        if draft.plan == "these":
-            return validated(partial(VersionChoice, plan=plan), found, "span")
-        bounds: dict[str, Any] = {} if last is None else {"initial": last.initial, "max_requests": last.max_requests}
-        return validated(partial(VersionChoice, find_steps=typed, **bounds), found, "span")
-
-    def _known(self, draft: StudyDraft) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
-        function, call = super()._known(draft)
-        return function, call if draft.source in _CALLED else None
-
-    def _fields(self, draft: StudyDraft) -> parts.Group:
-        example = "0x1::coin::supply" if draft.source == "view" else "0x1::aptos_account::transfer"
-        sender = "an address; no key is needed. For committed transactions, leave empty to include all senders"
-        part = f"leave empty to use the study's versions; {SAMPLE} reads a sample"
-        span = "0:-1 for all versions; also 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300"
-        sends = ("source", ("simulate", "committed"))
-        inside = parts.group(
-            ("source", parts.select("Reads", _READS_LABELS)),
-            *self._function_fields(example, unknown_when=("source", _CALLED)),
-            ("sender", parts.mono("Sender", sender, sends, placeholder="0xa11ce", names=True)),
-            ("range", parts.mono("In the versions", part, ("source", ("committed",)))),
-            ("label", parts.Text("Label", hint="leave empty to use the function's name")),
-            label=f"Call {int(draft.chosen) + 1}",
-        )
-        calls = enumerate(map(_call, draft.calls))
-        names = {at: f"{at + 1}. {short_addresses(made.name) if made else 'new call'}" for at, made in calls}
-        return parts.group(
-            ("plan", parts.select("Read at", _PLANS)),
-            ("span", parts.mono("Versions", span)),
-            ("chosen", parts.select("Call to edit", names)),
-            ("", inside),
-            ("", parts.Actions("Add", do="add", buttons=(parts.Button("Add a call"),))),
-            ("", parts.Actions("Remove", do="drop", buttons=(parts.Button("Remove this call"),))),
-            ("title", parts.Text("Title", placeholder=_DEFAULT_TITLE)),
-            *([("", parts.Group(_HIDDEN, plain=True))] if self._given is not None else []),
-        )
-
     def _programs_of(self, request: Study) -> dict[str, str]:
         return {"Python": _study_as_python(request, self.node), "Study": request.to_toml()}
 
     def _origin_of(self, result: Run) -> str:
         versions = result.observations["ledger_version"]
-        time = result.record.finished_at
-        return origin(self.node, "no version" if versions.empty else version_words(versions), time)
+        at = "no version" if versions.empty else version_words(versions)
+        return origin(self.node, at, result.record.finished_at, of="read")
 
     def _facts(self) -> list[tuple[str, Any]]:
         return [("Study", self.study)]
 
-    def _wanted(self) -> str | None:
-        return None if self.study is None else self.study.digest
-
     def _open_call(self, call: Call) -> None:
         """Select a call, adding it to the study if it is missing. The other entries are preserved."""
-        with self._state():
-            calls = [made for made in map(_call, self._draft.calls) if made is not None]
+        with self._locked():
+            calls = [made for made in self._now.calls if made is not None]
             known = [made.fingerprint for made in calls]
             if call.fingerprint not in known:
                 calls.append(call)
-            place = [*known, call.fingerprint].index(call.fingerprint)
-            self._edit(replace(self._draft, calls=tuple(map(_document, calls))).choosing(place))
+            self._choose(tuple(calls), [*known, call.fingerprint].index(call.fingerprint))
 
-    def _restore(self, typed: dict[str, Any]) -> None:
-        """Fill the form with the entries from a link, which may be damaged or written by hand."""
-        try:
-            calls = list(map(_call, typed.get("calls", self._blank.calls)))
-        except (InputError, RecursionError, TypeError, ValueError) as error:
-            raise InputError(f"the link does not fit this form: calls: {error!s:.200}") from None
-        chosen = typed.get("chosen", self._blank.chosen)
-        if chosen not in map(str, range(len(calls))):
-            raise InputError(
-                f"the link does not fit this form: it selects call {chosen!r:.40}, but has {plural(len(calls), 'call')}"
-            )
-        super()._restore(typed)
-
-    def _made_backgrounds(self) -> list[Background]:
-        """Create a separate `Background` for runs, so that functions can be looked up during a run."""
-        self._runs = Background(self._node, self._report)
-        return [*super()._made_backgrounds(), self._runs]
+    def _choose(self, calls: tuple[Call | None, ...], place: int) -> None:
+        """Show the fields of one of these calls."""
+        made = self._now.with_calls(calls, place)
+        self._learn(calls=calls, entries=made.entries)
 
     # actions -------------------------------------------------------------------------------------------
 
@@ -424,13 +481,13 @@ class GasExplorer(FunctionForm):
         InputError
             If a run is already in progress.
         """
-        with self._state():
+        with self._locked():
             if self._stopping is not None:
                 raise InputError("a run is already in progress; wait for it to end, or stop it with cancel()")
             stopping = self._stopping = threading.Event()
         try:
             with self._busy_while("Running"):
-                study = self.study if self._read_strictly() else None
+                study = self.study if not self._apply(Pressed()).errors else None
                 if study is not None:
                     self._await_result()
                     self._run(study, stopping)
@@ -444,12 +501,12 @@ class GasExplorer(FunctionForm):
         Requests in progress end at once, or within the node's ``timeout_s`` if they are still connecting.
         """
         with self._lock:
-            super().cancel()
-            if self._stopping is not None:
-                self._stopping.set()
-                self._runs.interrupt()
-            elif self._runs.give_up():  # before the run has begun
-                self._say("hint", "Cancelled.")
+            if self._stopping is None:
+                super().cancel()
+                return
+            self._stopping.set()
+            self._actions.interrupt()
+            if self._lookups.give_up():
                 self._drop_given_up()
 
     def _run(self, study: Study, stopping: threading.Event) -> None:
@@ -466,14 +523,14 @@ class GasExplorer(FunctionForm):
         if is_given_up():
             raise GivenUpError
         if run is not None:
-            self._show_result(run, study.digest)
+            self._answer(run, study.digest)
         if run is not None and run.complete:
             count, errors = plural(len(run.observations), "observation"), run.observations["error_code"].dropna()
             found = f"{plural(len(step_groups(run.steps)), 'step')} found in {count}"
             if errors.empty:
                 self._say("good", f"{found}.")
             elif len(errors) < len(run.observations):
-                self._say("good", f"{found}; {len(errors):,} failed.")
+                self._say("bad", f"{found}; {len(errors):,} failed.")
             else:  # every read failed
                 self._say("bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}.")
             self._remember()
@@ -488,9 +545,9 @@ class GasExplorer(FunctionForm):
     def _blame_study(self, error: ToolkitError) -> None:
         """Show why a study cannot be run, at its calls, at its versions, or beside the buttons."""
         places: dict[Any, str] = {StudyError: "chosen", InputError: "span"}
-        self._blame(places.get(type(error), "node"), short_addresses(str(error)))
+        now = self._apply(Refused(places.get(type(error), "node"), short_addresses(str(error))))
         if type(error) in places:
-            self._say("error", self._count_words())
+            self._say("error", now.count_words)
 
     def _note(self, stopping: threading.Event, what: str, done: int, total: int) -> None:
         """Show the progress, at most 4 times a second; stop the run if the user has asked for that."""
@@ -517,16 +574,20 @@ class GasExplorer(FunctionForm):
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_run(self, _message: parts.Message) -> None:
-        self._runs.start("run", self._run_unless_long)
+        self._actions.start("run", self._run_unless_long)
 
     def _do_add(self, _message: parts.Message) -> None:
-        if self._is_complete():
-            self._edit(replace(self._draft, calls=(*self._draft.calls, "")).choosing(len(self._draft.calls)))
+        with self._locked():
+            now = self._now
+            if now.call_in_fields(Findings()) is None:
+                self._say("error", INCOMPLETE)
+                return
+            self._choose((*now.calls, None), len(now.calls))
 
     def _do_drop(self, _message: parts.Message) -> None:
-        place = int(self._draft.chosen)
-        left = (*self._draft.calls[:place], *self._draft.calls[place + 1 :]) or ("",)
-        self._edit(replace(self._draft, calls=left).choosing(place - 1))
+        with self._locked():
+            calls, place = self._now.calls, int(self._now.entries.chosen)
+            self._choose((*calls[:place], *calls[place + 1 :]) or (None,), place - 1)
 
-    def _result_pages(self, result: Run, /, **_about: Any) -> dict[str, str]:
-        return dict(run_pages(result))
+    def _result_pages(self, result: Run, /, **_about: Any) -> list[parts.Page]:
+        return run_pages(result)

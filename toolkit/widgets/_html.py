@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._http import served_ledger
+from toolkit.wire import EntryFunction
+from toolkit.wire._requests import called_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from toolkit.client._node import Node
+    from toolkit.wire import SimulationRequest
 
 
 MAX_ROWS = 100  # rows of a frame that a page shows; more make the page slow
@@ -43,6 +46,13 @@ def safe(value: Any) -> Html:
 def number(value: int | None, unit: str = "") -> str | None:
     """Format an integer with thousands separators and a unit."""
     return None if value is None else f"{value:,} {unit}".rstrip()
+
+
+def called_words(request: SimulationRequest, names: Mapping[str, str]) -> str:
+    """Describe a request by what it calls and its sender, who may have one of the `names`."""
+    payload = called_by(request.payload)
+    what = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
+    return f"{short_addresses(what)} from {names.get(request.sender) or short_addresses(request.sender)}"
 
 
 def code(text: str, label: str) -> Html:
@@ -88,9 +98,9 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: st
     )
 
 
-def origin(node: Node, versions: str, time: datetime | None) -> str:
-    """Return the origin of a result as text: node, ledger versions and time."""
-    return f"{node.name}, {versions}" + ("" if time is None else f", {time:%Y-%m-%d %H:%M:%S} UTC")
+def origin(node: Node, versions: str, time: datetime | None, *, of: str = "ledger time") -> str:
+    """Return the origin of a result as text: node, ledger versions, and a time with what it is the time `of`."""
+    return f"{node.name}, {versions}" + ("" if time is None else f", {of} {time:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def page(*parts: str) -> Html:

@@ -51,10 +51,10 @@ class Select(Part, frozen=True):
 
 
 class Button(Struct, frozen=True):
-    """A button, which sends ``place`` with the message of its `Actions`."""
+    """A button, which sends ``number`` with the message of its `Actions`."""
 
     text: str
-    place: int = -1
+    number: int = -1
 
 
 class Actions(Part, frozen=True):
@@ -135,18 +135,27 @@ class Status(Struct, frozen=True):
     text: str = ""
 
 
-class Found(Struct, frozen=True):
+class FieldMessages(Struct, frozen=True):
     """Messages by field path. If ``strict`` is true, empty fields that nobody has edited are errors too.
 
-    ``outdated`` is true if the form is not a valid request; ``seq`` is the number of the last edit that was read.
+    ``code_note`` says why the code is not that of the entries, or is empty; ``seq`` is the number of the last edit that
+    was read.
     """
 
     errors: dict[str, str] = {}
     missing: dict[str, str] = {}
     notes: dict[str, str] = {}
     strict: bool = False
-    outdated: bool = False
+    code_note: str = ""
     seq: int = 0
+
+
+class Page(Struct, frozen=True):
+    """A page of a result: its title, its HTML, and the number of things it lists, if it is a list."""
+
+    title: str
+    html: str
+    count: int | None = None
 
 
 class Hits(Struct, frozen=True):
@@ -222,7 +231,7 @@ class Message(Struct, frozen=True):
     do: str
     draft: dict[str, Any] | None = None
     query: str = ""
-    place: int = -1
+    number: int = -1
     name: str = ""
     tab: str = ""
     target: str = ""
@@ -237,5 +246,5 @@ def message_of(content: object) -> Message | None:
 
 
 def shown(value: Any) -> Any:
-    """Return a trait that the browser reads: a record, or a list of records."""
-    return traitlets.Any(value).tag(sync=True, to_json=lambda held, _widget: msgspec.to_builtins(held))
+    """Return a trait that the browser reads: a record, or a list of records; their `Html` is sent as text."""
+    return traitlets.Any(value).tag(sync=True, to_json=lambda held, _widget: msgspec.to_builtins(held, enc_hook=str))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HEAD = 'HEAD=$(curl -s "$URL" | sed -E \'s/.*"ledger_version":"([0-9]+)".*/\\1/\')'
 _ACCOUNT = '$(curl -s "$URL/accounts/ADDRESS" | sed -E \'s/.*"sequence_number":"([0-9]+)".*/\\1/\')'
 _LEDGER_S = '$(curl -s "$URL" | sed -E \'s/.*"ledger_timestamp":"([0-9]+)[0-9]{6}".*/\\1/\')'
-_WIDTH = 60  # longest expression that is kept on one line: the pane of the form is not wider
+_WIDTH = 52  # longest expression that is kept on one line: with a name before it, it fits the pane in JupyterLab
 _ESTIMATED = "estimated by the node"
 _DEFAULT = "the toolkit's default"
 _PLACEHOLDERS = {"max_gas_amount": "2000000", "gas_unit_price": "100"}  # sent by curl for values the node estimates
@@ -65,7 +65,14 @@ def format_expression(expression: str, *, width: int = _WIDTH, indent: str = "")
 # simulations ---------------------------------------------------------------------------------------------------------
 
 
-def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | None = None) -> dict[str, str]:
+def programs(
+    request: SimulationRequest,
+    node: Node,
+    arguments: Sequence[Any] | None = None,
+    *,
+    version: int | None = None,
+    earlier: Sequence[SimulationRequest] = (),
+) -> dict[str, str]:
     """Return a simulation as Python, curl, JSON and the call of a study file, by name.
 
     Parameters
@@ -75,23 +82,38 @@ def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | 
         Node to send to. Its URL appears without credentials.
     arguments : sequence, optional
         Arguments encoded according to the ABI; by default, the arguments in the request.
+    version : int, optional
+        Version on whose state the request is simulated, on a fork.
+    earlier : sequence of SimulationRequest
+        Requests that run before it on the fork.
     """
-    written = request.to_python().replace(repr(request.sender), repr(wire_address(request.sender)))
-    payload = called_by(request.payload)
-    if isinstance(payload, EntryFunction):
-        written = written.replace(repr(payload.function), repr(FunctionId.parse(payload.function).wire))
-    made = format_expression(written)
     # Zeros are placeholders for the numbers that the request leaves open.
     body = request.body(sequence_number=0, max_gas_amount=0, gas_unit_price=0, expiration_timestamp_secs=0)
     if arguments is not None:
         inner = body["payload"].get("transaction_payload") or body["payload"]
         inner["arguments"] = list(arguments)
+    lines = ["import toolkit", "", connect_line(node)]
+    on, curl = "node", _simulation_as_curl(request, node, body)
+    if version is not None:
+        on, curl = "fork", "# Nodes simulate at their head only. For a fork, use the Python program."
+        lines.append(f"fork = node.fork({version})")
+    lines += [f"fork.execute({_request_as_python(one)})" for one in earlier]
+    lines += [f"request = {_request_as_python(request)}", f"simulation = {on}.simulate(request)"]
     return {
-        "Python": f"import toolkit\n\n{connect_line(node)}\nrequest = {made}\nsimulation = node.simulate(request)",
-        "curl": _simulation_as_curl(request, node, body),
+        "Python": "\n".join(lines),
+        "curl": curl,
         "JSON": json.dumps(body | {name: f"<{words}>" for name, words in _sources(request).items()}, indent=2),
         "Study": request_as_study(request),
     }
+
+
+def _request_as_python(request: SimulationRequest) -> str:
+    """Return a request as a Python expression with short addresses."""
+    written = request.to_python().replace(repr(request.sender), repr(wire_address(request.sender)))
+    payload = called_by(request.payload)
+    if isinstance(payload, EntryFunction):
+        written = written.replace(repr(payload.function), repr(FunctionId.parse(payload.function).wire))
+    return format_expression(written)
 
 
 def _margin_s(request: SimulationRequest) -> int:

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import pandas as pd
 import traitlets
 from msgspec.structs import replace
 from traitlets import Instance
 
-from toolkit._present.text import plural, visible
+from toolkit._present.text import plural
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
 from toolkit.client._versions import FindSteps, VersionPlan, Versions, as_version, resolve_versions
 from toolkit.client._warnings import collected_warnings
 from toolkit.errors import FailedReadsWarning, InputError, InvalidRequest, NodeError, ToolkitError
 from toolkit.move import FunctionId, parse_type_tag
 from toolkit.move._type_tags import wire_type
-from toolkit.widgets._fields import Findings, validated
-from toolkit.widgets._form import Form
-from toolkit.widgets._functions import FunctionDraft, FunctionForm, FunctionKind, ValuesDraft, read_call, write_call
+from toolkit.widgets._changes import Known
+from toolkit.widgets._fields import LEAST_VERSION, Findings, read_version, validated
+from toolkit.widgets._form import Builder
+from toolkit.widgets._functions import (
+    FunctionBuilder,
+    FunctionDraft,
+    FunctionKind,
+    FunctionState,
+    ValuesDraft,
+    read_call,
+    write_call,
+)
 from toolkit.widgets._html import has_model_gas, origin
-from toolkit.widgets._messages import About, Group, Part, Words, mono, select
+from toolkit.widgets._messages import About, Group, Page, Part, Words, mono, select
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, request_as_study
 from toolkit.widgets._results import brief, failures, frame_pages, frame_words, version_words, view_pages
+from toolkit.widgets._state import FormState
 from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
@@ -38,13 +49,12 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
 
 
-READ_ACTIONS = (("read", "Read"), ("check", "Check"))
+S = TypeVar("S", bound="ReadState")
+
+READ_ACTIONS = (("read", "Read"), ("check", "Check entries"))
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
-_ONE = "expected a ledger version, such as 4000, or -1 for the head"
 _MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
-# Bounds for checks without a node: a head above all versions, and the lowest version relative to it.
-_ANY_HEAD = 2**64
-_LEAST = -(2**64)
+_ANY_HEAD = 2**64  # for checks without a node: above all versions
 
 
 # which versions ------------------------------------------------------------------------------------------------------
@@ -89,23 +99,19 @@ def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | N
     """
     if draft.at == "head":
         return None
-    typed = (draft.version if draft.at == "version" else draft.plan).strip()
+    if draft.at == "version":
+        return read_version(draft.version, found)
+    typed = draft.plan.strip()
     if not typed:
-        found.missing[draft.at] = _ONE if draft.at == "version" else _MANY
+        found.missing["plan"] = _MANY
         return None
-    if draft.at == "plan":
-        return validated(partial(parse_plan, typed), found, "plan")
-    plain = typed.replace("_", "").replace(",", "")
-    if not re.fullmatch(r"-?\d{1,20}", plain):
-        found.errors["version"] = f"{_ONE}, got {visible(typed, 40)!r}"
-        return None
-    return validated(partial(as_version, int(plain), least=_LEAST), found, "version")
+    return validated(partial(parse_plan, typed), found, "plan")
 
 
 def parse_plan(typed: str) -> Versions:
     """Check the text of a version plan. Comma-separated versions become a list; any other plan is left unchanged."""
     if _LIST.fullmatch(typed):
-        return [as_version(int(one), least=_LEAST) for one in re.findall(r"-?\d+", typed)]
+        return [as_version(int(one), least=LEAST_VERSION) for one in re.findall(r"-?\d+", typed)]
     plan = VersionPlan.parse(typed)
     first, last = plan.first, plan.last
     # The length of such a plan does not depend on the head, so it is checked before a node is asked.
@@ -130,10 +136,12 @@ def checked_versions(versions: Any) -> Versions | None:
         return f"{versions[0]}:{versions[-1]}:{versions.step}"
     try:
         if not hasattr(versions, "__iter__"):
-            return as_version(versions, least=_LEAST)
-        listed = [] if isinstance(versions, bytes | dict) else [as_version(one, least=_LEAST) for one in versions]
+            return as_version(versions, least=LEAST_VERSION)
+        listed = (
+            [] if isinstance(versions, bytes | dict) else [as_version(one, least=LEAST_VERSION) for one in versions]
+        )
     except InputError as error:
-        raise InputError(f"versions: {str(error).partition('; ')[0]}") from None
+        raise InputError(f"versions: {error}") from None
     if not listed:
         raise InputError(f"versions: expected None, one or more versions, or a version plan, got {versions!r:.80}")
     return listed
@@ -198,7 +206,50 @@ class Reading:
     notes: tuple[str, ...] = ()
 
 
-class ReadForm(Form):
+def read_at(state: S, found: Findings) -> S:
+    """Return the state with the versions that its entries select; invalid ones leave those of before."""
+    mine = Findings()
+    versions = read_versions(state.entries, mine)
+    found.add(mine)
+    return dataclasses.replace(state, versions=versions if mine.good else state.versions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadState(FormState):
+    """The state of a form that reads.
+
+    Attributes
+    ----------
+    versions : version plan, int or None
+        The versions of the last valid entries.
+    place : str
+        Handle of the table; empty for a view.
+    """
+
+    versions: Versions | None = None
+    place: str = ""
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the entries ask for."""
+        return Wanted(self.request, self.versions, self.place)
+
+    def entered(self, name: str, value: Any) -> Any:
+        """Return the entries after a trait was set."""
+        if name == "versions":
+            return replace(self.entries, **write_versions(value))
+        return super().entered(name, value)
+
+    def trait(self, name: str) -> Any:
+        """Return the value of a trait; invalid `versions` are returned as typed."""
+        if name != "versions":
+            return super().trait(name)
+        found, draft = Findings(), self.entries
+        versions = read_versions(draft, found)
+        return versions if found.good else getattr(draft, draft.at)
+
+
+class ReadBuilder(Builder):
     """A form that reads state at the head, at a version or over a version plan. Builders define the reads."""
 
     _pictured = frozenset({"Value", "Item", "No item", "Figure", "Outcome"})
@@ -214,14 +265,9 @@ class ReadForm(Form):
     versions: Any = traitlets.Any(allow_none=True)
     result: Any = traitlets.Any(allow_none=True, read_only=True)
 
-    _versions: Versions | None = None  # of the last good draft
     _reading: Reading | None = None
 
     # what a builder defines ------------------------------------------------------------------------------
-
-    def _wanted(self) -> Wanted:
-        """Return the read that the entries describe."""
-        return Wanted(self.request, self._versions)
 
     def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> Any:
         """Return the result at a version, or at the head for None. Must not touch traits: it may run in a thread."""
@@ -231,12 +277,12 @@ class ReadForm(Form):
         """Return a frame over versions. Must not touch traits: it may run in a thread."""
         raise NotImplementedError
 
-    def _one_pages(self, reading: Reading) -> dict[str, str]:
+    def _one_pages(self, reading: Reading) -> list[Page]:
         """Return the pages of a single result."""
         raise NotImplementedError
 
-    def _read_words(self, reading: Reading) -> str:
-        """Describe the outcome of a single read."""
+    def _read_words(self, reading: Reading) -> tuple[str, str]:
+        """Return the kind of message and the words that describe the outcome of a read."""
         raise NotImplementedError
 
     def _cause_of(self, error: ToolkitError) -> str:
@@ -248,7 +294,7 @@ class ReadForm(Form):
     def read(self) -> None:
         """Check the entries, read the state and show the result; sets `errors` and `result`."""
         with self._busy_while("Reading"):
-            wanted = self._wanted() if self._check() else None
+            wanted = self._now.wanted if self._check() else None
             if wanted is None or wanted.request is None:
                 return
             self._await_result()
@@ -268,27 +314,28 @@ class ReadForm(Form):
                 notes = dict.fromkeys(text for kind, text in said if not issubclass(kind, FailedReadsWarning))
                 reading = Reading(wanted, result, time, () if plan is None else (*plan.notes, *notes))
             except ToolkitError as error:
-                with self._state():
+                with self._locked():
                     self._fail(error, path)
                 return
-            with self._state():
+            with self._locked():
                 self._reading = reading
-                self._show_result(reading.result, wanted)
+                self._answer(reading.result, wanted)
                 self._after(reading)
 
     def _after(self, reading: Reading) -> None:
         """Show a message that describes the result."""
         if reading.wanted.single:
-            self._say("good", self._read_words(reading))
+            self._say(*self._read_words(reading))
             return
         [words, *_] = frame_words(reading.result)
-        self._say("bad" if len(failures(reading.result)) == len(reading.result) else "good", words)
+        self._say("bad" if len(failures(reading.result)) else "good", words)
 
     def _fail(self, error: ToolkitError, path: str) -> None:
         """Show a failure at the field that caused it; `path` is the field for errors in the entries."""
         words = str(error)
         if isinstance(error, NodeError) and error.error_code in {"version_not_found", "version_pruned"}:
-            path = "node" if self._draft.at == "head" else self._draft.at
+            at = self._now.entries.at
+            path = "node" if at == "head" else at
             if error.ledger is not None:
                 why = "does not exist yet" if error.error_code == "version_not_found" else "has been pruned"
                 oldest, head = error.ledger.oldest_version, error.ledger.version
@@ -297,7 +344,7 @@ class ReadForm(Form):
             path = self._cause_of(error)
             if isinstance(error, NodeError) and path != "node":
                 words = error.message or words
-        self._blame(path, words)
+        self._refuse(path, words)
         if path != "node":
             self._say("bad", f"Read failed: {words}")
 
@@ -307,31 +354,12 @@ class ReadForm(Form):
     def _check_versions(self, proposal: Any) -> Versions | None:
         return checked_versions(proposal["value"])
 
-    def _read_at(self, draft: ReadDraft | ViewDraft, found: Findings) -> None:
-        """Read the version entries of a draft and report their errors."""
-        mine = Findings()
-        versions = read_versions(draft, mine)
-        self._versions = versions if mine.good else self._versions
-        found.add(mine)
-
-    def _entered(self, draft: Any, name: str, value: Any) -> Any:
-        if name == "versions":
-            return replace(draft, **write_versions(value))
-        return super()._entered(draft, name, value)
-
-    def _trait_of(self, name: str, draft: Any) -> Any:
-        """Return the value of a trait for a draft; invalid `versions` are returned as typed."""
-        if name != "versions":
-            return super()._trait_of(name, draft)
-        found = Findings()
-        versions = read_versions(draft, found)
-        return versions if found.good else getattr(draft, draft.at)
-
     def _read_statement(self, name: str, one: str, many: str) -> str:
         """Return the Python statement that reads: `one` of the node, or else `many` of the toolkit."""
-        if not Wanted(None, self._versions).single:
+        wanted = self._now.wanted
+        if not wanted.single:
             return f"frame = {format_expression(f'toolkit.{many}')}"
-        reader = "node" if self._versions is None else f"node.at({self._versions})"
+        reader = "node" if wanted.versions is None else f"node.at({wanted.versions})"
         return f"{name} = {format_expression(f'{reader}.{one}')}"
 
     def _origin_of(self, result: Any) -> str:
@@ -342,14 +370,14 @@ class ReadForm(Form):
         head = " (the head)" if ledger is not None and ledger.version == result.ledger_version else ""
         return origin(self.node, f"version {result.ledger_version:,}{head}", time)
 
-    def _result_pages(self, _result: Any, /, **_about: Any) -> dict[str, str]:
+    def _result_pages(self, _result: Any, /, **_about: Any) -> list[Page]:
         reading = self._reading
         if reading is None:
-            return {}
+            return []
         if reading.wanted.single:
             return self._one_pages(reading)
         what = self._subject() or "value"
-        return dict(frame_pages(reading.result, what=what, notes=reading.notes, model=has_model_gas(self.node)))
+        return frame_pages(reading.result, what=what, notes=reading.notes, model=has_model_gas(self.node))
 
 
 def _time_of(node: Node, result: Any) -> datetime | None:
@@ -363,11 +391,35 @@ def _time_of(node: Node, result: Any) -> datetime | None:
     return None
 
 
+@dataclass(frozen=True, kw_only=True)
+class ViewState(FunctionState, ReadState):
+    """The state of a `ViewBuilder`."""
+
+    entries: ViewDraft = field(default_factory=ViewDraft)
+
+    def read(self, before: FunctionState, *, typed: bool = False) -> Self:
+        """Return the state with what follows from its entries."""
+        found = Findings(names=self.names)
+        now = self.with_function(before, found, typed=typed)
+        request = read_call(now.entries, ViewFunction, found, last=self.request, call=now.leading)
+        if not found.good:
+            request = None
+        now = read_at(now, found)
+        fields = Group(fields=(*now.function_fields("0x1::coin::supply"), *VERSION_FIELDS))
+        return dataclasses.replace(now, request=request or self.request, findings=found, fields=fields)
+
+    def written(self, request: ViewFunction | None) -> Self:
+        """Return the state with the entries of a request; the versions are kept."""
+        typed = {} if request is None else write_call(request)
+        draft = replace(self.entries, **(_BLANK_CALL | typed))
+        return dataclasses.replace(self.with_entries(draft), call=None)
+
+
 _BLANK_CALL = {name: getattr(ViewDraft(), name) for name in FunctionDraft.__struct_fields__}
 _ABORTED, _MISSING_DATA = 4016, 4008  # status codes of the VM
 
 
-class ViewBuilder(FunctionForm, ReadForm):
+class ViewBuilder(FunctionBuilder, ReadBuilder):
     """Run a view function at the node's head, at a ledger version, or over many versions.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, entering a function reads its
@@ -441,7 +493,7 @@ class ViewBuilder(FunctionForm, ReadForm):
         actions=READ_ACTIONS,
         words=Words(form="The view", note="a view changes nothing", none="No matching view function."),
     )
-    _blank = ViewDraft()
+    _empty = ViewState()
     _mirrored = ("function", "type_arguments", "arguments", "versions")
 
     request = Instance(ViewFunction, allow_none=True)
@@ -459,10 +511,11 @@ class ViewBuilder(FunctionForm, ReadForm):
         if not isinstance(error, InvalidRequest):
             return "function" if isinstance(error, InputError) else "node"
         # A single argument decides which resource is read, and what the contract refuses.
-        alone = len(self._draft.arguments) == 1 and isinstance(self._draft.arguments[0], str)
+        entries = self._now.entries
+        alone = len(entries.arguments) == 1 and isinstance(entries.arguments[0], str)
         if alone and error.vm_error_code in {_ABORTED, _MISSING_DATA}:
             return "arguments.0"
-        missing_type = error.vm_error_code == _MISSING_DATA and self._draft.type_arguments
+        missing_type = error.vm_error_code == _MISSING_DATA and entries.type_arguments
         return "type_arguments.0" if missing_type else "function"
 
     def _after(self, reading: Reading) -> None:
@@ -471,38 +524,25 @@ class ViewBuilder(FunctionForm, ReadForm):
 
     # what the form is about ------------------------------------------------------------------------------
 
-    def _read_draft(self, draft: ViewDraft, found: Findings, *, typed: bool) -> tuple[ViewDraft, ViewFunction | None]:
-        draft = self._read_function(draft, found, typed=typed)
-        request = read_call(draft, ViewFunction, found, last=self.request, call=self._leading(draft))
-        good = found.good
-        self._read_at(draft, found)
-        return draft, request if good else None
-
-    def _write_draft(self, request: ViewFunction | None) -> ViewDraft:
-        typed = {} if request is None else write_call(request)
-        return replace(self._draft, **(_BLANK_CALL | typed))  # type: ignore[no-any-return]
-
-    def _fields(self, _draft: ViewDraft) -> Group:
-        return Group(fields=(*self._function_fields("0x1::coin::supply"), *VERSION_FIELDS))
-
     def _programs_of(self, request: ViewFunction) -> dict[str, str]:
         expression = request.to_python().replace(repr(request.function), repr(self._subject()))
         call = f"call = {format_expression(expression)}"
-        many = f"fetch_views(node, call, {self._versions!r}, flatten=True)"
+        versions = self._now.versions
+        many = f"fetch_views(node, call, {versions!r}, flatten=True)"
         read = self._read_statement("result", "view(call)", many)
         body = request.to_wire() | {"function": FunctionId.parse(request.function).wire}
         body["type_arguments"] = [wire_type(parse_type_tag(name)) for name in request.type_arguments]
-        if (encoded := self._encoded(request.arguments)) is not None:
+        if (encoded := self._now.encoded(request.arguments)) is not None:
             body["arguments"] = list(encoded)
         return {
             "Python": f"import toolkit\n\n{connect_line(self.node)}\n{call}\n{read}",
-            "curl": curl_lines(self.node, "view", body, self._versions),
+            "curl": curl_lines(self.node, "view", body, versions),
             "JSON": json.dumps(body, indent=2, ensure_ascii=False),
             "Study": request_as_study(request).replace(request.function, str(self._subject())),
         }
 
     def _facts(self) -> list[tuple[str, Any]]:
-        at = "the head" if self._versions is None else self._versions
+        at = "the head" if self._now.versions is None else self._now.versions
         return [("Function", self.function), ("Arguments", self.arguments), ("Read at", at)]
 
     def _subject(self) -> str | None:
@@ -511,13 +551,13 @@ class ViewBuilder(FunctionForm, ReadForm):
 
     # display ---------------------------------------------------------------------------------------------
 
-    def _read_words(self, reading: Reading) -> str:
+    def _read_words(self, reading: Reading) -> tuple[str, str]:
         result: ViewResult = reading.result
         gas = "" if result.gas_used is None else f", {plural(result.gas_used, 'gas unit')}"
-        return f"Returned {plural(len(result.values), 'value')} at version {result.ledger_version}{gas}"
+        return "good", f"Returned {plural(len(result.values), 'value')} at version {result.ledger_version:,}{gas}"
 
-    def _one_pages(self, reading: Reading) -> dict[str, str]:
-        return dict(view_pages(reading.result, model=has_model_gas(self.node)))
+    def _one_pages(self, reading: Reading) -> list[Page]:
+        return view_pages(reading.result, Known(names=self._now.names), model=has_model_gas(self.node))
 
     def _compared(self, result: Any) -> dict[str, Any]:
         call, reading = self.request, self._reading

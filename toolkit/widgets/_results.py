@@ -10,7 +10,7 @@ import msgspec
 import pandas as pd
 
 from toolkit._present.tables import json_value
-from toolkit._present.text import ELLIPSIS, change_place, number, plural, short_addresses, visible
+from toolkit._present.text import ELLIPSIS, change_place, number, percent, plural, short_addresses, visible
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._series import is_model
@@ -18,13 +18,14 @@ from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets import _html as html
-from toolkit.widgets._changes import Known, balance_rows, changes_page, events_page, type_html
+from toolkit.widgets._changes import ADDRESS, Known, balance_rows, changes_page, events_page, type_html, value_tree
 from toolkit.widgets._html import MAX_ROWS, Html
+from toolkit.widgets._messages import Page
 from toolkit.wire import EntryFunction, GasBreakdown
 from toolkit.wire._gas import APT_METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -54,8 +55,9 @@ def simulation_pages(
     failure: str = "",
     diff: pd.DataFrame | None = None,
     links: bool = False,
-) -> dict[str, Html]:
-    """Return the pages of a simulation by title, in the order of the tabs.
+    before: Sequence[Simulation] = (),
+) -> list[Page]:
+    """Return the pages of a simulation, in the order of the tabs.
 
     Parameters
     ----------
@@ -70,28 +72,63 @@ def simulation_pages(
         The result of `Simulation.diff`, which adds the state before each change.
     links : bool, default False
         Whether to add buttons that open table items in another form.
+    before : sequence of Simulation
+        What ran on the same fork before.
     """
     balances, split = simulation.balance_changes, simulation.gas
     raw = json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
-    return {
-        "Outcome": _outcome_page(simulation, known, failure),
-        # A transaction that was discarded before it ran has no FeeStatement.
-        "Gas": html.page(html.paragraph(_DISCARDED)) if split is None else _gas_page(split, known, model=model),
-        f"Balances ({len(balances)})": _balances_page(balances, known),
-        f"Changes ({len(simulation.changes)})": changes_page(simulation, known, diff, links=links),
-        f"Events ({len(simulation.events)})": events_page(simulation, known),
-        "Raw": html.page(html.code(raw, "The node's response as JSON")),
-    }
+    profile = getattr(simulation, "profile", None)  # of a simulation on a fork
+    # A transaction that was discarded before it ran has no FeeStatement.
+    gas = html.page(html.paragraph(_DISCARDED)) if split is None else _gas_page(split, known, model=model)
+    return [
+        Page("Outcome", _outcome_page(simulation, known, failure)),
+        *([Page("Sequence", _sequence_page([*before, simulation], known.names), len(before) + 1)] if before else []),
+        Page("Gas", gas),
+        *([] if profile is None else [Page("Gas by function", _profile_page(profile, model=model))]),
+        Page("Balances", _balances_page(balances, known), len(balances)),
+        Page("Changes", changes_page(simulation, known, diff, links=links), len(simulation.changes)),
+        Page("Events", events_page(simulation, known), len(simulation.events)),
+        Page("Raw", html.page(html.code(raw, "The node's response as JSON"))),
+    ]
 
 
-def simulation_facts(simulation: Simulation) -> dict[str, Any]:
-    """Return the facts in which simulations are compared, in the order of the rows."""
+def _sequence_page(runs: Sequence[Simulation], names: Mapping[str, str]) -> Html:
+    """Return the page with the outcomes of calls that ran one after another."""
+    rows = []
+    for place, one in enumerate(runs):
+        word, kind = ("Success", "good") if one.success else (one.vm_status, "bad")
+        badge = Html(f'<span class="ltk-{kind}">{html.safe(word)}</span>')
+        rows.append((place + 1, html.called_words(one.request, names), badge, html.number(one.gas_used)))
+    columns = {"#": "number", "Call": "", "Outcome": "", "Gas used": "number"}
+    return html.page(html.table(columns, rows, "Calls on one fork, in order"))
+
+
+def _profile_page(profile: Any, *, model: bool) -> Html:
+    """Return the page with the gas that each function is charged itself, without the functions that it calls."""
+    frame = profile.to_frame()
+    own = frame.groupby("function", sort=False)["own_gas" if "own_gas" in frame else "internal_gas"].sum()
+    total = max(int(own.sum()), 1)
+    largest = own[own > 0].sort_values(ascending=False, kind="stable")
+    rows = [
+        (type_html(name), number(int(gas)), percent(100 * gas / total, ".1f"))
+        for name, gas in largest.head(MAX_ROWS).items()
+    ]
+    columns = {"Function": "", "Internal gas": "number", "Share": "number"}
+    rest = f"The {MAX_ROWS} largest of {plural(len(largest), 'function')}. " if len(largest) > MAX_ROWS else ""
+    note = html.paragraph(f"{rest}A function's gas does not include that of the functions it calls.")
+    return html.page(html.table(columns, rows, "Gas by function"), note, html.model_note() if model else "")
+
+
+def simulation_facts(simulation: Simulation, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the facts in which simulations are compared, in the order of the rows; `names` are those of accounts."""
     split, payload = simulation.gas, simulation.request.payload
     facts: dict[str, Any] = {}
     if isinstance(payload, EntryFunction):
         facts = {"Function": short_addresses(payload.function), "Arguments": brief(payload.arguments)}
     outcome = "success" if simulation.success else "would fail"
-    facts |= {"Sender": short_addresses(simulation.request.sender), "Outcome": outcome, "Gas used": simulation.gas_used}
+    sender = simulation.request.sender
+    name = f" {names[sender]}" if sender in names else ""
+    facts |= {"Sender": f"{short_addresses(sender)}{name}", "Outcome": outcome, "Gas used": simulation.gas_used}
     if split is not None:
         facts |= {
             "Execution": split.execution_gas_units,
@@ -116,7 +153,7 @@ def recent_page(facts: Sequence[dict[str, Any]]) -> Html:
         values = [one.get(name) for one in facts]
         pairs = zip(values, [values[0], *values], strict=False)
         rows.append([name, *(_compared(value, before) for value, before in pairs)])
-    again = '<button type="button" class="ltk-small" data-send="again" data-place="{}">Fill in again</button>'
+    again = '<button type="button" class="ltk-small" data-send="again" data-number="{}">Fill in again</button>'
     rows.append(["", *(Html(again.format(place)) for place in range(len(facts)))])
     columns = {"": "brief"} | {f"Call {place + 1}": "" for place in range(len(facts))}
     return html.page(html.table(columns, rows, "Recent calls, the latest on the right"))
@@ -189,10 +226,11 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
     whole = max(sum(parts.values()), 1.0)
     words, bar, rows = [], "", []
     for place, (name, units) in enumerate(parts.items()):
-        words.append(f"{name.lower()} {units / whole:.0%}")
+        share = percent(100 * units / whole, ".0f")
+        words.append(f"{name.lower()} {share}")
         bar += f'<span class="ltk-part{place}" style="width:{units / whole:.2%}"></span>'
         dot = Html(f'<span class="ltk-dot ltk-part{place}" aria-hidden="true"></span>{html.safe(name)}')
-        rows.append((dot, number(units), f"{units / whole:.0%}"))
+        rows.append((dot, number(units), share))
     rows.append((Html("<b>Charged</b>"), Html(f"<b>{html.safe(html.number(split.total_charge_gas_units))}</b>"), ""))
     listed = html.table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
     stacked = f'<div class="ltk-stack" role="img" aria-label="Gas: {", ".join(words)}">{bar}</div>'
@@ -202,48 +240,52 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
 # reads at one version ------------------------------------------------------------------------------------------------
 
 
-def view_pages(result: ViewResult, *, model: bool) -> dict[str, Html]:
-    """Return the pages of a view at one version."""
-    kinds = [Html(f"<code>{html.safe(kind)}</code>") for kind in result.types or ["JSON"] * len(result.values)]
+def view_pages(result: ViewResult, known: Known, *, model: bool) -> list[Page]:
+    """Return the pages of a view at one version; `known` has the names of accounts."""
+    kinds = [type_html(kind) for kind in result.types or ["JSON"] * len(result.values)]
     if len(result.values) == 1:
-        value = Html(f"<p>Returned {kinds[0]}</p>{_answer(result.value)}")
+        value = Html(f"<p>Returned {kinds[0]}</p>{_answer(result.value, known)}")
     else:
         cells = zip(kinds, result.values, strict=True)
-        rows = [(place, kind, value_html(one)) for place, (kind, one) in enumerate(cells)]
+        rows = [(place, kind, value_html(one, known)) for place, (kind, one) in enumerate(cells)]
         value = html.table({"#": "number", "Type": "", "Value": "wide"}, rows, "Return values")
     facts = html.pairs([("Gas used", html.number(result.gas_used, "gas units"))], "How it was read")
     note = html.model_note() if model and result.gas_used else ""
     if not result.types:
         note = html.paragraph("The node returned no ABI for this module: the types shown are JSON types.")
-    return {"Value": html.page(value, facts, note), "Raw": html.code(result.raw, "The response as JSON")}
+    raw = html.code(result.raw, "The response as JSON")
+    return [Page("Value", html.page(value, facts, note)), Page("Raw", raw)]
 
 
-def item_pages(item: TableItem, value_type: str) -> dict[str, Html]:
-    """Return the pages of a table item at one version."""
+def item_pages(item: TableItem, value_type: str, known: Known) -> list[Page]:
+    """Return the pages of a table item at one version; `known` has the names of accounts."""
     kind = f"<p>Value <code>{html.safe(wire_type(parse_type_tag(value_type)))}</code></p>"
     raw = json.dumps(encode_json(item.value_layout, item.value), indent=1, ensure_ascii=False)
-    shown = html.page(kind, _answer(item.value), html.pairs([("Key", value_html(item.key))], "How it was read"))
-    return {"Item": shown, "Raw": html.code(raw, "The value as returned by the node")}
+    key = html.pairs([("Key", value_html(item.key, known))], "How it was read")
+    shown = html.page(kind, _answer(item.value, known), key)
+    return [Page("Item", shown), Page("Raw", html.code(raw, "The value as returned by the node"))]
 
 
-def missing_item_pages(words: str) -> dict[str, Html]:
+def missing_item_pages(words: str) -> list[Page]:
     """Return the page for an item that does not exist; `words` describes what was read."""
     hint = html.paragraph("It may exist at other versions. Nodes respond in the same way to a wrong key type.")
-    return {"No item": html.page(f"<p><b>{html.safe(words)}.</b></p>", hint)}
+    return [Page("No item", html.page(f"<p><b>{html.safe(words)}.</b></p>", hint))]
 
 
-def _answer(value: Any) -> Html:
+def _answer(value: Any, known: Known) -> Html:
     """Return the HTML of a single value; short values are shown in large type."""
     brief = len(str(value)) <= _MAX_LARGE and not isinstance(value, dict | list)
-    return Html(f'<p class="ltk-value">{value_html(value)}</p>') if brief else value_html(value)
+    return Html(f'<p class="ltk-value">{value_html(value, known)}</p>') if brief else value_html(value, known)
 
 
-def value_html(value: Any) -> Html:
-    """Return the HTML of a decoded value: numbers with separators, bytes as hex, containers as JSON."""
+def value_html(value: Any, known: Known) -> Html:
+    """Return the HTML of a decoded value: numbers with separators, bytes as hex, containers as trees of fields."""
     if value is None:
         return Html('<span class="ltk-hint">none</span>')
     if isinstance(value, dict | list):
-        return html.code(json.dumps(json_value(value), indent=1, ensure_ascii=False), "The value as JSON")
+        return value_tree(json_value(value), known)
+    if isinstance(value, str) and ADDRESS.fullmatch(value):
+        return known.address(value)
     if isinstance(value, int):
         text = str(value).lower() if isinstance(value, bool) else f"{value:,}"
     else:
@@ -257,7 +299,7 @@ def value_html(value: Any) -> Html:
 # reads over versions -------------------------------------------------------------------------------------------------
 
 
-def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: bool) -> dict[str, Html]:
+def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: bool) -> list[Page]:
     """Return the pages of a frame of one call or item over versions: figure, rows and failures.
 
     Parameters
@@ -279,12 +321,12 @@ def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: 
     shown = show(frame, rows=_ROWS)
     columns = {name: "number" if place in shown.numbers else "" for place, name in enumerate(shown.columns)}
     rows = html.table(columns, shown.rows, "Rows of the frame")
-    made = {
-        "Figure" if drawn else "Outcome": html.page(drawn, f"<ul>{lines}</ul>", gas),
-        f"Rows ({len(frame):,})": html.page(rows, html.paragraph(shown.note)),
-    }
     failed = failures(frame)
-    return made | ({f"Failed ({len(failed):,})": _failures_page(failed)} if len(failed) else {})
+    return [
+        Page("Figure" if drawn else "Outcome", html.page(drawn, f"<ul>{lines}</ul>", gas)),
+        Page("Rows", html.page(rows, html.paragraph(shown.note)), len(frame)),
+        *([Page("Failed", _failures_page(failed), len(failed))] if len(failed) else []),
+    ]
 
 
 def failures(frame: pd.DataFrame) -> pd.DataFrame:
@@ -298,7 +340,7 @@ def _failures_page(failed: pd.DataFrame) -> Html:
     kinds = failed.groupby(["error_code", "error_message"], sort=False, dropna=False)["ledger_version"]
     for (kind, message), versions in list(kinds)[:_MAX_FAILURES]:
         first, last = versions.min(), versions.max()
-        at = str(first) if first == last else f"{first} to {last}"
+        at = f"{first:,}" if first == last else f"{first:,} to {last:,}"
         rows.append((html.number(len(versions)), at, Html(f"<code>{html.safe(kind)}</code>"), message))
     columns = {"Reads": "number", "Versions": "brief", "Error": "brief", "Message": ""}
     hint = "In the frame, failed reads are rows with null values and an error_code."
@@ -326,7 +368,7 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
             words.append(f"{name}: {values[0]:,}{unit} at every version")
             continue
         first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
-        ends = f"{values[0]:,} at version {first}, {values[-1]:,}{unit} at version {last}"
+        ends = f"{values[0]:,} at version {first:,}, {values[-1]:,}{unit} at version {last:,}"
         words.append(f"{name}: {ends}; {len(set(values)):,} different values from {min(values):,} to {max(values):,}")
     if not columns and frame["error_code"].isna().any():
         words.append("the values are not numbers; see the rows")
@@ -375,7 +417,10 @@ def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
 
 
 def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
-    """Draw one column as a line that is interrupted at reads without a value; few reads are also drawn as dots."""
+    """Draw one column as steps, interrupted at reads without a value; few reads are also drawn as dots.
+
+    A value holds until the next read: the line is flat, and vertical at the first read of another value.
+    """
     from toolkit.plots import _style as style
 
     ax.spines[["top", "right"]].set_visible(False)
@@ -383,7 +428,8 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
     x = [float(one) for one in ordered["ledger_version"]]
     y = [float("nan") if pd.isna(one) else float(int(one)) for one in ordered[column]]
     few = len(x) <= 80  # noqa: PLR2004 - more dots would touch
-    ax.plot(x, y, color=colour, linewidth=1.2, marker="o" if few else "", markersize=3, gid=column)
+    [line] = ax.plot(x, y, color=colour, linewidth=1.2, drawstyle="steps-post", gid=column)
+    line.set(marker="o" if few else "", markersize=3)
     absent = [at for at, value in zip(x, y, strict=True) if value != value]  # noqa: PLR0124 - not a number
     if absent:
         foot = ax.get_xaxis_transform()
@@ -397,14 +443,14 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
 # runs of studies -----------------------------------------------------------------------------------------------------
 
 
-def run_pages(run: Run) -> dict[str, Html]:
-    """Return the pages of a run by title."""
+def run_pages(run: Run) -> list[Page]:
+    """Return the pages of a run."""
     groups = step_groups(run.steps)
-    return {
-        "Figure": _figure_page(run),
-        f"Steps ({len(groups)})": _steps_page(run, groups),
-        "Explain": html.code(run.explain(), "Findings"),
-    }
+    return [
+        Page("Figure", _figure_page(run)),
+        Page("Steps", _steps_page(run, groups), len(groups)),
+        Page("Explain", html.code(run.explain(), "Findings")),
+    ]
 
 
 def _figure_page(run: Run) -> Html:
@@ -481,7 +527,7 @@ def _step_details(group: StepGroup) -> str:
     place = sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
     facts = [
-        *([] if group.time is None else [("Time", f"{group.time:%Y-%m-%d %H:%M:%S} UTC")]),
+        *([] if group.time is None else [("Ledger time", f"{group.time:%Y-%m-%d %H:%M:%S} UTC")]),
         *([] if group.transaction_hash is None else [("Transaction", html.short_id(group.transaction_hash))]),
     ]
     about = html.pairs(facts, "The transaction") if facts else ""

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,41 +17,44 @@ from toolkit._present.messages import shorten
 from toolkit._present.text import plural, short_addresses
 from toolkit.client._rebuilt import simulated_again
 from toolkit.client._simulation import Simulation, abort_parts, failure_reason
-from toolkit.errors import InputError, ToolkitError
+from toolkit.errors import InputError, ToolkitError, VersionPruned
 from toolkit.move._ids import wire_address
 from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known, read_known, records, with_layouts
-from toolkit.widgets._fields import U64, Findings, read_leaf, validated
+from toolkit.widgets._fields import U64, Findings, read_leaf, read_version, validated
 from toolkit.widgets._functions import (
+    FunctionBuilder,
     FunctionDraft,
-    FunctionForm,
+    FunctionState,
     ResolvedCall,
     amount_of,
     raw_field,
     read_call,
     write_call,
 )
-from toolkit.widgets._html import Html, has_model_gas, origin, paragraph, safe
+from toolkit.widgets._html import Html, called_words, has_model_gas, origin, paragraph, safe
 from toolkit.widgets._programs import programs
+from toolkit.widgets._state import Pressed
 from toolkit.wire import SimulationRequest
 from toolkit.wire._gas import APT, APT_METADATA
 from toolkit.wire._requests import SimulatedPayload, called_by, with_estimates
 from toolkit.wire._signatures import PublicKeyType, parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
+    from toolkit.fork import Fork
 
 
 Payload = Literal["entry", "script", "multisig_entry", "multisig_script", "multisig_stored"]
 _PAYLOAD_LABELS: dict[Payload, str] = {
-    "entry": "Entry function",
-    "script": "Script",
-    "multisig_entry": "Multisig account: entry function",
-    "multisig_script": "Multisig account: script",
-    "multisig_stored": "Multisig account: stored payload",
+    "entry": "an entry function",
+    "script": "a script",
+    "multisig_entry": "an entry function of a multisig account",
+    "multisig_script": "a script of a multisig account",
+    "multisig_stored": "the stored payload of a multisig account",
 }
 _ENTRIES = ("entry", "multisig_entry")
 _SCRIPTS = ("script", "multisig_script")
@@ -106,6 +109,8 @@ class SimulationDraft(FunctionDraft, frozen=True):
     fee_payer_key: KeyDraft = KeyDraft()
     secondary: tuple[SignerDraft, ...] = ()
     committed: str = ""
+    at: Literal["head", "version"] = "head"
+    version: str = ""
 
     @property
     def calls_function(self) -> bool:
@@ -380,27 +385,35 @@ def _read_json(parse: Callable[[dict[str, Any]], Any], typed: str, path: str, fo
     return None
 
 
-# The field that caused a failure, by a part of the status; the second field applies if the first is not shown.
+# The fields that may have caused a failure, by a part of the name of the status; the first that is shown is marked.
 _CAUSES = {
     "SEQUENCE_NUMBER": ("sequence_number", "replay"),
-    "NONCE": ("replay_protection_nonce", "replay"),
+    "NONCE_ALREADY_USED": ("replay_protection_nonce", "replay"),
     "TRANSACTION_EXP": ("expiration_timestamp_secs",),
     "MAX_GAS_UNITS": ("max_gas_amount", "estimate_max_gas_amount"),
-    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": ("max_gas_amount", "estimate_max_gas_amount"),
     "Out of gas": ("max_gas_amount", "estimate_max_gas_amount"),
     "GAS_UNIT_PRICE": ("gas_unit_price", "estimate_gas_unit_price"),
     "SENDING_ACCOUNT": ("sender",),
+    "NOT_MULTISIG_OWNER": ("sender",),
+    "GAS_PAYER_ACCOUNT_MISSING": ("fee_payer",),
     "INVALID_AUTH_KEY": ("sender_key.shape",),
     "NUMBER_OF_SIGNER": ("secondary",),
     "SIGNERS_CONTAIN": ("secondary",),
-    "NOT_MULTISIG": ("multisig_address",),
+    "ACCOUNT_NOT_MULTISIG": ("multisig_address",),
     "LINKER_ERROR": ("function",),
-    "Move abort": ("function",),
 }
 # Statuses of a payer whose balance does not cover the maximum.
 _CANNOT_PAY = ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
 # Aborts of the framework that concern the amount of a transfer: the balance does not cover it.
 _BALANCE_TOO_LOW = {("0x1::coin", 0x10006), ("0x1::fungible_asset", 0x10004)}
+
+
+class Remedy(Struct, frozen=True):
+    """A change of the entries that the form offers: the message of its button, the button's text, and a number."""
+
+    do: Literal["limit_gas", "add_payer"]
+    text: str
+    number: int = -1
 
 
 class Failure(Struct, frozen=True):
@@ -414,47 +427,54 @@ class Failure(Struct, frozen=True):
         Status and abort code.
     path : str
         Path of the field that caused the failure; empty if no such field is shown.
-    remedies : tuple of (str, str)
-        Name and button label of each remedy that the form offers.
+    remedies : tuple of Remedy
     """
 
     words: str
     detail: str
     path: str = ""
-    remedies: tuple[tuple[str, str], ...] = ()
+    remedies: tuple[Remedy, ...] = ()
 
     def to_html(self) -> Html:
         """Return HTML with the reason as a headline, the detail in small print, and a button for each remedy."""
         buttons = "".join(
-            f'<button type="button" class="ltk-small" data-send="remedy" data-name="{name}">{safe(text)}</button> '
-            for name, text in self.remedies
+            f'<button type="button" class="ltk-small" data-send="{one.do}" data-number="{one.number}">'
+            f"{safe(one.text)}</button> "
+            for one in self.remedies
         )
         head = f'<strong class="ltk-title">{safe(self.words)}.</strong>'
         return Html(f"{head}{paragraph(self.detail)}{buttons and f'<p>{buttons}</p>'}")
 
 
 def failure_of(
-    simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None, known: Known, node: Node
+    simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None, known: Known, on: Node | Fork
 ) -> Failure | None:
     """Return why a simulation would fail, or None. If the payer cannot pay, its balance is read."""
     if simulation.success:
         return None
     status = simulation.vm_status
     sentence, aborted = abort_parts(simulation.transaction.abort)
-    cause = next((paths for words, paths in _CAUSES.items() if words in status), ())
-    shown_when = {key: part.when for key, part in _gas_fields(draft).fields} | {"function": ("payload", _ENTRIES)}
-    conditions = ((path, shown_when.get(path)) for path in cause)
-    path = next((path for path, when in conditions if when is None or getattr(draft, when[0]) in when[1]), "")
     if any(words in status for words in _CANNOT_PAY):
-        return _cannot_pay(simulation, draft, known, node, path)
+        payer = "fee_payer" if simulation.request.fee_payer else "sender"
+        path = _first_shown(("max_gas_amount", payer), draft)
+        return _cannot_pay(simulation, draft, known, on, path)
+    cause = ("function",) if aborted else next((paths for name, paths in _CAUSES.items() if name in status), ())
+    path = _first_shown(cause, draft)
     if sentence:
         return Failure(sentence[:1].upper() + sentence[1:], aborted, _argument_path(simulation, draft, call) or path)
     words = failure_reason(simulation.request, simulation.transaction) or status
     return Failure(words[:1].upper() + words[1:], "" if words == status else f"Status: {status}", path)
 
 
+def _first_shown(paths: Iterable[str], draft: SimulationDraft) -> str:
+    """Return the first of the paths whose field is shown, or an empty string."""
+    shown_when = {key: part.when for key, part in _gas_fields(draft).fields} | {"function": ("payload", _ENTRIES)}
+    conditions = ((path, shown_when.get(path)) for path in paths)
+    return next((path for path, when in conditions if when is None or getattr(draft, when[0]) in when[1]), "")
+
+
 def _argument_path(simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None) -> str:
-    """Return the path of the argument that an abort concerns; empty if the code does not tell which.
+    """Return the path of the argument that an abort concerns; empty if the code does not say which.
 
     It is the amount of a transfer that the balance does not cover, or the only argument.
     """
@@ -464,30 +484,135 @@ def _argument_path(simulation: Simulation, draft: SimulationDraft, call: Resolve
     return "arguments.0" if call is not None and len(call.layouts) == 1 else ""
 
 
-def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, node: Node, path: str) -> Failure:
+def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, on: Node | Fork, path: str) -> Failure:
     """Return a failure with the payer's balance, the amount needed, and remedies for the shortfall."""
     request, transaction = simulation.request, simulation.transaction
     payer = request.fee_payer or request.sender
     price, most = transaction.gas_unit_price, transaction.max_gas_amount
     balance: Any = None
     with suppress(ToolkitError):
-        balance = node.view("0x1::coin::balance", [payer], type_arguments=[APT]).value
+        balance = on.view("0x1::coin::balance", [payer], type_arguments=[APT]).value
     has = "less" if balance is None else known.words(balance, APT_METADATA)
     name = known.names.get(payer) or short_addresses(payer)
     needs = f"{known.words(most * price, APT_METADATA)} ({plural(most, 'gas unit')} at {plural(price, 'octa')} each)"
     words = f"{name} needs up to {needs} but has {has}"
     remedies = []
     if balance is not None and price and 0 < balance // price < most:
-        remedies.append((f"most{balance // price}", f"Lower the maximum to {plural(balance // price, 'gas unit')}"))
+        affordable = balance // price
+        remedies.append(Remedy("limit_gas", f"Lower the maximum to {plural(affordable, 'gas unit')}", affordable))
     if not draft.has_fee_payer:
-        remedies.append(("payer", "Let another account pay"))
+        remedies.append(Remedy("add_payer", "Let another account pay"))
     return Failure(words, f"Status: {simulation.vm_status}", path, tuple(remedies))
 
 
+@dataclasses.dataclass(frozen=True)
+class WantedSimulation:
+    """What the form simulates: a request, on the node or on a fork of a version, where `earlier` ones ran before it."""
+
+    request: SimulationRequest | None
+    version: int | None = None
+    earlier: tuple[SimulationRequest, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SimulationState(FunctionState):
+    """The state of a `SimulationBuilder`.
+
+    Attributes
+    ----------
+    filled : SimulationDraft
+        The entries of the request that filled the form last: their sections are open.
+    version : int or None
+        The version on whose state the transaction is simulated; None for the node's head.
+    earlier : tuple of SimulationRequest
+        Requests that run before it on a fork.
+    """
+
+    entries: SimulationDraft = dataclasses.field(default_factory=SimulationDraft)
+    filled: SimulationDraft = dataclasses.field(default_factory=SimulationDraft)
+    version: int | None = None
+    earlier: tuple[SimulationRequest, ...] = ()
+
+    def read(self, before: FunctionState, *, typed: bool = False) -> Self:
+        """Return the state with what follows from its entries."""
+        found = Findings(names=self.names)
+        now = self.with_function(before, found, typed=typed)
+        draft = now.entries
+        other = draft.function != before.entries.function
+        signers = tuple(one for one in draft.secondary if not other or one != SignerDraft())
+        missing = now.further_signers - len(signers)
+        draft = replace(draft, secondary=(*signers, *[SignerDraft()] * missing))
+        request = read_request(draft, self.request, now.leading, found)
+        version = read_version(draft.version, found) if draft.at == "version" else None
+        now = dataclasses.replace(now, entries=draft, findings=found, request=request or self.request, version=version)
+        return dataclasses.replace(now, fields=now.controls)
+
+    def written(self, request: SimulationRequest | None) -> Self:
+        """Return the state with the entries of a request."""
+        draft = replace(write_request(request), at=self.entries.at, version=self.entries.version)
+        return dataclasses.replace(self.with_entries(draft), filled=draft, call=None)
+
+    def trait(self, name: str) -> Any:
+        """Return the value of a trait."""
+        return self.entries.estimates_max_gas if name == "estimate_max_gas_amount" else super().trait(name)
+
+    @property
+    def wanted(self) -> WantedSimulation:
+        """What the entries ask for."""
+        return WantedSimulation(self.request, self.version, self.earlier if self.version is not None else ())
+
+    @property
+    def controls(self) -> parts.Group:
+        """The controls of the form."""
+        scripts, known = ("payload", _SCRIPTS), ("payload", (*_ENTRIES, *_SCRIPTS))
+        signers = self.further_signers
+        call = parts.group(
+            ("sender", parts.mono("Sender", "an address; no key is needed", placeholder="0xa11ce", names=True)),
+            ("payload", parts.select("The transaction runs", _PAYLOAD_LABELS)),
+            ("multisig_address", parts.mono("Multisig account", when=("payload", _MULTISIGS), names=True)),
+            ("bytecode", parts.mono("Bytecode", "hex", scripts, rows=3)),
+            *self.function_fields("0x1::aptos_account::transfer", ("payload", _ENTRIES), known),
+            *([] if self.call is None else [("raw", raw_field(scripts))]),
+            *([("secondary", replace(_FURTHER, exactly=signers))] if signers else []),
+            ("at", parts.select("Simulate", _AT)),
+            ("version", parts.mono("Version", _AT_HINT, _ON_FORK, placeholder="4000")),
+            *self._earlier_calls(),
+        )
+        further = _SIGNERS if signers else replace(_SIGNERS, fields=(*_SIGNERS.fields, ("secondary", _FURTHER)))
+        filled, blank = self.filled, SimulationDraft()
+        given = {key for key in blank.__struct_fields__ if getattr(filled, key) != getattr(blank, key)}
+        folds = [
+            replace(part, filled=bool(given & dict(part.fields).keys()))
+            for part in (_gas_fields(self.entries), further)
+        ]
+        return parts.Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
+
+    def _earlier_calls(self) -> list[tuple[str, parts.Part]]:
+        """Return the buttons of the calls that run before this one."""
+        words = [called_words(one, self.names) for one in self.earlier]
+        drop = [parts.Button(f"\N{MULTIPLICATION X} {text}", place) for place, text in enumerate(words)]
+        listed = parts.Actions("Calls that run before this one", do="drop_call", buttons=tuple(drop), when=_ON_FORK)
+        keep = (parts.Button("Run this call first, then another"),)
+        return [
+            *([("", listed)] if drop else []),
+            ("", parts.Actions("Sequence", do="keep_call", buttons=keep, when=_ON_FORK)),
+        ]
+
+    @property
+    def further_signers(self) -> int:
+        """How many signers the function requires in addition to the sender."""
+        if self.function is None or not self.entries.calls_function or self.entries.signature != "keys":
+            return 0
+        return max(self.function.abi.signers - 1, 0)
+
+
+_ON_FORK = ("at", ("version",))
+_AT = {"head": "on the node, at the latest version", "version": "on a fork, at one version"}
+_AT_HINT = "-1 is the head; the ledger's own code runs on the state of that version"
 _MAX_VERSION = 20  # digits of the largest ledger version
 
 
-class SimulationBuilder(FunctionForm):
+class SimulationBuilder(FunctionBuilder):
     """Build, check and simulate a transaction: an entry function, a script, or a multisig payload.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, entering a function reads its
@@ -553,7 +678,7 @@ class SimulationBuilder(FunctionForm):
 
     _form = parts.About(
         "Simulate a transaction",
-        actions=(("simulate", "Simulate"), ("check", "Check")),
+        actions=(("simulate", "Simulate"), ("check", "Check entries")),
         starter=parts.Starter(
             key="committed",
             do="load",
@@ -565,13 +690,15 @@ class SimulationBuilder(FunctionForm):
         words=parts.Words(form="The transaction", none="No matching entry function."),
         late=("Changes",),
     )
-    _blank = SimulationDraft()
+    _empty = SimulationState()
     _mirrored = ("sender", "function", "type_arguments", "arguments", *ESTIMATES)
     _result_name = "simulation"
     _pictured = frozenset({"Outcome", "Gas"})
-    _in_python: ClassVar[dict[str, str]] = {"Outcome": ".transactions", "Balances": ".balance_changes"} | {
-        title: f".{title.lower()}" for title in ("Gas", "Changes", "Events")
-    }
+    _in_python: ClassVar[dict[str, str]] = {
+        "Outcome": ".transactions",
+        "Balances": ".balance_changes",
+        "Gas by function": ".profile.to_frame()",
+    } | {title: f".{title.lower()}" for title in ("Gas", "Changes", "Events")}
 
     sender = Unicode()
     estimate_max_gas_amount = Bool(default_value=True)
@@ -585,7 +712,7 @@ class SimulationBuilder(FunctionForm):
     ) -> None:
         self._known_values = Known()
         self._failure: Failure | None = None
-        self._filled = self._blank
+        self._before: Sequence[Simulation] = ()  # what ran on the fork before the simulation
         super().__init__(node, function, request=request)
 
     # actions -------------------------------------------------------------------------------------------
@@ -593,33 +720,58 @@ class SimulationBuilder(FunctionForm):
     def simulate(self) -> None:
         """Check the entries, simulate the request and show the result; sets `errors` and `simulation`."""
         with self._busy_while("Simulating"):
-            request = self.request if self._check() else None
-            if request is None:
+            wanted = self._now.wanted if self._check() else None
+            if wanted is None or wanted.request is None:
                 return
             self._await_result()
             try:
-                found = self._asked.simulate(request)
+                fork = None if wanted.version is None else self._asked.fork(wanted.version)
+                before = [] if fork is None else [fork.execute(one) for one in wanted.earlier]
+                on = self._asked if fork is None else fork
+                found = on.simulate(wanted.request)
             except ToolkitError as error:
-                self._blame("node", str(error))
+                at_fault = wanted.version is not None and isinstance(error, InputError | VersionPruned)
+                self._refuse("version" if at_fault else "node", str(error))
                 return
-            self._show_simulation(found, request)
+            self._show_simulation(found, wanted, on, before=before)
 
-    def _show_simulation(self, found: Simulation, request: SimulationRequest, more: str = "") -> None:
-        """Read what is needed to show a simulation, and show it; `more` is appended to the message."""
-        known = read_known(self._asked, found, self._names, self._together)
-        failure = failure_of(found, self._draft, self._call, known, self._asked)
-        with self._state():
-            self._known_values, self._failure = known, failure
-            self._show_result(dataclasses.replace(found, _node=self.node), request)
+    def _show_simulation(
+        self,
+        found: Simulation,
+        wanted: WantedSimulation,
+        on: Node | Fork,
+        *,
+        more: str = "",
+        before: Sequence[Simulation] = (),
+    ) -> None:
+        """Read what is needed to show a simulation, and show it.
+
+        Parameters
+        ----------
+        found : Simulation
+        wanted : WantedSimulation
+        on : Node or Fork
+            What it ran on.
+        more : str, default ""
+            Appended to the message.
+        before : sequence of Simulation
+            What ran on the fork before it.
+        """
+        known = read_known(self._asked, found, self._now.names, self._together)
+        failure = failure_of(found, self._now.entries, self._now.call, known, on)
+        with self._locked():
+            self._known_values, self._failure, self._before = known, failure, before
+            kept = found if wanted.version is not None else dataclasses.replace(found, _node=self.node)
+            self._answer(kept, wanted)
             if failure is not None and failure.path:
-                self._blame(failure.path, f"{failure.words}.")
+                self._refuse(failure.path, f"{failure.words}.")
             words = f"Would fail: {failure.words}" if failure else f"Success: {plural(found.gas_used, 'gas unit')}"
             at = "" if failure else f" at version {found.ledger_version:,}"
             self._say("bad" if failure else "good", f"{words}{at}. {more}".rstrip(". ") + "." * bool(more or failure))
             self._remember()
 
     def _checked_words(self) -> str:
-        if self._draft.calls_function:
+        if self._now.entries.calls_function:
             return super()._checked_words()
         return "The entries form a valid request; only the node can check its payload."
 
@@ -644,79 +796,39 @@ class SimulationBuilder(FunctionForm):
         committed = self._asked.transaction(transaction)
         simulation, _ = simulated_again(self._asked, committed)
         request = by_account(simulation.request)
-        with self._state():
+        with self._locked():
             self.request = request
-        if self._draft.calls_function:
+        self._edit(at="head")
+        if self._now.entries.calls_function:
             self._look()
         how = "succeeded" if committed.success else "failed"
         words = f"The original {how} at version {committed.version:,} with {plural(committed.gas_used, 'gas unit')}"
         if _has_keys(committed.signature) and not _has_keys(request.signature_to_send()):
             words += ". Simulated without public keys: the accounts' keys have since been rotated"
-        self._show_simulation(dataclasses.replace(simulation, request=request), request, words)
+        found = dataclasses.replace(simulation, request=request)
+        self._show_simulation(found, WantedSimulation(request), self._asked, more=words)
 
     # what the form is about ------------------------------------------------------------------------------
 
-    def _read_draft(
-        self, draft: SimulationDraft, found: Findings, *, typed: bool
-    ) -> tuple[SimulationDraft, SimulationRequest | None]:
-        other = draft.function != self._taken.function
-        draft = self._read_function(draft, found, typed=typed)
-        signers = tuple(one for one in draft.secondary if not other or one != SignerDraft())
-        missing = self._further_signers(draft) - len(signers)
-        draft = replace(draft, secondary=(*signers, *[SignerDraft()] * missing))
-        return draft, read_request(draft, self.request, self._leading(draft), found)
-
-    def _trait_of(self, name: str, draft: SimulationDraft) -> Any:
-        return draft.estimates_max_gas if name == "estimate_max_gas_amount" else super()._trait_of(name, draft)
-
-    def _write_draft(self, request: SimulationRequest | None) -> SimulationDraft:
-        self._filled = write_request(request)
-        return self._filled
-
-    def _fields(self, draft: SimulationDraft) -> parts.Group:
-        scripts, known = ("payload", _SCRIPTS), ("payload", (*_ENTRIES, *_SCRIPTS))
-        signers = self._further_signers(draft)
-        function = self._function_fields("0x1::aptos_account::transfer", ("payload", _ENTRIES), known)
-        call = parts.group(
-            ("sender", parts.mono("Sender", "an address; no key is needed", placeholder="0xa11ce", names=True)),
-            ("payload", parts.select("Runs", _PAYLOAD_LABELS)),
-            ("multisig_address", parts.mono("Multisig account", when=("payload", _MULTISIGS))),
-            ("bytecode", parts.mono("Bytecode", "hex", scripts, rows=3)),
-            *function,
-            *([] if self._call is None else [("raw", raw_field(scripts))]),
-            *([("secondary", replace(_FURTHER, exactly=signers))] if signers else []),
-        )
-        further = _SIGNERS if signers else replace(_SIGNERS, fields=(*_SIGNERS.fields, ("secondary", _FURTHER)))
-        filled, blank = self._filled, self._blank
-        given = {key for key in blank.__struct_fields__ if getattr(filled, key) != getattr(blank, key)}
-        folds = [replace(part, filled=bool(given & dict(part.fields).keys())) for part in (_gas_fields(draft), further)]
-        return parts.Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
-
-    def _further_signers(self, draft: SimulationDraft) -> int:
-        """Return how many signers the function requires in addition to the sender."""
-        if self._function is None or not draft.calls_function or draft.signature != "keys":
-            return 0
-        return max(self._function.abi.signers - 1, 0)
-
     def _programs_of(self, request: SimulationRequest) -> dict[str, str]:
         call = called_by(request.payload)
-        resolved = "" if self._call is None else self._call.function.name
-        arguments = None
+        now, arguments = self._now, None
+        resolved = "" if now.call is None else now.call.function.name
         if isinstance(call, wire.EntryFunction) and call.function == resolved:
-            arguments = self._encoded(call.arguments)
-        return programs(request, self.node, arguments)
+            arguments = now.encoded(call.arguments)
+        return programs(request, self.node, arguments, version=now.version, earlier=now.wanted.earlier)
 
-    def _result_pages(self, result: Simulation, /, **about: Any) -> dict[str, str]:
+    def _result_pages(self, result: Simulation, /, **about: Any) -> list[parts.Page]:
         from toolkit.widgets._results import simulation_pages  # here: a form opens sooner without pandas
 
         failure, links = "" if self._failure is None else self._failure.to_html(), self._holder is not None
-        model = has_model_gas(self.node)
-        return dict(simulation_pages(result, self._known_values, model=model, failure=failure, links=links, **about))
+        about |= {"model": has_model_gas(self.node), "before": self._before}
+        return simulation_pages(result, self._known_values, failure=failure, links=links, **about)
 
     def _compared(self, result: Simulation) -> dict[str, Any]:
         from toolkit.widgets._results import simulation_facts
 
-        return simulation_facts(result)
+        return simulation_facts(result, self._known_values.names)
 
     def _origin_of(self, result: Simulation) -> str:
         time = None if result.ledger is None else result.ledger.timestamp
@@ -736,14 +848,14 @@ class SimulationBuilder(FunctionForm):
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_load(self, _message: parts.Message) -> None:
-        self._background.start("load", partial(self._load, self._draft.committed))
+        self._actions.start("load", partial(self._load, self._now.entries.committed))
 
     def _do_page(self, _message: parts.Message) -> None:
-        self._background.start("page", self._complete_changes, again=True)
+        self._actions.start("page", self._complete_changes, again=True)
 
     def _do_item(self, message: parts.Message) -> None:
         """Open a table item that the simulation writes in the workbench's Table item tab."""
-        self._background.start("item", lambda: self._open_item(message.place))
+        self._actions.start("item", lambda: self._open_item(message.number))
 
     def _open_item(self, place: int) -> None:
         simulation = self.simulation
@@ -752,20 +864,33 @@ class SimulationBuilder(FunctionForm):
         row = records(simulation.changes)[place]
         try:
             key_type, value_type = simulation.item_types(row["handle"])
-            abis = self._asked.abis.at(simulation.ledger_version, lenient=True)
+            abis = self._node_of(simulation).abis.at(simulation.ledger_version, lenient=True)
             key = move.decode_bcs(abis.layout(move.parse_type_tag(key_type)), row["key"])
         except ToolkitError as error:
             self._say("error", str(error))
             return
         self._holder.open_item(row["handle"], wire.TableItemRequest(key, key_type=key_type, value_type=value_type))
 
-    def _do_remedy(self, message: parts.Message) -> None:
-        """Change the entries so that the account can pay, or that another account pays."""
-        most = message.name.removeprefix("most")
-        if message.name == "payer":
-            self._edit(replace(self._draft, has_fee_payer=True))
-        elif most.isdecimal():
-            self._edit(replace(self._draft, estimate_max_gas_amount=False, max_gas_amount=most))
+    def _do_limit_gas(self, message: parts.Message) -> None:
+        """Lower the maximum gas amount to what the payer can pay."""
+        self._edit(estimate_max_gas_amount=False, max_gas_amount=str(message.number))
+
+    def _do_keep_call(self, _message: parts.Message) -> None:
+        """Add the call to those that run before the next one."""
+        with self._locked():
+            now = self._apply(Pressed())
+            if now.request is not None and not now.errors:
+                self._learn(earlier=(*now.earlier, now.request))
+
+    def _do_drop_call(self, message: parts.Message) -> None:
+        """Remove a call from those that run before this one."""
+        with self._locked():
+            earlier = self._now.earlier
+            self._learn(earlier=(*earlier[: message.number], *earlier[message.number + 1 :]))
+
+    def _do_add_payer(self, _message: parts.Message) -> None:
+        """Show the fields of a fee payer."""
+        self._edit(has_fee_payer=True)
 
     def _load(self, typed: str) -> None:
         text = typed.strip().replace(",", "").replace("_", "")
@@ -773,8 +898,13 @@ class SimulationBuilder(FunctionForm):
             try:
                 self.start_from(int(text) if text.isdecimal() and len(text) <= _MAX_VERSION else text)
             except ToolkitError as error:
-                self._blame("committed", str(error))
+                self._refuse("committed", str(error))
                 self._say("error", str(error))
+
+    def _node_of(self, simulation: Simulation) -> Node:
+        """Return the node that has the state of a simulation: that of its fork, or the form's for this thread."""
+        own = simulation._node  # noqa: SLF001 - set by the form, or by the fork
+        return self._asked if own is self.node else own  # type: ignore[return-value]
 
     def _complete_changes(self) -> None:
         """Read the state before the changes, and show it."""
@@ -783,17 +913,17 @@ class SimulationBuilder(FunctionForm):
             return
         with self._busy_while(""):
             try:
-                asked = dataclasses.replace(simulation, _node=self._asked)
+                node = self._node_of(simulation)
+                asked = dataclasses.replace(simulation, _node=node)
                 diff = asked.diff()
-                known = with_layouts(self._known_values, self._asked, asked, self._together)
+                known = with_layouts(self._known_values, node, asked, self._together)
             except ToolkitError as error:
-                with self._state():
-                    self._say("error", f"The earlier state could not be read: {error}")
+                self._say("error", f"The earlier state could not be read: {error}")
                 return
-            with self._state():
+            with self._locked():
                 if simulation is self.simulation:
                     self._known_values = known
-                    self._show_pages(diff=diff)
+                    self._show_result(diff=diff)
 
 
 def _has_keys(signature: wire.TransactionSignature | None) -> bool:

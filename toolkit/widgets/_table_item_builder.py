@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pandas as pd
-import traitlets
 from msgspec.structs import replace
 from traitlets import Instance, Unicode
 
@@ -26,10 +28,22 @@ from toolkit.move._ids import parse_table_handle
 from toolkit.move._type_tags import wire_type
 from toolkit.move._values import DeclaredTable, encode_argument
 from toolkit.widgets import _messages as parts
-from toolkit.widgets._fields import Findings, blank, field, read_leaf, validated
+from toolkit.widgets._changes import Known
+from toolkit.widgets._fields import Findings, blank, read_leaf, validated
+from toolkit.widgets._fields import field as key_field
 from toolkit.widgets._functions import in_step
 from toolkit.widgets._programs import connect_line, curl_lines
-from toolkit.widgets._readings import READ_ACTIONS, VERSION_FIELDS, ReadDraft, ReadForm, Reading, Wanted, parse_plan
+from toolkit.widgets._readings import (
+    READ_ACTIONS,
+    VERSION_FIELDS,
+    ReadBuilder,
+    ReadDraft,
+    Reading,
+    ReadState,
+    Wanted,
+    parse_plan,
+    read_at,
+)
 from toolkit.widgets._results import brief, item_pages, missing_item_pages
 from toolkit.wire import TableItemRequest
 from toolkit.wire._models import wire_argument
@@ -58,7 +72,205 @@ class TableItemDraft(ReadDraft, frozen=True):
     key_range: str = "-1000:"
 
 
-class TableItemBuilder(ReadForm):
+class KnownTable(NamedTuple):
+    """A table in a resource of an account, and the type of the resource."""
+
+    resource: str
+    declared: DeclaredTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableItemState(ReadState):
+    """The state of a `TableItemBuilder`.
+
+    Attributes
+    ----------
+    tables : mapping of str to list of KnownTable
+        Tables that were looked up, by canonical address of the owner.
+    layouts : mapping of str to Layout
+        Layouts that were looked up, by canonical type.
+    owner : str or None
+        Canonical address of the owner whose tables are in the form.
+    key_layout : Layout or None
+        Layout of the key; None if it is not known.
+    last_layout : Layout or None
+        The last known layout of the key.
+    found_keys : DataFrame or None
+        Keys that were found, those of the handle and key type in `keys_of`.
+    """
+
+    entries: TableItemDraft = field(default_factory=TableItemDraft)
+    tables: Mapping[str, list[KnownTable]] = field(default_factory=dict)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
+    owner: str | None = None
+    key_layout: Layout | None = None
+    last_layout: Layout | None = None
+    found_keys: pd.DataFrame | None = None
+    keys_of: tuple[str, str] = ("", "")
+
+    def forgotten(self) -> Self:
+        """Return the state without what was read from the node."""
+        return dataclasses.replace(self, tables={}, layouts={}, owner=None, found_keys=None)
+
+    def read(self, before: Self, *, typed: bool = False) -> Self:
+        """Return the state with what follows from its entries."""
+        found, was, given = Findings(names=self.names), before.entries, self.entries
+        looked = {} if typed and (given.owner, given.table) != (was.owner, was.table) else self.looked
+        now = self.with_table(was, found)
+        draft = now.entries
+        handle = _read(parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
+        wanted = "a Move type, such as address"
+        types: dict[str, Any] = {name: _read(move.parse_type_tag, draft, name, wanted, found) for name in _TYPES}
+        now, key = now.with_key(types["key_type"], found)
+        request = None
+        if found.good and handle is not None:
+            make = partial(TableItemRequest, key, **types)
+            request = validated(make, found, "raw", {name: name for name in _TYPES})
+        if request is not None and handle is not None:
+            now = dataclasses.replace(now, request=request, place=handle)
+        now = read_at(now, found)
+        same = (draft.handle.strip(), draft.key_type.strip()) == self.keys_of
+        keys = self.found_keys if same else None
+        now = dataclasses.replace(now, findings=found, looked=looked, found_keys=keys)
+        return dataclasses.replace(now, fields=now.controls)
+
+    def written(self, request: TableItemRequest | None) -> Self:
+        """Return the state with the entries of a request; table, handle and versions are kept."""
+        draft: TableItemDraft = replace(self.entries, arguments=(), raw="", lead="raw")
+        if request is not None:
+            types = {name: _short(getattr(request, name)) for name in _TYPES}
+            same = all(kind == getattr(draft, name) for name, kind in types.items())
+            draft = replace(draft, **types, raw=_key_text(request.key), table=draft.table if same else "")
+        return self.with_entries(draft)
+
+    def entered(self, name: str, value: Any) -> Any:
+        """Return the entries after a trait was set."""
+        if name == "key":
+            return replace(self.entries, raw=value, lead="raw")
+        entries = super().entered(name, value)
+        return replace(entries, table="") if name in {"handle", *_TYPES} else entries
+
+    def trait(self, name: str) -> Any:
+        """Return the value of a trait."""
+        return self.entries.raw if name == "key" else super().trait(name)
+
+    def layout(self, kind: str) -> Layout | None:
+        """Return the layout of a type, or None if it is not known; types without structs are always known."""
+        with suppress(InputError):
+            tag = move.parse_type_tag(kind)
+            layout = self.layouts.get(str(tag)) or move.resolve_layout(tag, move.AbiMap({}))
+            return layout if str(tag) in self.layouts or is_closed(layout) else None
+        return None
+
+    def with_table(self, was: TableItemDraft, found: Findings) -> Self:
+        """Return the state with one of the owner's tables, as entered or else the first, and its handle and types."""
+        draft = self.entries
+        owner = _canonical(draft.owner)
+        if draft.owner.strip():
+            read_leaf(move.Address(), draft.owner, "owner", found)
+        tables = self.tables.get(owner or "", [])
+        if owner in self.tables and not tables:
+            found.notes["owner"] = "its resources contain no tables"
+        if owner != _canonical(was.owner) and was.table:  # its types belong to the previous owner
+            draft = replace(draft, table="", handle="", key_type="", value_type="")
+        handles = {table.declared.handle: str(place) for place, table in enumerate(tables)}
+        named, chosen = "", draft.table
+        with suppress(InputError):
+            named = handles.get(parse_table_handle(draft.handle.strip()), "")
+        shown = self.owner
+        if tables and owner != shown:
+            shown, chosen = owner, named if draft.handle.strip() else "0"
+        elif not chosen and draft.handle != was.handle:
+            chosen = named
+        if chosen and int(chosen) < len(tables):
+            table = tables[int(chosen)].declared
+            types = {name: _short(getattr(table, name)) for name in _TYPES}
+            draft = replace(draft, table=chosen, handle=table.handle, **types)
+        else:
+            draft = replace(draft, table="")
+        return dataclasses.replace(self, entries=draft, owner=shown)
+
+    def with_key(self, kind: str | None, found: Findings) -> tuple[Self, Any]:
+        """Return the state with the key's field and its JSON synchronized, and the key."""
+        draft, layout = self.entries, None if kind is None else self.layout(kind)
+        changed = layout is not None and self.last_layout not in {None, layout}
+        if changed and _encoded(layout, self._key_value(draft.raw, layout)) is None:
+            draft = replace(draft, raw="")  # a key of the previous table
+        before = self.key_layout
+        if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
+            draft = replace(draft, arguments=(blank(layout),), lead="fields")  # its field shows what it accepts
+        draft = in_step(
+            draft,
+            None if layout is None else [layout],
+            found,
+            before=None if before is None or before != layout else [before],
+            parse=lambda raw: [self._key_value(raw, layout)],
+            encode=lambda keys: [encode_argument(layout, key, where="key") for key in keys if layout is not None],
+            spell=lambda keys: _key_text(keys[0]),
+        )
+        key = self._key_value(draft.raw, layout)
+        if layout is None and not draft.raw.strip():
+            found.missing["raw"] = "expected the key, as JSON or plain text"
+        elif layout is not None and draft.lead == "raw":
+            validated(partial(encode_argument, layout, key, where="key"), found, "raw")
+        last = layout or self.last_layout
+        return dataclasses.replace(self, entries=draft, key_layout=layout, last_layout=last), key
+
+    def _key_value(self, typed: str, layout: Layout | None) -> Any:
+        """Return the value of a typed key, which is JSON or plain text; an unchanged key keeps its value."""
+        last = self.request
+        if last is not None and typed == _key_text(last.key):
+            return last.key
+        try:
+            value = json.loads(typed)
+        except (ValueError, RecursionError):
+            return typed.strip()
+        return typed.strip() if isinstance(layout, move.String) and not isinstance(value, str) else value
+
+    @property
+    def controls(self) -> parts.Group:
+        """The controls of the form."""
+        by_hand = ("table", ("",))
+        about = "an account or object whose resource holds the table; leave empty to enter a handle"
+        tables = self.tables.get(_canonical(self.entries.owner) or "", [])
+        names = {str(place): _table_name(one) for place, one in enumerate(tables)} | {"": "another table, by handle"}
+        raw = parts.mono("Key", "JSON, or plain text", rows=2)
+        key: list[tuple[str, parts.Part]] = [("raw", raw)]
+        if self.key_layout is not None:
+            twin = parts.group(("raw", replace(raw, label="JSON")), label="Key as JSON", fold=True)
+            key = [("arguments", parts.group((0, key_field(self.key_layout, "Key")))), ("", twin)]
+        return parts.group(
+            ("owner", parts.mono("Account", about, placeholder="0xcafe", names=True)),
+            *([("table", parts.select("Table", names))] if tables else []),
+            ("handle", parts.mono("Table handle", when=by_hand)),
+            ("key_type", parts.mono("Key type", when=by_hand, placeholder="address")),
+            ("value_type", parts.mono("Value type", when=by_hand, placeholder="u64")),
+            *key,
+            *VERSION_FIELDS,
+            ("", self._key_list()),
+        )
+
+    def _key_list(self) -> parts.Group:
+        """Return the controls that list the keys that transactions changed."""
+        hint = "nodes cannot list a table's keys; these transactions are searched for changed keys instead"
+        keys = [] if self.found_keys is None else list(self.found_keys.itertuples())
+        buttons = []
+        for place, row in enumerate(keys[:_MAX_KEYS]):
+            ended = f"{'deleted' if row.deleted else 'changed'} at {row.last_version:,}"
+            key = visible(short_addresses(_key_text(row.key)), _MAX_KEY)
+            buttons.append(parts.Button(f"{key} ({ended})", place))
+        note = f"the latest {_MAX_KEYS} keys; in Python, found_keys has all keys" if len(keys) > _MAX_KEYS else ""
+        listed = parts.Actions("Keys, most recently changed first", do="pick", buttons=tuple(buttons), hint=note)
+        return parts.group(
+            ("key_range", parts.mono("Transactions at versions", hint, placeholder="-1000:")),
+            ("", parts.Actions("Search", do="keys", buttons=(parts.Button("List keys"),))),
+            *([("", listed)] if buttons else []),
+            label="Keys that transactions changed",
+            fold=True,
+        )
+
+
+class TableItemBuilder(ReadBuilder):
     """Read an item of a table at the node's head, at a ledger version, or over many versions.
 
     Select the table by the account whose resource holds it, or by its handle and types. With an account, the types come
@@ -132,7 +344,7 @@ class TableItemBuilder(ReadForm):
         words=parts.Words(form="The item", note="reading changes nothing"),
         look=("owner", "table", "key_type", "value_type"),
     )
-    _blank = TableItemDraft()
+    _empty = TableItemState()
     _mirrored = ("owner", "handle", "key_type", "value_type", "key", "key_range", "versions")
 
     owner = Unicode()
@@ -141,7 +353,6 @@ class TableItemBuilder(ReadForm):
     value_type = Unicode()
     key = Unicode()
     key_range = Unicode("-1000:")
-    found_keys: Any = traitlets.Any(allow_none=True, read_only=True)
     request = Instance(TableItemRequest, allow_none=True)
 
     def __init__(
@@ -152,13 +363,6 @@ class TableItemBuilder(ReadForm):
         handle: str | None = None,
         request: TableItemRequest | None = None,
     ) -> None:
-        self._tables: dict[str, list[tuple[str, DeclaredTable]]] = {}
-        self._layouts: dict[str, Layout] = {}
-        self._key_layout: Layout | None = None
-        self._last_layout: Layout | None = None
-        self._handle = ""
-        self._keys_of = ("", "")
-        self._chosen_for: str | None = None
         super().__init__(node, request=request)
         if owner is not None:
             self.owner = owner
@@ -166,9 +370,6 @@ class TableItemBuilder(ReadForm):
             self.handle = handle
 
     # what is read ----------------------------------------------------------------------------------------
-
-    def _wanted(self) -> Wanted:
-        return Wanted(self.request, self._versions, self._handle)
 
     def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> TableItem | pd.DataFrame:
         request, types = wanted.request, _types_of(wanted.request)
@@ -190,7 +391,7 @@ class TableItemBuilder(ReadForm):
             return "value_type"
         if not isinstance(error, InputError | InvalidRequest):
             return "node"
-        shown = self._draft.arguments
+        shown = self._now.entries.arguments
         return "arguments.0" if shown and isinstance(shown[0], str) else "raw"
 
     def list_keys(self) -> None:
@@ -200,33 +401,35 @@ class TableItemBuilder(ReadForm):
         """
         with self._busy_while("Reading transactions"):
             self._look()
-            with self._state():
-                self._blamed = {}
-                wrong = self._found.errors | self._found.missing
-                of = handle, kind = self._draft.handle.strip(), self._draft.key_type.strip()
-                for path in {"handle", "key_type"} & wrong.keys():
-                    self._blame(path, wrong[path])
-                    self._say("error", self._count_words())
-            if self._blamed:
+            now = self._now
+            wrong = now.findings.errors | now.findings.missing
+            at_fault = [path for path in ("handle", "key_type") if path in wrong]
+            for path in at_fault:
+                self._refuse(path, wrong[path])
+            if at_fault:
+                self._say("error", self._now.count_words)
                 return
-            path = "key_range"
+            handle, kind, path = now.entries.handle.strip(), now.entries.key_type.strip(), "key_range"
             try:
                 with collected_warnings():  # about versions that were clipped or could not be read
-                    changed = fetch_transactions(self._asked, parse_plan(self._draft.key_range), progress=False)
+                    changed = fetch_transactions(self._asked, parse_plan(now.entries.key_range), progress=False)
                 path = "key_type"
                 abis = self._asked.abis.at(self._asked.ledger().version)
                 keys = table_keys(changed, handle, key_type=kind, abis=abis)
             except ToolkitError as error:
-                self._blame(path if isinstance(error, InputError | SchemaError) else "node", str(error))
+                self._refuse(path if isinstance(error, InputError | SchemaError) else "node", str(error))
                 return
-            with self._state():
-                self._keys_of = of
-                self.set_trait("found_keys", keys.sort_values("last_version", ascending=False, kind="stable"))
-                self._take(self._draft)
+            ordered = keys.sort_values("last_version", ascending=False, kind="stable")
+            with self._locked():
                 found, among = plural(len(keys), "key"), plural(len(changed.transactions), "transaction")
                 more = "choose one below" if len(keys) else "try older versions"
-                if self.found_keys is not None:  # the form still shows the same table
+                if self._learn(found_keys=ordered, keys_of=(handle, kind)).found_keys is not None:  # the same table
                     self._say("good" if len(keys) else "hint", f"{found} changed in {among}: {more}.")
+
+    @property
+    def found_keys(self) -> pd.DataFrame | None:
+        """The keys that `list_keys` found; None once another table or key type is chosen."""
+        return self._now.found_keys  # type: ignore[no-any-return]
 
     # what is asked of the node ---------------------------------------------------------------------------
 
@@ -235,228 +438,71 @@ class TableItemBuilder(ReadForm):
 
     def _look(self) -> None:
         """Read the tables of the owner, then the layouts of the types."""
-        owner = _canonical(self._draft.owner)
-        path = "owner"
+        owner, path = _canonical(self._now.entries.owner), "owner"
         try:
-            if owner is not None and owner not in self._tables:
-                found = account_tables(self._asked, owner, self._asked.ledger().version)
-                with self._state():
-                    self._tables[owner] = found
-            with self._state():
-                self._look_errors = {}
-                self._take(self._draft)
-                typed = [(name, getattr(self._draft, name).strip()) for name in _TYPES]
-            for path, kind in typed:  # noqa: B007 - named in the message
-                if kind and self._layout(kind) is None:
+            if owner is not None and owner not in self._now.tables:
+                read = account_tables(self._asked, owner, self._asked.ledger().version)
+                with self._locked():
+                    self._learn(tables={**self._now.tables, owner: [KnownTable(*one) for one in read]})
+            now = self._learn(looked={})
+            for path in _TYPES:
+                kind = getattr(now.entries, path).strip()
+                if kind and now.layout(kind) is None:
                     with suppress(InputError):  # the field shows the error
                         tag = move.parse_type_tag(kind)
                         layout = self._asked.abis.at(self._asked.ledger().version).layout(tag)
-                        with self._state():
-                            self._layouts[str(tag)] = layout
-        except (InputError, SchemaError, ToolkitError) as error:
-            with self._state():
-                self._look_errors = {path: str(error)}
-        with self._state():
-            self._take(self._draft)
-
-    def _layout(self, kind: str) -> Layout | None:
-        """Return the layout of a type, or None if it is not known; types without structs are always known."""
-        with suppress(InputError):
-            tag = move.parse_type_tag(kind)
-            layout = self._layouts.get(str(tag)) or move.resolve_layout(tag, move.AbiMap({}))
-            return layout if str(tag) in self._layouts or is_closed(layout) else None
-        return None
-
-    def _forget_node(self) -> None:
-        super()._forget_node()
-        self._tables, self._layouts, self._chosen_for = {}, {}, None
-        self.set_trait("found_keys", None)
-
-    # the draft -------------------------------------------------------------------------------------------
-
-    def _read_draft(
-        self, draft: TableItemDraft, found: Findings, *, typed: bool
-    ) -> tuple[TableItemDraft, TableItemRequest | None]:
-        if typed and (draft.owner, draft.table) != (self._taken.owner, self._taken.table):
-            self._look_errors = {}
-        draft = self._choose_table(draft, found)
-        handle = _read(parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
-        wanted = "a Move type, such as address"
-        types: dict[str, Any] = {name: _read(move.parse_type_tag, draft, name, wanted, found) for name in _TYPES}
-        if (draft.handle.strip(), draft.key_type.strip()) != self._keys_of:
-            self.set_trait("found_keys", None)
-        draft, key = self._read_key(draft, types["key_type"], found)
-        request = None
-        if found.good and handle is not None:
-            self._handle = handle
-            make = partial(TableItemRequest, key, **types)
-            request = validated(make, found, "raw", {name: name for name in _TYPES})
-        self._read_at(draft, found)
-        return draft, request
-
-    def _choose_table(self, draft: TableItemDraft, found: Findings) -> TableItemDraft:
-        """Select one of the owner's tables, as entered or else the first, and fill in its handle and types."""
-        owner, before = _canonical(draft.owner), self._taken
-        if draft.owner.strip():
-            read_leaf(move.Address(), draft.owner, "owner", found)
-        tables = self._tables.get(owner or "", [])
-        if owner in self._tables and not tables:
-            found.notes["owner"] = "its resources contain no tables"
-        if owner != _canonical(before.owner) and before.table:  # its types belong to the previous owner
-            draft = replace(draft, table="", handle="", key_type="", value_type="")
-        named, known = "", {table.handle: str(place) for place, (_, table) in enumerate(tables)}
-        chosen = draft.table
-        with suppress(InputError):
-            named = known.get(parse_table_handle(draft.handle.strip()), "")
-        if tables and owner != self._chosen_for:
-            self._chosen_for = owner
-            chosen = named if draft.handle.strip() else "0"
-        elif not chosen and draft.handle != before.handle:
-            chosen = named
-        if not chosen or int(chosen) >= len(tables):
-            return replace(draft, table="")
-        table = tables[int(chosen)][1]
-        types = {name: _short(getattr(table, name)) for name in _TYPES}
-        return replace(draft, table=chosen, handle=table.handle, **types)
-
-    def _read_key(self, draft: TableItemDraft, kind: str | None, found: Findings) -> tuple[TableItemDraft, Any]:
-        """Synchronize the key's field with its JSON; return the draft and the key."""
-        layout = None if kind is None else self._layout(kind)
-        changed = layout is not None and self._last_layout not in {None, layout}
-        if changed and _encoded(layout, self._key_value(draft.raw, layout)) is None:
-            draft = replace(draft, raw="")  # a key of the previous table
-        before, self._key_layout, self._last_layout = self._key_layout, layout, layout or self._last_layout
-        if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
-            draft = replace(draft, arguments=(blank(layout),), lead="fields")  # its field shows what it accepts
-        draft = in_step(
-            draft,
-            None if layout is None else [layout],
-            found,
-            before=None if before is None or before != layout else [before],
-            parse=lambda raw: [self._key_value(raw, layout)],
-            encode=lambda keys: [encode_argument(layout, key, where="key") for key in keys if layout is not None],
-            spell=lambda keys: _key_text(keys[0]),
-        )
-        key = self._key_value(draft.raw, layout)
-        if layout is None and not draft.raw.strip():
-            found.missing["raw"] = "expected the key, as JSON or plain text"
-        elif layout is not None and draft.lead == "raw":
-            validated(partial(encode_argument, layout, key, where="key"), found, "raw")
-        return draft, key
-
-    def _key_value(self, typed: str, layout: Layout | None) -> Any:
-        """Return the value of a typed key, which is JSON or plain text; an unchanged key keeps its value."""
-        last = self.request
-        if last is not None and typed == _key_text(last.key):
-            return last.key
-        try:
-            value = json.loads(typed)
-        except (ValueError, RecursionError):
-            return typed.strip()
-        return typed.strip() if isinstance(layout, move.String) and not isinstance(value, str) else value
-
-    def _write_draft(self, request: TableItemRequest | None) -> TableItemDraft:
-        draft: TableItemDraft = replace(self._draft, arguments=(), raw="", lead="raw")
-        if request is None:
-            return draft
-        types = {name: _short(getattr(request, name)) for name in _TYPES}
-        same = all(kind == getattr(draft, name) for name, kind in types.items())
-        return replace(draft, **types, raw=_key_text(request.key), table=draft.table if same else "")
-
-    def _entered(self, draft: TableItemDraft, name: str, value: Any) -> Any:
-        if name == "key":
-            return replace(draft, raw=value, lead="raw")
-        if name in {"handle", *_TYPES}:
-            draft = replace(draft, table="")
-        return super()._entered(draft, name, value)
-
-    def _trait_of(self, name: str, draft: TableItemDraft) -> Any:
-        return draft.raw if name == "key" else super()._trait_of(name, draft)
-
-    def _fields(self, draft: TableItemDraft) -> parts.Group:
-        by_hand = ("table", ("",))
-        about = "an account or object whose resource holds the table; leave empty to enter a handle"
-        tables = self._tables.get(_canonical(draft.owner) or "", [])
-        names = {str(place): _table_name(*one) for place, one in enumerate(tables)} | {"": "another table, by handle"}
-        raw = parts.mono("Key", "JSON, or plain text", rows=2)
-        key: list[tuple[str, parts.Part]] = [("raw", raw)]
-        if self._key_layout is not None:
-            twin = parts.group(("raw", replace(raw, label="JSON")), label="Key as JSON", fold=True)
-            key = [("arguments", parts.group((0, field(self._key_layout, "Key")))), ("", twin)]
-        return parts.group(
-            ("owner", parts.mono("Account", about, placeholder="0xcafe")),
-            *([("table", parts.select("Table", names))] if tables else []),
-            ("handle", parts.mono("Table handle", when=by_hand)),
-            ("key_type", parts.mono("Key type", when=by_hand, placeholder="address")),
-            ("value_type", parts.mono("Value type", when=by_hand, placeholder="u64")),
-            *key,
-            *VERSION_FIELDS,
-            ("", self._key_fields()),
-        )
-
-    def _key_fields(self) -> parts.Group:
-        """Return the controls that list the keys that transactions changed."""
-        hint = "nodes cannot list a table's keys; these transactions are searched for changed keys instead"
-        keys = [] if self.found_keys is None else list(self.found_keys.itertuples())
-        buttons = []
-        for place, row in enumerate(keys[:_MAX_KEYS]):
-            ended = f"{'deleted' if row.deleted else 'changed'} at {row.last_version:,}"
-            key = visible(short_addresses(_key_text(row.key)), _MAX_KEY)
-            buttons.append(parts.Button(f"{key} ({ended})", place))
-        note = f"the latest {_MAX_KEYS} keys; in Python, found_keys has all keys" if len(keys) > _MAX_KEYS else ""
-        listed = parts.Actions("Keys, most recently changed first", do="pick", buttons=tuple(buttons), hint=note)
-        return parts.group(
-            ("key_range", parts.mono("Transactions at versions", hint, placeholder="-1000:")),
-            ("", parts.Actions("Search", do="keys", buttons=(parts.Button("List keys"),))),
-            *([("", listed)] if buttons else []),
-            label="Keys that transactions changed",
-            fold=True,
-        )
+                        with self._locked():
+                            now = self._learn(layouts={**self._now.layouts, str(tag): layout})
+        except ToolkitError as error:
+            self._learn(looked={path: str(error)})
 
     # display ---------------------------------------------------------------------------------------------
 
     def _programs_of(self, request: TableItemRequest) -> dict[str, str]:
         types = {name: _short(getattr(request, name)) for name in _TYPES}
         options = ", ".join(f"{name}={kind!r}" for name, kind in types.items())
-        one = f"table_item({self._handle!r}, {request.key!r}, {options})"
-        more = f"versions={self._versions!r}, flatten=True"
-        many = f"fetch_table_items(node, {self._handle!r}, [{request.key!r}], {options}, {more})"
+        now = self._now
+        one = f"table_item({now.place!r}, {request.key!r}, {options})"
+        more = f"versions={now.versions!r}, flatten=True"
+        many = f"fetch_table_items(node, {now.place!r}, [{request.key!r}], {options}, {more})"
         line = self._read_statement("item", one, many)
-        key = _encoded(self._layout(request.key_type), request.key)
+        key = _encoded(now.layout(request.key_type), request.key)
         body = types | {"key": wire_argument(request.key) if key is None else key}
         return {
             "Python": f"import toolkit\n\n{connect_line(self.node)}\n{line}",
-            "curl": curl_lines(self.node, f"tables/{self._handle}/item", body, self._versions),
+            "curl": curl_lines(self.node, f"tables/{now.place}/item", body, now.versions),
             "JSON": json.dumps(body, indent=2, ensure_ascii=False),
         }
 
     def _facts(self) -> list[tuple[str, Any]]:
-        at = "the head" if self._versions is None else self._versions
+        at = "the head" if self._now.versions is None else self._now.versions
         types = [("Key type", self.key_type), ("Value type", self.value_type)]
         return [("Account", self.owner), ("Table handle", self.handle), *types, ("Key", self.key), ("Read at", at)]
 
     def _subject(self) -> str | None:
         if self.request is None:
             return None
-        return f"item {visible(_key_text(self.request.key), 40)} of table {short_addresses(self._handle)}"
+        return f"item {visible(_key_text(self.request.key), 40)} of table {short_addresses(self._now.place)}"
 
     def _checked_words(self) -> str:
-        return "The key fits its type." if self._key_layout is not None else "The key was not checked: type unknown."
+        return (
+            "The key fits its type." if self._now.key_layout is not None else "The key was not checked: type unknown."
+        )
 
     def _after(self, reading: Reading) -> None:
         super()._after(reading)
         if not reading.wanted.single and reading.result["presence"].isin(["missing", "deleted"]).all():
-            self._say("good", f"No item with this key at any of {plural(len(reading.result), 'version')}")
+            self._say("hint", f"No item with this key at any of {plural(len(reading.result), 'version')}")
 
-    def _read_words(self, reading: Reading) -> str:
+    def _read_words(self, reading: Reading) -> tuple[str, str]:
         if isinstance(reading.result, pd.DataFrame):
-            return f"No item with this key at version {reading.result['ledger_version'].iloc[0]}"
-        return f"Found at version {reading.result.ledger_version}"
+            return "hint", f"No item with this key at version {reading.result['ledger_version'].iloc[0]:,}"
+        return "good", f"Found at version {reading.result.ledger_version:,}"
 
-    def _one_pages(self, reading: Reading) -> dict[str, str]:
+    def _one_pages(self, reading: Reading) -> list[parts.Page]:
         if isinstance(reading.result, pd.DataFrame):
-            return dict(missing_item_pages(self._read_words(reading)))
-        return dict(item_pages(reading.result, reading.wanted.request.value_type))
+            return missing_item_pages(self._read_words(reading)[1])
+        return item_pages(reading.result, reading.wanted.request.value_type, Known(names=self._now.names))
 
     def _compared(self, result: Any) -> dict[str, Any]:
         if isinstance(result, pd.DataFrame):
@@ -467,11 +513,12 @@ class TableItemBuilder(ReadForm):
     # messages of the browser -----------------------------------------------------------------------------
 
     def _do_keys(self, _message: parts.Message) -> None:
-        self._background.start("keys", self.list_keys)
+        self._actions.start("keys", self.list_keys)
 
     def _do_pick(self, message: parts.Message) -> None:
-        if self.found_keys is not None and 0 <= message.place < len(self.found_keys):
-            self.key = _key_text(self.found_keys["key"].iloc[message.place])
+        keys = self.found_keys
+        if keys is not None and 0 <= message.number < len(keys):
+            self.key = _key_text(keys["key"].iloc[message.number])
 
 
 def _read(
@@ -521,8 +568,9 @@ def _key_text(key: Any) -> str:
     return json.dumps(wire_argument(key), ensure_ascii=False)
 
 
-def _table_name(kind: str, table: DeclaredTable) -> str:
-    """Return a readable name of a table: resource, field and types."""
-    resource = _short(kind).partition("<")[0].partition("::")[2]
-    types = re.sub(r"\w+::", "", f"{table.key_type}, {table.value_type}")
-    return visible(f"{resource}, {table.field}: Table<{types}>", 120)
+def _table_name(table: KnownTable) -> str:
+    """Return a readable name of a table: module and name of its resource, field, and types."""
+    tag, types = move.parse_type_tag(table.resource), (table.declared.key_type, table.declared.value_type)
+    resource = f"{tag.module}::{tag.name}" if isinstance(tag, move.StructTag) else str(tag)
+    written = ", ".join(re.sub(r"\w+::", "", one) for one in types)
+    return visible(f"{resource}, {table.declared.field}: Table<{written}>", 120)

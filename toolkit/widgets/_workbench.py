@@ -17,36 +17,43 @@ from toolkit.client._http import base_url
 from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, ToolkitError
 from toolkit.move import FunctionId
-from toolkit.widgets._form import Background, Form, Pictured, is_given_up, picture, source_of
+from toolkit.widgets._form import Background, Builder, Pictured, is_given_up, picture, source_of
 from toolkit.widgets._messages import Message, NodeShown, message_of, shown
 from toolkit.wire import NodeInfo, TableItemRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from toolkit.widgets._gas_explorer import GasExplorer
     from toolkit.widgets._readings import ViewBuilder
     from toolkit.widgets._simulation_builder import SimulationBuilder
     from toolkit.widgets._table_item_builder import TableItemBuilder
 
 _MAX_CHARACTERS = 100_000  # of a link's fragment; browsers have similar limits
-# Parts of drafts that links omit: signatures and keys, and parts that follow from the others.
-_LEFT_OUT = frozenset({"seq", "arguments", "lead", "signature", "signature_json", "sender_key", "fee_payer_key"})
+# Entries that links omit: signatures and keys, and the count of edits.
+_LEFT_OUT = frozenset({"seq", "signature", "signature_json", "sender_key", "fee_payer_key"})
 
 
 class Link(Struct, frozen=True):
-    """An open tab: its name, the name of the network if it has one, and the entries that differ from an empty form."""
+    """The open tab, the name of the network if it has one, and per tab the entries that differ from an empty form."""
 
     tab: str
     target: str = ""
-    draft: dict[str, Any] = {}
+    forms: dict[str, dict[str, Any]] = {}
 
 
-def write_link(tab: str, target: str, draft: Any) -> str:
-    """Return the URL fragment that describes a draft."""
-    typed, blank = msgspec.to_builtins(draft), msgspec.to_builtins(type(draft)())
+def write_link(tab: str, target: str, forms: Mapping[str, Any]) -> str:
+    """Return the URL fragment that describes the entries of forms, by tab."""
+    return quote(msgspec.json.encode(Link(tab, target, {name: _differing(entries) for name, entries in forms.items()})))
+
+
+def _differing(entries: Any) -> dict[str, Any]:
+    """Return the entries that differ from those of an empty form, without signatures and keys."""
+    typed, blank = msgspec.to_builtins(entries), msgspec.to_builtins(type(entries)())
     differing = {name: value for name, value in typed.items() if value != blank[name] and name not in _LEFT_OUT}
     if "secondary" in differing:
         differing["secondary"] = [{"address": one["address"]} for one in differing["secondary"]]
-    return quote(msgspec.json.encode(Link(tab, target, differing)))
+    return differing
 
 
 def read_link(fragment: str) -> Link:
@@ -61,7 +68,7 @@ def read_link(fragment: str) -> Link:
         link = msgspec.json.decode(unquote(fragment[:_MAX_CHARACTERS]), type=Link)
     except ValueError:  # DecodeError of msgspec is one
         link = Link("")
-    if link.tab not in _BUILDERS:
+    if {link.tab, *link.forms} - _BUILDERS.keys():
         raise InputError("the link is incomplete or was not created by this workbench")
     return link
 
@@ -119,7 +126,7 @@ class Workbench(Pictured):
     """
 
     _esm = source_of("common.js", "workbench.js")
-    _css = Form._css + "\n" + source_of("workbench.css")  # noqa: SLF001 - one style for all
+    _css = Builder._css + "\n" + source_of("workbench.css")  # noqa: SLF001 - one style for all
 
     node = Instance(Node, allow_none=True)
     info = Instance(NodeInfo, allow_none=True, read_only=True)
@@ -242,13 +249,13 @@ class Workbench(Pictured):
         if self.selected not in {"simulation", "view"}:
             raise InputError("open the Simulation or View tab first")
         builder = self._builder(self.selected)
-        found, draft = builder._found, builder._draft  # noqa: SLF001 - a part of the same widget
-        if not builder.function.strip() or not draft.calls_function:
+        now = builder._now  # noqa: SLF001 - a part of the same widget
+        if not builder.function.strip() or not now.entries.calls_function:
             raise InputError("the form has no function yet; enter one first")
         if self.selected == "simulation":
             call = Call(committed=str(FunctionId.parse(builder.function.strip())), versions=SAMPLE)
-        elif builder.request is None or not found.good:
-            raise InputError(f"the view is incomplete: {found.wrong}")
+        elif builder.request is None or not now.findings.good:
+            raise InputError(f"the view is incomplete: {now.findings.wrong}")
         else:
             call = Call.of(builder.request)
         if self.gas_explorer.busy:
@@ -271,16 +278,17 @@ class Workbench(Pictured):
 
     @observe("selected")
     def _write_link(self, _change: object = None) -> None:
-        """Update the link to the entries of the open tab."""
-        builder = self._builders.get(self.selected)
-        if builder is not None and self.node is not None:
-            self._link = write_link(self.selected, _target_of(self.node), builder._draft)  # noqa: SLF001
+        """Update the link to the entries of all forms."""
+        if self.node is not None:
+            forms = {name: builder._now.saved() for name, builder in self._builders.items()}  # noqa: SLF001
+            self._link = write_link(self.selected, _target_of(self.node), forms)
 
     def _open_link(self, fragment: str) -> None:
-        """Fill a form with the entries from a link, and connect to the link's node if it is a known network."""
+        """Fill the forms with the entries from a link, and connect to the link's node if it is a known network."""
         try:
             link = read_link(fragment)
-            self._builder(link.tab)._restore(link.draft)  # noqa: SLF001 - a part of the same widget
+            for tab, entries in link.forms.items():
+                self._builder(tab)._restore(entries)  # noqa: SLF001 - a part of the same widget
         except InputError as error:
             self._end(str(error))
             return
@@ -345,7 +353,7 @@ class Workbench(Pictured):
 
     @property
     def _idle(self) -> bool:
-        """Whether nothing runs in the background, as in `Form`; used by tests."""
+        """Whether nothing runs in the background, as in `Builder`; used by tests."""
         return self._background is None or self._background.idle
 
     def _wait(self) -> None:
@@ -407,7 +415,7 @@ class Workbench(Pictured):
         self._facts = [
             ["Chain id", f"{ledger.chain_id}"],
             ["Head version", f"{ledger.version:,}"],
-            ["Head time", f"{ledger.timestamp:%Y-%m-%d %H:%M:%S} UTC"],
+            ["Ledger time", f"{ledger.timestamp:%Y-%m-%d %H:%M:%S} UTC"],
             ["Oldest version", f"{node.oldest_readable(ledger):,}"],
             ["Block height", f"{ledger.block_height:,}"],
             ["Kind of node", "embedded (model gas)" if model else info.node_role.replace("_", " ") or "unknown"],

@@ -10,7 +10,6 @@ const MAX_LINES = 40; // of code that are shown initially
 const CLOSE_MS = 150;
 const READ_MS = 120; // time in which Python reads an edit, unless it is busy
 const RECENT = "Recently used, or start from";
-const OUTDATED = "This code is out of date: the form is not a valid request.";
 const WAITS = "Waiting for the node\u2026";
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
 let forms = 0;
@@ -111,14 +110,14 @@ function render({ model, el }) {
     else if (node.search) wrap.append(label, combobox(input, path), hint || "");
     else wrap.append(label, input, hint || "");
     wrap.append(message);
-    controls.set(key(path), { input, message, wrap, name, unset: node.unset });
+    controls.set(key(path), { input, message, wrap, name, path, unset: node.unset, names: node.names });
     setValue(input, at(path) ?? node.unset);
     return wrap;
   }
 
   function drawActions(node) {
-    const buttons = node.buttons.map(({ text, place }, n) =>
-      make("button", { type: "button", class: "ltk-small", id: `${uid}-${node.do}${n}`, text, onclick: () => ask(node.do, { place }) }),
+    const buttons = node.buttons.map(({ text, number }, n) =>
+      make("button", { type: "button", class: "ltk-small", id: `${uid}-${node.do}${n}`, text, onclick: () => ask(node.do, { number }) }),
     );
     const hint = node.hint && make("span", { class: "ltk-hint", text: node.hint });
     return make("div", { role: "group", "aria-label": node.label, class: "ltk-choices" }, ...buttons, hint);
@@ -187,10 +186,20 @@ function render({ model, el }) {
   function touch(path) {
     if (!edited.has(key(path))) return;
     touched.add(key(path));
+    fillAddress(controls.get(key(path)));
     findings();
+  }
+  /** Replace the name of an account by its address. */
+  function fillAddress(control) {
+    const typed = control?.names ? control.input.value.trim().toLowerCase() : "";
+    const [address] = (typed && get("_about").accounts.find(([, name]) => name.toLowerCase() === typed)) || [];
+    if (!address) return;
+    control.input.value = address;
+    put(control.path, address);
   }
   function type(path, input, node) {
     edited.add(key(path));
+    browsing = null;
     put(path, input.value);
     if (node.search) search(input.value);
   }
@@ -255,7 +264,10 @@ function render({ model, el }) {
     });
     input.addEventListener("blur", () => closeSoon());
     listed = { input, list, path };
-    return make("div", { class: "ltk-search" }, input, list);
+    const browse = button("Browse", () => (openHits(""), input.focus()), "ltk-small");
+    browse.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
+    browse.tabIndex = -1; // the arrow keys open the list, too
+    return make("div", { class: "ltk-search" }, make("div", { class: "ltk-line" }, input, browse), list);
   }
   function mark(options) {
     options.forEach((one, n) => one.setAttribute("aria-selected", String(n === active)));
@@ -264,10 +276,12 @@ function render({ model, el }) {
       options[active].scrollIntoView({ block: "nearest" });
     } else listed.input.removeAttribute("aria-activedescendant");
   }
-  /** Show the hits of the last search, if it was for the same text, and search again. */
-  function openHits() {
+  /** Show the hits of the last search, if it was for the same text, and search again. An empty text lists accounts. */
+  let browsing = null; // the text that is searched for in the place of what the field contains
+  function openHits(query = listed.input.value) {
+    browsing = query === listed.input.value ? null : query;
     showHits();
-    model.send({ do: "search", query: listed.input.value });
+    model.send({ do: "search", query });
   }
   function closeHits() {
     if (!listed) return;
@@ -281,13 +295,14 @@ function render({ model, el }) {
     search.stop();
     listed.input.value = name;
     put(listed.path, name);
+    browsing = null;
     if (name.endsWith("::")) return model.send({ do: "search", query: name }); // a module: its functions follow
     closeHits();
     look();
   }
   function showHits() {
     const { query, hits = [], error, total = 0 } = get("_hits") || {};
-    if (!listed || query !== listed.input.value || document.activeElement !== listed.input) return;
+    if (!listed || query !== (browsing ?? listed.input.value) || document.activeElement !== listed.input) return;
     active = -1;
     const only = hits.length === 1 && hits[0][0] === query.trim();
     listed.list.replaceChildren(
@@ -332,6 +347,7 @@ function render({ model, el }) {
   function ask(what, more = {}) {
     if (what === asked && get("busy")) return;
     [asked, begun] = [what, false];
+    for (const control of controls.values()) fillAddress(control);
     lookSoon.stop();
     looked = target();
     tell(what, more);
@@ -341,6 +357,8 @@ function render({ model, el }) {
 
   const button = (text, run, kind = "") => make("button", { type: "button", text, class: kind, onclick: run });
   const actions = form.actions.map(([what, text], n) => button(text, () => ask(what), n ? "" : "ltk-primary"));
+  actions[0].setAttribute("aria-keyshortcuts", "Control+Enter");
+  const keys = make("span", { class: "ltk-hint ltk-keys", text: "Ctrl+Enter" });
   const status = make("div", { role: "status", class: "ltk-status" });
   const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: form.title }));
   const about = make("span", { class: "ltk-hint ltk-about" });
@@ -354,7 +372,7 @@ function render({ model, el }) {
   stop.hidden = true;
   const meter = make("progress", { "aria-label": form.title, class: "ltk-meter" });
   const count = make("span", { class: "ltk-hint" });
-  const bar = make("div", { class: "ltk-bar" }, ...actions, stop, status, meter, count);
+  const bar = make("div", { class: "ltk-bar" }, actions[0], keys, ...actions.slice(1), stop, status, meter, count);
   const starter = form.starter && starterField(form.starter);
   function starterField({ key: name, do: what, summary, label, placeholder, text }) {
     const id = `${uid}-${name}`;
@@ -426,12 +444,11 @@ function render({ model, el }) {
 
   /** Tabs as the WAI-ARIA practices describe them: arrow keys change the page, and there is one tab stop. */
   function tabs(where, kind, pages, label, fill) {
-    const name = (title) => title.replace(/ \(.*/, "");
-    if (!pages.some(([title]) => name(title) === chosen[kind])) chosen[kind] = name(pages[0][0]);
+    if (!pages.some(({ title }) => title === chosen[kind])) chosen[kind] = pages[0].title;
     const list = make("div", { role: "tablist", "aria-label": label, class: "ltk-tabs" });
     const panel = make("div", { role: "tabpanel", class: "ltk-panel", id: `${uid}-${kind}`, tabindex: "0" });
     const turn = (title, keep) => {
-      chosen[kind] = name(title);
+      chosen[kind] = title;
       [...list.children].forEach((tab) => {
         const on = tab.dataset.title === title;
         tab.setAttribute("aria-selected", String(on));
@@ -439,22 +456,23 @@ function render({ model, el }) {
         if (on) panel.setAttribute("aria-labelledby", tab.id);
         if (on && keep) tab.focus();
       });
-      fill(panel, title, pages.find(([one]) => one === title)[1]);
+      fill(panel, pages.find((one) => one.title === title));
     };
-    pages.forEach(([title], n) => {
+    pages.forEach(({ title, count }, n) => {
+      const text = count === null || count === undefined ? title : `${title} (${count.toLocaleString("en")})`;
       const about = { type: "button", role: "tab", id: `${uid}-${kind}${n}`, "data-title": title, "aria-controls": `${uid}-${kind}` };
-      list.append(make("button", { ...about, text: title, onclick: () => turn(title, true) }));
+      list.append(make("button", { ...about, text, onclick: () => turn(title, true) }));
     });
     list.addEventListener("keydown", (event) => {
-      const now = pages.findIndex(([title]) => name(title) === chosen[kind]);
+      const now = pages.findIndex(({ title }) => title === chosen[kind]);
       const step = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: pages.length - 1 }[event.key];
       if (step === undefined) return;
       event.preventDefault();
-      turn(pages[(step + pages.length) % pages.length][0], true);
+      turn(pages[(step + pages.length) % pages.length].title, true);
     });
     const held = document.activeElement && where.contains(document.activeElement) && document.activeElement.getAttribute("role") === "tab";
     where.replaceChildren(list, panel);
-    turn(pages.find(([title]) => name(title) === chosen[kind])[0], held);
+    turn(chosen[kind], held);
   }
 
   function results() {
@@ -462,20 +480,19 @@ function render({ model, el }) {
     result.hidden = !pages.length;
     if (!pages.length) return result.replaceChildren();
     if (!answer.isConnected) result.replaceChildren(answer);
-    tabs(resultPages, "result", pages, "Result", (panel, title, html) => {
+    tabs(resultPages, "result", pages, "Result", (panel, { title, html }) => {
       panel.innerHTML = html;
       clip(panel);
       panel.onclick = (event) => {
-        const { send: what, place = "-1", name = "" } = event.target.closest("[data-send]")?.dataset || {};
-        if (what) tell(what, { place: Number(place), name });
+        const { send: what, number = "-1" } = event.target.closest("[data-send]")?.dataset || {};
+        if (what) tell(what, { number: Number(number) });
         const id = event.target.closest("code.ltk-id");
         if (id && !event.target.closest("summary")) copied(id.title);
       };
       filters(panel);
-      const late = form.late.find((one) => title.startsWith(one));
-      if (late && completed !== late + get("_serial")) {
-        completed = late + get("_serial");
-        tell("page", { title: late });
+      if (form.late.includes(title) && completed !== get("_serial")) {
+        completed = get("_serial");
+        tell("page");
       }
     });
     stale();
@@ -527,11 +544,13 @@ function render({ model, el }) {
   });
 
   function programs() {
-    const listed = get("_programs");
-    code.hidden = !listed.length;
-    if (!listed.length) return code.replaceChildren();
-    const note = make("p", { class: "ltk-stale", text: OUTDATED });
-    tabs(code, "code", listed, form.words.code, (panel, title, text) => {
+    const listed = get("_programs").map(([title, text]) => ({ title, text }));
+    if (!listed.length) {
+      code.replaceChildren(make("p", { class: "ltk-code-note ltk-hint" }));
+      return outdated();
+    }
+    const note = make("p", { class: "ltk-code-note ltk-stale" });
+    tabs(code, "code", listed, form.words.code, (panel, { title, text }) => {
       const said = make("span", { role: "status", class: "ltk-hint" });
       const copy = button(title === "Study" ? form.words.study : `Copy ${title}`, async () => {
         said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select and copy the text yourself.";
@@ -546,10 +565,12 @@ function render({ model, el }) {
   /** Code that is out of date is marked, and cannot be copied or saved. */
   function outdated() {
     if (isRead()) stays = false;
-    const old = stays || Boolean((get("_findings") || {}).outdated);
-    code.classList.toggle("ltk-old", old);
-    const note = code.querySelector(".ltk-stale");
-    if (note) note.hidden = !old;
+    const why = (get("_findings") || {}).code_note || "";
+    const old = stays || Boolean(why);
+    const note = code.querySelector(".ltk-code-note");
+    code.classList.toggle("ltk-old", old && Boolean(get("_programs").length));
+    code.hidden = !get("_programs").length && !why;
+    if (note) [note.hidden, note.textContent] = [!why, why];
     for (const one of code.querySelectorAll(".ltk-panel button")) one.disabled = old;
   }
   /** Show the first lines of long code, and the rest on request: panes do not scroll inside the page. */

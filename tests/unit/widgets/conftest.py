@@ -130,9 +130,10 @@ class Memory:
             return (200, [self.answer]) if self.refusal is None else (400, self.refusal)
         if "/module" in path and self.modules != 200:
             return self.modules, {"message": "not offered", "error_code": "api_disabled", "vm_error_code": None}
-        if path in {"/accounts/0x1/modules", "/accounts/0x1/module/aptos_account"}:
-            module = {"bytecode": "0x", "abi": ACCOUNT}
-            return 200, [module] if path.endswith("/modules") else module
+        module = {"bytecode": "0x", "abi": ACCOUNT}
+        listed = {"/accounts/0x1/module/aptos_account": module, "/accounts/0x1/modules": [module]}
+        if path in listed or path.endswith("/modules"):
+            return 200, listed.get(path, [])
         if path.rpartition("/")[0].endswith("/module"):
             return 404, {"message": "no such module", "error_code": "module_not_found", "vm_error_code": None}
         if path.startswith("/accounts/"):
@@ -144,8 +145,8 @@ class Memory:
 
 
 def page(builder, title):
-    """Return the page whose title begins so."""
-    return next(html for name, html in builder._pages if name.startswith(title))
+    """Return the HTML of the page with a title."""
+    return next(one.html for one in builder._pages if one.title == title)
 
 
 def executed(builder):

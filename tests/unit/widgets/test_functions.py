@@ -14,7 +14,7 @@ from toolkit.embedded.types import u64
 from toolkit.errors import NotFound
 from toolkit.move import AbiMap, parse_type_tag, resolve_layout
 from toolkit.widgets import SimulationBuilder, ViewBuilder, _functions
-from toolkit.widgets._functions import parameter_names, published_source
+from toolkit.widgets._functions import Packages, parameter_names, published_packages
 
 SOURCE = """
 module 0xbeef::pair {
@@ -122,10 +122,12 @@ def test_each_signer_of_the_abi_has_a_field(form):
 
 
 def test_arguments_are_named_as_in_the_published_source(form, monkeypatch):
-    """Signers are left out; a package without source leaves numbers."""
+    """Signers are left out; without a source, labels say what the types are."""
+    monkeypatch.setattr(_functions, "declared_names", lambda *_: ())
     made = form("0xbeef::pair::both")
-    assert [part.label for part in fields_of(made, "Arguments").values()] == ["Argument 1", "Argument 2"]
-    monkeypatch.setattr(_functions, "published_source", lambda _node, _address: {"pair": SOURCE})
+    assert [part.label for part in fields_of(made, "Arguments").values()] == ["Number 1", "Number 2"]
+    published = Packages({"pair": "Pair"}, {"pair": SOURCE})
+    monkeypatch.setattr(_functions, "published_packages", lambda _node, _address: published)
     made = form("0xbeef::pair::both")
     assert [part.label for part in fields_of(made, "Arguments").values()] == ["amount", "unused"]
 
@@ -147,14 +149,16 @@ def test_published_sources_are_read_from_the_registry():
         {"name": "none", "source": b""},
         {"name": "broken", "source": packed[:20]},
     ]
-    found = published_source(SimpleNamespace(resource=lambda *_: {"packages": [{"modules": modules}]}), "0x1")
-    assert found.pop("none", "") == ""
-    assert found == {"pair": SOURCE, "hex": SOURCE}
+    registry = {"packages": [{"name": "Pairs", "modules": modules}]}
+    found = published_packages(SimpleNamespace(resource=lambda *_: registry), "0x1")
+    assert found.names["pair"] == "Pairs"
+    assert found.sources.pop("none", "") == ""
+    assert found.sources == {"pair": SOURCE, "hex": SOURCE}
 
     def absent(*_):
         raise NotFound("no resource", status=404)
 
-    assert published_source(SimpleNamespace(resource=absent), "0x1") == {}
+    assert published_packages(SimpleNamespace(resource=absent), "0x1") == ({}, {})
 
 
 def test_accounts_that_the_ledger_names_are_offered(form):
@@ -168,3 +172,19 @@ def test_accounts_that_the_ledger_names_are_offered(form):
         other = SimulationBuilder(elsewhere)
         assert other._about.accounts == ()
         other.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "words"),
+    [
+        ("both", "0xbeef::pair::both", "(amount: u64, more: u64)"),
+        ("register", "0xcafe::registry::register", "(name: String)"),
+        ("0xbeef", "0xbeef::pair::", "package pair, 1 function"),
+        ("", "0xbeef::", "pair"),
+    ],
+)
+def test_contracts_of_the_known_accounts_are_found(form, query, name, words):
+    """By any word, with package and argument names; for an empty query, the accounts that have contracts."""
+    made = form("0x1::aptos_account::transfer")
+    press(made, "search", query=query)
+    assert dict(made._hits.hits)[name] == words

@@ -48,9 +48,9 @@ def test_no_key_is_in_a_link():
     request = toolkit.SimulationRequest(call, sender="0x1", **keys)
     whole = toolkit.SimulationRequest(call, sender="0x1", signature=request.signature_to_send())
     for one in (request, whole):
-        link = read_link(write_link("simulation", "embedded", write_request(one)))
+        link = read_link(write_link("simulation", "embedded", {"simulation": write_request(one)}))
         assert "11111111" not in str(link)
-        assert link.draft["sender"] == "0x1"
+        assert link.forms["simulation"]["sender"] == "0x1"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_no_key_is_in_a_link():
         "[]",
         "%ff",
         msgspec.json.encode(Link("elsewhere")).decode(),
-        msgspec.json.encode(Link("view", "", {"at": 5})).decode(),
+        msgspec.json.encode(Link("view", "", {"view": {"at": 5}})).decode(),
     ],
 )
 def test_a_damaged_link_is_an_error(workbench, fragment):
@@ -84,7 +84,7 @@ def test_a_damaged_link_is_an_error(workbench, fragment):
 def test_a_link_whose_calls_do_not_fit_is_an_error(workbench, draft):
     """A call that is chosen exists, and each one can be read."""
     workbench.gas_explorer.study = study = toolkit.Study(calls=["0x1::chain_id::get"], node=workbench.node)
-    workbench._open_link(msgspec.json.encode(Link("gas", "", draft)).decode())
+    workbench._open_link(msgspec.json.encode(Link("gas", "", {"gas": draft})).decode())
     assert workbench.error.startswith("the link does not fit this form: ")
     assert "Error" not in workbench.error
     assert (workbench.gas_explorer.study, workbench.gas_explorer.errors) == (study, {})
@@ -101,3 +101,20 @@ def test_requests_of_a_form_go_out_together(workbench):
 
     form._together([meet.wait, meet.wait, meet.wait, refused])
     assert seen == ["1 of 4", "2 of 4", "3 of 4", "4 of 4", ""]
+
+
+def test_a_link_has_the_entries_of_all_tabs(workbench):
+    """Also those that are not complete: their fields are filled as soon as the function is looked up."""
+    form = workbench.simulation_builder
+    form.sender, form.function = "0xa11ce", "0x1::aptos_account::transfer"
+    form.check()
+    form._edit(arguments=("0xb0b", ""), lead="fields")
+    workbench.view_builder.function = "0xcafe::registry::size"
+    workbench.selected = "view"
+    other = toolkit.widgets.Workbench(workbench.node)
+    other._open_link(workbench._link)
+    assert (other.selected, other.view_builder.function) == ("view", "0xcafe::registry::size")
+    assert other.simulation_builder.sender == "0xa11ce"
+    other.simulation_builder._look()
+    assert other.simulation_builder._draft.arguments == ("0xb0b", "")
+    other.close()

@@ -14,10 +14,12 @@ from msgspec.structs import replace
 from traitlets import TraitError
 
 import toolkit
+from tests.unit.widgets.conftest import executed, page
 from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
-from toolkit.widgets._functions import matching
+from toolkit.widgets._functions import ListedContract, matching
 from toolkit.widgets._messages import Status
+from toolkit.widgets._state import OUTDATED
 
 ALICE = "0x" + "a11ce".zfill(64)
 TRANSFER = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
@@ -30,7 +32,7 @@ def shown(builder):
     words = [*found.errors.values(), *found.notes.values(), builder._status.text]
     words += found.missing.values() if found.strict else []
     stale = ["Out of date"] if builder._stale else []
-    return "\n".join([*words, *stale, *(text for _, text in [*builder._pages, *builder._programs])])
+    return "\n".join([*words, *stale, *(one.html for one in builder._pages), *(text for _, text in builder._programs)])
 
 
 def press(builder, what, **more):
@@ -105,7 +107,7 @@ def test_what_the_form_does_not_show_is_kept(builder):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("sender", "alice", "expected an address, got string 'alice'"),
+        ("sender", "alice", "'alice' is not an address"),
         ("function", "0x1::transfer", "not a function id"),
         ("type_arguments", "0x1::a::B<u8", "position 12"),
         ("arguments", '["0xb0b", 100', "not JSON (Expecting ',' delimiter"),
@@ -135,7 +137,7 @@ def test_several_bad_entries_are_all_told(filled):
     """Each field has its own error."""
     filled.sender, filled.function = "alice", "transfer"
     assert set(filled.errors) == {"sender", "function"}
-    assert filled.error.startswith("sender: expected an address")
+    assert filled.error.startswith("sender: 'alice' is not an address")
     assert "; function: not a function id" in filled.error
 
 
@@ -366,7 +368,7 @@ def test_typing_a_function_gives_its_arguments_fields(memory, builder):
     assert builder.arguments == '["0xb0b", 100]'
     type_in(builder, arguments=["0xb0b", str(2**64)])
     assert builder.request == REQUEST
-    assert "outside 0..18446744073709551615" in builder.errors["arguments.1"]
+    assert "0 to 18,446,744,073,709,551,615" in builder.errors["arguments.1"]
 
 
 def test_fields_and_json_stay_in_step(filled):
@@ -475,32 +477,34 @@ def test_a_failure_is_said_at_the_field_that_caused_it(memory, filled):
 def test_the_last_simulations_are_compared_side_by_side(memory, filled):
     """A page has a column for each, with differences; the entries of one can be filled in again; five are kept."""
     filled.simulate()
-    assert not [title for title, _ in filled._pages if title.startswith("Recent")]
+    assert not [one for one in filled._pages if one.title == "Recent"]
     first = filled.request
     memory.answer["gas_used"] = "45"
     filled.arguments = '["0xb0b", 200]'
     filled.simulate()
-    [recent] = [html for title, html in filled._pages if title == "Recent (2)"]
+    assert filled._pages[-1].count == 2
+    recent = page(filled, "Recent")
     row = re.search(r'<td class="ltk-brief">Gas used</td>(.*?)</tr>', recent)[1]
     assert row == "<td>41</td><td><b>45</b> (+4)</td>"
     assert "<td>[&quot;0xb0b&quot;, 100]</td><td><b>[&quot;0xb0b&quot;, 200]</b></td>" in recent
-    press(filled, "again", place=0)
+    press(filled, "again", number=0)
     assert filled.request == first
-    press(filled, "again", place=9)
+    press(filled, "again", number=9)
     assert filled.request == first
     for _ in range(6):
         filled.simulate()
-    assert [title for title, _ in filled._pages][-1] == "Recent (5)"
+    assert (filled._pages[-1].title, filled._pages[-1].count) == ("Recent", 5)
 
 
 def test_a_search_finds_entry_functions_as_they_are_typed(memory, builder):
-    """Modules of the account are read once; names that fit are listed with their parameters."""
+    """Contracts of the known accounts are read once; names that fit are listed with their parameters."""
     press(builder, "search", query="0x1::apt")
     assert builder._hits.hits[0] == ("0x1::aptos_account::transfer", "(address, u64)")
     assert all("exists_at" not in name for name, _ in builder._hits.hits)
-    asked = len(memory.asked)
     press(builder, "search", query="coins")
     assert [name for name, _ in builder._hits.hits] == ["0x1::aptos_account::transfer_coins"]
+    asked = len(memory.asked)
+    press(builder, "search", query="transfer coins")
     assert len(memory.asked) == asked
 
 
@@ -595,7 +599,7 @@ def test_functions_are_found_by_words_in_any_order(query, first, total):
         )
         for number in range(100)
     ]
-    hits, found = matching(modules, query, "entry")
+    hits, found = matching(map(ListedContract, modules), query, "entry")
     assert found == total
     assert len(hits) == min(total, 50)
     assert first is None or first in hits
@@ -710,7 +714,7 @@ def test_a_node_that_never_answers_does_not_hold_the_form(mute, what):
     builder = SimulationBuilder(node, request=REQUEST)
     type_in(builder, committed="7")
     tell(builder, what, query="0x1::coin")
-    worker = (builder._searches if what == "search" else builder._background)._worker
+    worker = (builder._lookups if what in {"look", "search"} else builder._actions)._worker
     asked()
     assert builder.busy is (what != "search")
     builder.arguments = '["0xb0b", 7]'
@@ -747,9 +751,9 @@ def test_after_cancel_the_form_works_again(memory, filled):
 
     memory.send = send
     tell(filled, "simulate")
-    late = filled._background._worker
+    late = filled._actions._worker
     tell(filled, "simulate")  # a second press while the first is in progress changes nothing
-    assert filled._background._waiting == {}
+    assert filled._actions._waiting == {}
     tell(filled, "stop")
     assert (filled.busy, filled._status.text) == (False, "Cancelled.")
     held.set()
@@ -794,8 +798,7 @@ def test_a_ledger_of_ones_own_has_model_gas_and_is_named_in_the_program():
         builder.simulate()
         assert "node = toolkit.connect(ledger)" in builder.python
         assert "127.0.0.1" not in builder.python
-        [gas] = [html for title, html in builder._pages if title == "Gas"]
-        assert "not a Move VM" in gas
+        assert "not a Move VM" in page(builder, "Gas")
         builder.close()
 
 
@@ -828,14 +831,14 @@ def test_code_of_an_older_request_is_marked(filled):
     """While the entries do not make a request, its code is marked in the page and `python` is empty."""
     python = filled.python
     assert "100" in python
-    assert not filled._findings.outdated
+    assert filled._findings.code_note == ""
     type_in(filled, raw='["0xb0b", "abc"')
-    assert filled._findings.outdated
+    assert filled._findings.code_note == OUTDATED
     assert filled.python == ""
-    filled._take(filled._draft)  # as after the answer of the node
-    assert filled._findings.outdated
+    filled._learn()  # as after the answer of the node
+    assert filled._findings.code_note == OUTDATED
     type_in(filled, raw='["0xb0b", 100]')
-    assert not filled._findings.outdated
+    assert filled._findings.code_note == ""
     assert filled.python == python
 
 
@@ -844,11 +847,11 @@ def test_code_that_cannot_be_a_request_cannot_be_copied(filled):
     filled.check()
     filled.request = REQUEST.replace(payload=TRANSFER.replace(arguments=("0xb0b",)))
     assert "arguments" in filled.errors
-    assert (filled._findings.outdated, filled.python) == (True, "")
+    assert (filled._findings.code_note, filled.python) == (OUTDATED, "")
     filled.request = REQUEST.replace(payload=TRANSFER.replace(function="0x1::aptos_account::nothing"))
     filled.check()
     assert "function" in filled.errors
-    assert (filled._findings.outdated, filled.python) == (True, "")
+    assert (filled._findings.code_note, filled.python) == (OUTDATED, "")
 
 
 def test_each_result_has_a_number(simulation, filled):
@@ -857,7 +860,7 @@ def test_each_result_has_a_number(simulation, filled):
     first = filled._serial
     simulation()
     assert filled._serial == first + 1
-    filled._show_pages()
+    filled._show_result()
     assert filled._serial == first + 1
 
 
@@ -891,3 +894,31 @@ def test_an_edit_sent_before_the_last_answer_does_not_choose_an_estimate(filled)
     assert (filled.request.estimate_max_gas_amount, filled.request.max_gas_amount) == (None, 70)
     type_in(filled, has_fee_payer=False)
     assert (filled.request.estimate_max_gas_amount, filled.request.max_gas_amount) == (None, 70)
+
+
+def test_calls_run_in_order_on_one_fork_at_a_version():
+    """A call that is kept runs before the next one; the program does the same; each outcome and its gas is shown."""
+    with toolkit.connect() as node:
+        builder = SimulationBuilder(node)
+        deposit = toolkit.EntryFunction("0xfa17::vault::deposit", [1000])
+        builder.request = toolkit.SimulationRequest(deposit, sender="0xa11ce")
+        type_in(builder, at="version", version="3000")
+        press(builder, "keep_call")
+        withdraw = toolkit.EntryFunction("0xfa17::vault::withdraw", [1])
+        builder.request = toolkit.SimulationRequest(withdraw, sender="0xa11ce")
+        builder.simulate()
+        done = builder.simulation
+        assert (done.success, done.request.payload) == (True, withdraw)
+        fork = node.fork(3000)
+        fork.execute(toolkit.SimulationRequest(deposit, sender="0xa11ce"))
+        assert done.gas_used == fork.simulate(toolkit.SimulationRequest(withdraw, sender="0xa11ce")).gas_used
+        assert executed(builder)["simulation"].gas_used == done.gas_used
+        assert page(builder, "Sequence").count("Success") == 2
+        functions = done.profile.to_frame()["function"]
+        assert "0xfa17::vault::withdraw" in set(functions)
+        assert "0xfa17::vault::withdraw" in page(builder, "Gas by function")
+        assert builder._stale == ""
+        press(builder, "drop_call", number=0)
+        assert builder._stale
+        assert builder._now.wanted.earlier == ()
+        builder.close()

@@ -82,8 +82,8 @@ def test_a_table_of_an_account(builder, node, handle):
     assert builder.request == toolkit.TableItemRequest("alice", **RECORDS)
     press(builder, "read")
     assert builder.result == node.table_item(handle, "alice", **RECORDS)
-    assert builder._status == Status("good", "Found at version 4999")
-    assert "1767334464" in page(builder, "Item")
+    assert builder._status == Status("good", "Found at version 4,999")
+    assert "1,767,334,464" in page(builder, "Item")
     assert json.loads(builder.result.to_frame()["value"].map(json.dumps)[0])["owner"].endswith("a11ce")
     assert repr(builder) == f"TableItemBuilder(Node('embedded'), item alice of table 0x{handle[2:8]}…{handle[-4:]})"
 
@@ -97,7 +97,7 @@ def test_the_types_come_from_the_declaration_in_python_too(builder, handle):
     builder.check()
     assert builder.value_type == "0x1::object::Object<0x1::fungible_asset::Metadata>"
     assert builder.key == ""  # "alice" is not a TypeInfo
-    other = builder._tables["0x1"][1][1]
+    other = builder._now.tables["0x1"][1].declared
     builder.handle = other.handle
     assert (builder.key_type, builder.value_type) == ("0x1::nonce_validation::NonceKey", "u64")
 
@@ -125,7 +125,7 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
     builder.key = json.dumps(dict.fromkeys(names, 8) | {names[0]: "0x8"})
     assert set(builder._draft.arguments[0].values()) == {"0x8", "8"}
     builder.read()
-    assert builder._status.text == "No item with this key at version 4999"
+    assert builder._status.text == "No item with this key at version 4,999"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
         ({"value_type": ""}, "value_type", "expected a Move type"),
         ({"key": "x"}, "raw", "expected u64"),
         ({"key": ""}, "arguments.0", "expected u64: 0 to"),
-        ({"owner": "zz"}, "owner", "expected an address, got"),
+        ({"owner": "zz"}, "owner", "is not an address"),
         ({"versions": "9:1"}, "plan", "write the older version first"),
         ({"versions": 99_999}, "version", "does not exist yet"),
     ],
@@ -164,14 +164,14 @@ def test_no_item_is_an_answer(builder, recwarn):
     """Not an error: a sentence, and a frame of one row; over versions the rows say missing."""
     builder.owner, builder.key = "0xcafe", "nobody"
     builder.read()
-    assert (builder.errors, builder._status.kind) == ({}, "good")
-    assert "No item with this key at version 4999" in page(builder, "No item")
+    assert (builder.errors, builder._status.kind) == ({}, "hint")
+    assert "No item with this key at version 4,999" in page(builder, "No item")
     assert builder.result[["key", "presence"]].values.tolist() == [["nobody", "missing"]]
     builder.versions = "0:-1/5"
     builder.read()
-    assert builder._status == Status("good", "No item with this key at any of 5 versions")
+    assert builder._status == Status("hint", "No item with this key at any of 5 versions")
     assert builder.result["presence"].tolist() == ["missing"] * 5
-    assert not [title for title, _ in builder._pages if title.startswith("Failed")]
+    assert not [one for one in builder._pages if one.title == "Failed"]
     assert not recwarn.list
 
 
@@ -201,9 +201,9 @@ def test_keys_that_transactions_changed(builder, node):
     [fold] = [field for _, field in builder._spec.fields if field.label.startswith("Keys")]
     buttons = fold.fields[2][1].buttons
     assert buttons[3].text.startswith(f"{builder.found_keys['key'].iloc[3]} (")
-    press(builder, "pick", place=3)
+    press(builder, "pick", number=3)
     assert builder.request.key == builder.found_keys["key"].iloc[3]
-    press(builder, "pick", place="x")
+    press(builder, "pick", number="x")
     builder.key_range = "0:5"
     builder.list_keys()
     assert "0 keys changed in 6 transactions" in builder._status.text
@@ -285,7 +285,7 @@ def test_another_node_forgets_tables_and_keys(builder):
     builder.list_keys()
     with toolkit.connect() as other:
         builder.node = other
-        assert (builder.found_keys, builder._tables) == (None, {})
+        assert (builder.found_keys, builder._now.tables) == (None, {})
         builder.key = "alice"
         builder.read()
         assert builder.result.value["registered_at"] == 1767334464
@@ -301,14 +301,14 @@ def test_keys_of_another_table_are_not_offered(node, handle):
         builder = TableItemBuilder(node, owner="0xcafe")
         builder.list_keys()
         assert len(builder.found_keys)
-        press(builder, "pick", place=0)
+        press(builder, "pick", number=0)
         builder.read()
         assert len(builder.found_keys)
-        assert builder._handle == handle
+        assert builder._now.place == handle
         for name, value in change.items():
             setattr(builder, name, value)
         assert builder.found_keys is None
-        press(builder, "pick", place=0)  # of a list that was drawn before
+        press(builder, "pick", number=0)  # of a list that was drawn before
         builder.close()
 
 

@@ -1,0 +1,309 @@
+"""The state of a form, and the events that change it. Nothing here sends a request or uses a widget.
+
+A form is one frozen `FormState`. `step` returns the state after an event. Everything that the browser shows, and every
+trait, is made from the state.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self, TypeVar
+
+import msgspec
+from msgspec import structs
+
+from toolkit._present.text import cleaned
+from toolkit.errors import InputError
+from toolkit.widgets._fields import Findings
+from toolkit.widgets._messages import FieldMessages, Group, Status
+
+_MAX_RECENT = 5  # results that are compared: more columns are hard to read
+UNFILLED = "Complete the form to get the code."
+OUTDATED = "This code is out of date: the form is not a valid request."
+
+State = TypeVar("State", bound="FormState")
+
+
+# events --------------------------------------------------------------------------------------------------------------
+
+
+class Edited(NamedTuple):
+    """Entries were changed, in the browser if ``typed`` is true, else from Python."""
+
+    entries: Any
+    typed: bool = False
+
+
+class Entered(NamedTuple):
+    """A trait that mirrors an entry was set."""
+
+    name: str
+    value: Any
+
+
+class Filled(NamedTuple):
+    """A request was set, which fills the form."""
+
+    request: Any
+
+
+class Restored(NamedTuple):
+    """A link was opened, which holds these entries."""
+
+    kept: Mapping[str, Any]
+
+
+class Learned(NamedTuple):
+    """The node answered a look-up: attributes of the state have new values."""
+
+    facts: Mapping[str, Any]
+
+
+class Pressed(NamedTuple):
+    """A button was pressed that needs complete entries: from now on, missing ones are errors."""
+
+
+class Refused(NamedTuple):
+    """The node refused the request, because of the entry at ``path``, or at the path ``node`` of none of them."""
+
+    path: str
+    words: str
+
+
+class Sent(NamedTuple):
+    """A request was sent whose result replaces the current one."""
+
+
+class Answered(NamedTuple):
+    """A result arrived. ``asked`` is what it is the result of; ``facts`` are compared with those of other results."""
+
+    result: Any
+    asked: Any = None
+    facts: Mapping[str, Any] = {}
+
+
+class Said(NamedTuple):
+    """The message beside the buttons changed; ``kind`` is hint, good, bad or error."""
+
+    kind: str
+    words: str
+
+
+class Worked(NamedTuple):
+    """A job began, or the last one ended."""
+
+    busy: bool
+
+
+class Moved(NamedTuple):
+    """The form has another node, whose accounts have these names."""
+
+    node: Any
+    names: Mapping[str, str]
+
+
+Event = Edited | Entered | Filled | Restored | Learned | Pressed | Refused | Sent | Answered | Said | Worked | Moved
+
+
+# the state -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormState:
+    """Everything that a form knows and shows.
+
+    Attributes
+    ----------
+    entries : struct
+        What is in the fields. ``seq`` counts edits.
+    node : Node
+        The node that requests are for. It is not asked anything here.
+    names : mapping of str to str
+        Names of accounts by canonical address.
+    request : object
+        The request of the last valid entries.
+    findings : Findings
+        What was found in the entries.
+    fields : Group
+        The controls.
+    strict : bool
+        Whether missing entries are errors.
+    looked : mapping of str to str
+        Errors found on the node, by path, until the next look-up.
+    refused : mapping of str to str
+        Why the node refused the request, by path, until the next edit.
+    status : Status
+        The message beside the buttons.
+    busy : bool
+        Whether a job is in progress.
+    result, asked : object
+        The last result, and what it is the result of.
+    unfinished : bool
+        Whether a later run gave no result.
+    serial : int
+        Number of the result.
+    recent : tuple
+        Entries that gave a result, and the facts of the result.
+    """
+
+    entries: Any
+    node: Any = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    request: Any = None
+    findings: Findings = field(default_factory=Findings)
+    fields: Group = field(default_factory=Group)
+    strict: bool = False
+    looked: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    status: Status = field(default_factory=Status)
+    busy: bool = False
+    result: Any = None
+    asked: Any = None
+    unfinished: bool = False
+    serial: int = 0
+    recent: tuple[tuple[Any, Mapping[str, Any]], ...] = ()
+
+    # what a builder defines
+
+    def read(self, before: Self, *, typed: bool = False) -> Self:
+        """Return the state with what follows from its entries: their completion, the request, findings and fields.
+
+        Parameters
+        ----------
+        before : FormState
+            The state before the event.
+        typed : bool, default False
+            Whether the entries come from the browser.
+        """
+        raise NotImplementedError
+
+    def written(self, request: Any) -> Self:
+        """Return the state with the entries of a request, or empty entries for None, before they are read."""
+        raise NotImplementedError
+
+    def entered(self, name: str, value: Any) -> Any:
+        """Return the entries after a trait that mirrors one of them was set."""
+        return structs.replace(self.entries, **{name: value})
+
+    def trait(self, name: str) -> Any:
+        """Return the value of a trait that mirrors an entry."""
+        return getattr(self.entries, name)
+
+    @property
+    def wanted(self) -> Any:
+        """What the entries ask for; a result of anything else is out of date."""
+        return self.request
+
+    def forgotten(self) -> Self:
+        """Return the state without what was read from the node."""
+        return self
+
+    def saved(self) -> Any:
+        """Return what a link keeps of the form, as a struct of the class of `entries`."""
+        return self.entries
+
+    def restored(self, kept: Mapping[str, Any]) -> Self:
+        """Return the state with the entries of a link, before they are read.
+
+        Raises
+        ------
+        InputError
+            If they do not fit the form.
+        """
+        try:
+            blank = type(self.entries)()
+            return self.with_entries(msgspec.convert(msgspec.to_builtins(blank) | dict(kept), type(blank)))
+        except msgspec.ValidationError as error:
+            raise InputError(f"the link does not fit this form: {error}") from None
+
+    # what the browser shows
+
+    def with_entries(self, entries: Any) -> Self:
+        """Return the state with other entries, which supersede those that the browser has."""
+        return dataclasses.replace(self, entries=structs.replace(entries, seq=self.entries.seq + 1))
+
+    def unreadable(self, entries: Any, problem: str) -> Self:
+        """Return the state after an edit that could not be read."""
+        findings = Findings(errors={"form": f"the {problem}"})
+        made = dataclasses.replace(self, entries=entries, findings=findings)
+        return made.saying("error", f"The {problem}. Undo the last edit.")
+
+    def saying(self, kind: str, words: str) -> Self:
+        """Return the state with a message beside the buttons; `kind` is hint, good, bad or error."""
+        return dataclasses.replace(self, status=Status(kind, cleaned(words)))
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """All error messages by path, including those for missing entries once they are errors."""
+        required = self.findings.missing if self.strict or self.request is not None else {}
+        return self.findings.errors | dict(self.looked) | dict(self.refused) | required
+
+    @property
+    def code_note(self) -> str:
+        """Why there is no code of the entries; empty if there is."""
+        if self.findings.good and not self.looked:
+            return ""
+        filled = self.request is not None and (self.findings.errors or self.looked)
+        return OUTDATED if filled else UNFILLED
+
+    @property
+    def messages(self) -> FieldMessages:
+        """The messages at the fields."""
+        found, wrong = self.findings, self.findings.errors | dict(self.looked) | dict(self.refused)
+        return FieldMessages(wrong, found.missing, found.notes, self.strict, self.code_note, self.entries.seq)
+
+    @property
+    def stale(self) -> str:
+        """Why the result is not that of the entries; empty if it is."""
+        if self.result is None:
+            return ""
+        if not self.findings.good or self.asked != self.wanted:
+            return "From before your last change"
+        return "From an earlier run" if self.unfinished else ""
+
+    @property
+    def count_words(self) -> str:
+        """How many entries are wrong or missing."""
+        count = len(self.errors)
+        return f"{count} {'entry needs' if count == 1 else 'entries need'} attention."
+
+
+def step(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one case per event
+    """Return the state after an event."""
+    status = state.status if state.busy else Status()
+    match event:
+        case Edited(entries, typed):
+            made = dataclasses.replace(state, entries=entries, refused={}, status=status)
+            return made.read(state, typed=typed)
+        case Entered(name, value):
+            made = dataclasses.replace(state, refused={}, status=status)
+            return made.with_entries(state.entered(name, value)).read(state)
+        case Filled(request):
+            made = dataclasses.replace(state, strict=False, refused={}, status=Status(), request=request)
+            return made.written(request).read(state)
+        case Restored(kept):
+            made = dataclasses.replace(state, strict=False, refused={}, status=Status())
+            return made.restored(kept).read(state)
+        case Learned(facts):
+            return dataclasses.replace(state, **facts).read(state)
+        case Pressed():
+            made = dataclasses.replace(state, strict=True, refused={}).read(state)
+            return made.saying("error", made.count_words) if made.errors else made
+        case Refused(path, words):
+            made = dataclasses.replace(state, refused={**state.refused, path: words})
+            return made.saying("error", words) if path == "node" else made
+        case Sent():
+            return dataclasses.replace(state, unfinished=True)
+        case Answered(result, asked, facts):
+            recent = (*state.recent, (state.entries, facts))[-_MAX_RECENT:] if facts else state.recent
+            made = dataclasses.replace(state, recent=recent, serial=state.serial + 1)
+            return dataclasses.replace(made, result=result, asked=asked, unfinished=False)
+        case Said(kind, words):
+            return state.saying(kind, words)
+        case Worked(busy):
+            return dataclasses.replace(state, busy=busy)
+        case Moved(node, names):
+            made = dataclasses.replace(state, node=node, names=names, looked={}, refused={}, recent=(), status=Status())
+            return step(made.forgotten().read(state), Answered(None))
