@@ -59,7 +59,9 @@ def test_a_step_is_found_in_jupyterlab(lab, browser, shots):
     view.screenshot(path=shots / "gas_explorer_figure.png")
     view.get_by_role("tab", name="Steps").click()
     view.get_by_role("tabpanel", name="Steps").locator("details.ltk-step summary").click()
-    why = view.get_by_text("changed the gas schedule: 459 of 512 parameters changed, every one \N{MULTIPLICATION SIGN}10")
+    why = view.get_by_text(
+        "changed the gas schedule: 459 of 512 parameters changed, every one \N{MULTIPLICATION SIGN}10"
+    )
     expect(why.first).to_be_in_viewport()
     row = view.get_by_role("row", name="registry::size 3 21 \N{MULTIPLICATION SIGN}7")
     expect(row.first).to_be_visible()
