@@ -57,8 +57,8 @@ def test_a_step_is_found_in_jupyterlab(lab, browser, shots):
     view.get_by_role("button", name="Run", exact=True).click()
     expect(view.locator(".ltk-status")).to_have_text(re.compile(r"1 step found in \d+ observations\."), timeout=120_000)
     view.screenshot(path=shots / "gas_explorer_figure.png")
-    view.get_by_role("tab", name="Steps").click()
-    view.get_by_role("tabpanel", name="Steps").locator("details.ltk-step summary").click()
+    view.get_by_role("tab", name="Changes").click()
+    view.get_by_role("tabpanel", name="Changes").locator("details.ltk-step summary").click()
     why = view.get_by_text(
         "changed the gas schedule: 459 of 512 parameters changed, every one \N{MULTIPLICATION SIGN}10"
     )

@@ -31,7 +31,7 @@ WORDS = {
     131: "0x1::fungible_asset::ConcurrentSupply",
     137: "upgraded module 0x5312c76580194734d0aeac1dc9c670e647d6ff8cb4ae9c0a9570b3d7cb98d5e1::weights, a dependency",
     158: "upgraded the called module",
-    179: "117 of 508 parameters changed, every one x10",
+    179: "117 of 508 parameters changed, every one ×10",
     202: "deleted item 3 of",
     239: "::lab::put",
     269: "::lab::put",

@@ -17,9 +17,9 @@ EARLY = [
     (56, CODE, "published module"),
     (137, CODE, UPGRADED),
     (158, CODE, "added fresh"),
-    (179, SCHEDULE, "117 of 508 parameters changed, every one x10"),
+    (179, SCHEDULE, "117 of 508 parameters changed, every one ×10"),
 ]
-LATE = [(503, CODE, "added walk"), (707, SCHEDULE, "117 of 508 parameters changed, every one x0.1")]
+LATE = [(503, CODE, "added walk"), (707, SCHEDULE, "117 of 508 parameters changed, every one ×0.1")]
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ def test_words_come_first_then_the_table_in_part(schedule, ledger):
     lines = out.splitlines()
     assert (code, err) == (0, "")
     assert lines[0].startswith(f"Gas schedule from version {at - 1} to {at} on http://127.0.0.1:")
-    assert lines[0].endswith(": 459 of 512 parameters changed, every one x10.")
+    assert lines[0].endswith(": 459 of 512 parameters changed, every one ×10.")
     assert lines[1].split() == ["name", "kind", "before", "after", "change", "ratio"]
     assert len(lines) == 44
     assert lines[-1] == "[40 of 459 rows]"
@@ -47,7 +47,7 @@ def test_json_holds_every_parameter_exactly(schedule, ledger):
     assert (code, told["format"]) == (0, 1)
     assert told["before"] == {"ledger_version": at - 1, "feature_version": 45, "parameters": 512}
     assert told["after"] == {"ledger_version": at, "feature_version": 45, "parameters": 512}
-    assert told["summary"] == "459 of 512 parameters changed, every one x10"
+    assert told["summary"] == "459 of 512 parameters changed, every one ×10"
     assert len(told["rows"]) == 459
     assert all(row["after"] == 10 * row["before"] for row in told["rows"])
 

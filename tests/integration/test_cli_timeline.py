@@ -37,7 +37,7 @@ def test_a_change_is_a_line_with_its_date_and_words(timeline):
         ),
         (
             "  at version 3502 (2026-05-06), gas schedule: changed the gas schedule: 459 of 512 parameters changed, "
-            "every one x10"
+            "every one ×10"
         ),
     ]
     assert last.startswith(

@@ -111,7 +111,7 @@ class TestUnresolved:
     @pytest.mark.parametrize(
         "case",
         [
-            (SUPPLY, ["tenfold"], "schedule", "every one x10"),
+            (SUPPLY, ["tenfold"], "schedule", "every one ×10"),
             (PRICE, ["vault upgraded"], "code", "upgraded the called module 0xfa17::vault (added preview)"),
             (PRICE, ["vault upgraded", "tenfold"], "mixed", "upgraded the called module"),
         ],

@@ -162,7 +162,7 @@ def test_state_that_is_named_was_written_by_that_transaction(run, ledger):
             "upgraded module 0xfeed::price_feed, a dependency of the called module 0xde5c::desk",
         ),
         ("APT supply", "feature 60 on", "config", "switched on feature flag 60 COIN_TO_FUNGIBLE_ASSET_MIGRATION"),
-        ("names registered", "tenfold", "schedule", "459 of 512 parameters changed, every one x10"),
+        ("names registered", "tenfold", "schedule", "459 of 512 parameters changed, every one ×10"),
         ("record of alice", "alice registered", "state", "item 'alice' of 0xcafe::registry::Registry.records"),
         ("order book depth", "closed its day", "state", "0xb00c::order_book::Book of 0xb00c"),
         ("APT supply", "one governance script", "mixed", "upgraded the called module 0x1::coin"),

@@ -25,7 +25,7 @@ from traitlets import Instance
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
-from toolkit.gas._steps import step_groups
+from toolkit.gas._observations import failed
 from toolkit.gas._study import Run, Study
 from toolkit.gas._study_file import VersionChoice
 from toolkit.gas.plan._estimate import estimate
@@ -392,8 +392,8 @@ class GasExplorer(FunctionBuilder):
     )
     _empty = StudyState()
     _mirrored = ("function", "type_arguments", "arguments")
-    _pictured = frozenset({"Figure", "Steps"})
-    _in_python: ClassVar[dict[str, str]] = {"Figure": ".observations", "Steps": ".steps", "Explain": ".explain()"}
+    _pictured = frozenset({"Figure", "Changes"})
+    _in_python: ClassVar[dict[str, str]] = {"Figure": ".observations", "Changes": ".steps", "Explain": ".explain()"}
 
     request = Instance(Study, allow_none=True)
     result = Instance(Run, allow_none=True, read_only=True)
@@ -526,11 +526,12 @@ class GasExplorer(FunctionBuilder):
             self._answer(run, study.digest)
         if run is not None and run.complete:
             count, errors = plural(len(run.observations), "observation"), run.observations["error_code"].dropna()
-            found = f"{plural(len(step_groups(run.steps)), 'step')} found in {count}"
-            if errors.empty:
+            found = f"{plural(len(run.steps), 'step')} found in {count}"
+            failures = int(failed(run.observations).sum())
+            if not failures:
                 self._say("good", f"{found}.")
             elif len(errors) < len(run.observations):
-                self._say("bad", f"{found}; {len(errors):,} failed.")
+                self._say("bad", f"{found}; {failures:,} failed.")
             else:  # every read failed
                 self._say("bad", f"No successful read in {count}: {visible(errors.mode().iloc[0], 80)}.")
             self._remember()

@@ -448,7 +448,7 @@ def run_pages(run: Run) -> list[Page]:
     groups = step_groups(run.steps)
     return [
         Page("Figure", _figure_page(run)),
-        Page("Steps", _steps_page(run, groups), len(groups)),
+        Page("Changes", _steps_page(run, groups), len(groups)),
         Page("Explain", html.code(run.explain(), "Findings")),
     ]
 
@@ -470,7 +470,7 @@ def _figure_page(run: Run) -> Html:
     for text in [text for text in axes.texts if text.get_gid() == "note"]:
         text.remove()
     stopped = "The run was stopped before it looked for causes."
-    words = "For the causes of the steps, see Steps." if run.complete else stopped
+    words = "For the causes of the steps, see Changes." if run.complete else stopped
     drawn = html.figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
     return Html(f"{drawn}{html.paragraph(words)}{html.model_note() if is_model(observations) else ''}")
 

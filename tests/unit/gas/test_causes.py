@@ -181,7 +181,7 @@ class TestSchedule:
         """Every parameter tenfold is one fact, not many; that small figures move by less is explained."""
         routes = schedules({"a": 10, "b": 7, "c": 0}, {"a": 100, "b": 70, "c": 0})
         cause = exact(resource(self.TAG, "0x1"), routes=routes, gas=(1, 4))
-        assert "2 of 3 parameters changed, every one x10" in said(cause)
+        assert "2 of 3 parameters changed, every one ×10" in said(cause)
         [change] = cause.evidence.found[Cause.SCHEDULE]
         assert (change.price_ratio, change.rounded) == (10, True)
         [change] = exact(resource(self.TAG, "0x1"), routes=routes, gas=(3, 30)).evidence.found[Cause.SCHEDULE]

@@ -81,7 +81,7 @@ class TestDiff:
         kinds = schedule_diff(before, after)["kind"].value_counts().to_dict()
         assert kinds == {"changed": 401, "added": 82}
         assert schedule_words(before, after) == (
-            "401 of 438 parameters changed, 398 of them x10; 82 parameters added; gas feature version 20 to 52"
+            "401 of 438 parameters changed, 398 of them ×10; 82 parameters added; gas feature version 20 to 52"
         )
 
     def test_versions_instead_of_schedules_are_refused(self):
@@ -105,7 +105,7 @@ class TestScheduleWords:
         [
             ({"a": 1}, {"a": 1}, "no parameter differs"),
             ({"a": 10, "b": 1}, {"a": 15, "b": 1}, "1 of 2 parameters changed, a from 10 to 15 (×1.5)"),
-            ({"a": 1, "b": 2, "c": 3}, {"a": 10, "b": 20, "c": 3}, "2 of 3 parameters changed, every one x10"),
+            ({"a": 1, "b": 2, "c": 3}, {"a": 10, "b": 20, "c": 3}, "2 of 3 parameters changed, every one ×10"),
             ({"a": 1, "b": 2}, {"a": 2, "b": 3}, "2 of 2 parameters changed, a from 1 to 2 (×2), b from 2 to 3 (×1.5)"),
             ({"a": 0}, {"a": 5}, "1 of 1 parameters changed, a from 0 to 5"),
             ({"a": 1}, {"a": 1, "b": 2}, "1 parameter added (b)"),

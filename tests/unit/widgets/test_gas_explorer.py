@@ -21,6 +21,7 @@ from toolkit import FindSteps, Study
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
 from toolkit.plots._style import CAUSE_MARKS
+from toolkit.reports import build
 from toolkit.widgets import GasExplorer
 from toolkit.widgets._messages import Progress, Status
 
@@ -256,8 +257,8 @@ def test_a_run_finds_steps_with_their_causes(done):
     assert form.result.digest == form.study.run(progress=False).digest
     assert form.result.steps["version_after"].tolist() == [RISE, UPGRADE]
     assert form._status == Status("good", f"2 steps found in {len(form.result.observations)} observations.")
-    assert [one.title for one in form._pages] == ["Figure", "Steps", "Explain"]
-    steps = page(form, "Steps")
+    assert [one.title for one in form._pages] == ["Figure", "Changes", "Explain"]
+    steps = page(form, "Changes")
     for line in form.result.explain().splitlines():
         if not line.startswith(" "):
             words = line[0].upper() + line[1:]
@@ -599,3 +600,18 @@ def test_check_names_versions_that_the_node_does_not_have(made):
     form.study = Study(calls=[COUNT], versions=[5], nodes=[NAME])
     assert form.check()
     assert form._status == Status("good", "Every call fits its function. A run sends 1 request.")
+
+
+def test_steps_and_failures_are_the_numbers_of_the_frame():
+    """As in the terminal and in the report: a step is a row of the frame, and an execution that failed is a failure."""
+    taken = {"simulate": "0xcafe::registry::register", "sender": "0xb0b", "arguments": ["alice"]}
+    calls = {"price": "0xfa17::vault::share_price", "taken": taken}
+    form = GasExplorer(toolkit.connect())
+    form.study = Study(calls=calls, versions=FindSteps("2000:3600"))
+    form.run()
+    run = form.result
+    assert len(run.steps) == 2
+    assert form._status.text.startswith("2 steps found in ")
+    assert form._status.text.endswith("; 1 failed.")
+    assert (run.manifest["counts"]["failures"], sum(call.failures for call in build(run).calls)) == (1, 1)
+    form.close()
