@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from msgspec import structs
 
@@ -20,9 +19,10 @@ from toolkit.errors import SchemaError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import RUN_TIMELINE, TIMELINE
 from toolkit.gas._cause_sentences import causes_text
+from toolkit.gas._findings import Timeline
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.gas._timeline import timeline_frame, timeline_of
+from toolkit.gas._timeline import changes_of, timeline_frame
 from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
 from toolkit.gas.causes._executed import proved_rows
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas._findings import Timeline
     from toolkit.gas.runs._job import Job, Reading
     from toolkit.gas.runs._store import RunStore
 
@@ -116,11 +115,11 @@ def with_timelines(job: Job, manifest: Manifest) -> Manifest:
         prices = _storage_prices(evidence, timeline)
         if timeline.unread or isinstance(prices, str):
             check_there(node, "the timeline cannot be read")
-        frame = timeline_frame(timeline)
-        for name, values in plain_columns(frame, TIMELINE.names).items():
+        for name, values in plain_columns(timeline_frame(timeline), TIMELINE.names).items():
             columns[name] += values
-        columns["node"] += [plan.node] * len(frame)
-        facts = msgspec.convert(frame.attrs | {"requests": evidence.reads}, TimelineFacts)
+        columns["node"] += [plan.node] * len(timeline.changes)
+        known = {name: getattr(timeline, name) for name in TimelineFacts.__struct_fields__}
+        facts = TimelineFacts(**known | {"requests": evidence.reads})
         plans.append(structs.replace(plan, timeline=facts, storage_prices=prices))
     job.store.write_timeline(rows_frame(RUN_TIMELINE, columns))
     return job.store.write_manifest(structs.replace(manifest, nodes=tuple(plans)))
@@ -153,9 +152,7 @@ def stored_timeline(store: RunStore, plan: NodeRun) -> Timeline | None:
     frame = store.timeline()
     if plan.timeline is None or frame is None:
         return None
-    mine = frame[frame["node"] == plan.node].drop(columns="node").reset_index(drop=True)
-    mine.attrs |= structs.asdict(plan.timeline)
-    return timeline_of(mine)
+    return Timeline(changes=changes_of(frame[frame["node"] == plan.node]), **structs.asdict(plan.timeline))
 
 
 # steps ----------------------------------------------------------------------------------------------------------------

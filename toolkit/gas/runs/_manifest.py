@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit.errors import InputError
+from toolkit.gas._findings import Unread
 from toolkit.gas.causes._changes import DEFAULT_INITIAL
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices
 from toolkit.gas.plan._plan import NodePlan, Range, StudySpec, within
@@ -46,17 +47,16 @@ class CommittedRead(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TimelineFacts(msgspec.Struct, frozen=True):
-    """What the frame of a node's timeline does not contain: its attributes, and what could not be read."""
+    """What the frame of a node's timeline does not contain: its range, and what could not be read."""
 
     first: int
     last: int
     modules: tuple[str, ...]
     requests: int = 0
-    unread: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
     initial: int = DEFAULT_INITIAL
-    not_seen: str = ""
-    first_time: str | None = None
-    last_time: str | None = None
+    first_time: datetime | None = None
+    last_time: datetime | None = None
 
 
 class Schedule(msgspec.Struct, frozen=True):
