@@ -47,6 +47,9 @@ ABSENT = 0.01
 ALIKE = 0.02
 # Independent places for each doubling of the calls that a search for a place tries.
 PLACES_PER_DOUBLING = 4
+# A difference of so many standard deviations of single calls is clear however alike neighbours are: what a line leaves
+# of growth makes them alike, too.
+CLEAR = 5.0
 # Confidence of a slope: growth that is only noise would be drawn on to the place.
 SLOPE = 0.999
 # Standard errors on both sides of a mean that hold 95 % of a normal distribution.
@@ -182,12 +185,12 @@ def without_sizes(calls: Calls, size: float) -> Calls:
     return replace(calls, values=calls.values - line.slope * (calls.sizes - size))
 
 
-def inflation(before: Floats, after: Floats, unit: float) -> float:
+def inflation(before: Floats, after: Floats) -> float:
     """Return how many calls are worth one independent call, at least 1, judging by how alike neighbours are."""
     residual = np.concatenate([side - side.mean() for side in (before, after)])
     power, size = float(residual @ residual), len(residual)
-    # Growth that is rounded to whole units makes neighbours alike, but their values are not repeated by callers.
-    if size < 2 * MIN_SURE_CALLS or power <= size * unit**2:
+    moved = abs(float(after.mean() - before.mean()))
+    if size < 2 * MIN_SURE_CALLS or power <= 1e-9 * size or moved > CLEAR * np.sqrt(power / size):
         return 1.0
     alike = min(float(residual[1:] @ residual[:-1]) / power, 1 - 2 / size)  # all of them are worth one at least
     return (1 + alike) / (1 - alike) if alike > 2 / np.sqrt(size) else 1.0
@@ -235,7 +238,7 @@ def _test_levels(
     fisher = np.array([chance_of_shares(*pair, totals) for pair in counts.T])
     absent = (counts <= ABSENT * totals[:, None]) & (fisher <= POSSIBLE)
     # Callers that repeat a call are worth fewer independent ones.
-    repeated = inflation(values[~later], values[later], units[0])
+    repeated = inflation(values[~later], values[later])
     chances = _of_repeated(fisher, repeated)
     several = max(int(((here > 0) & ~away).sum()) for here, away in zip(counts, absent, strict=True)) > 1
     pairs = _pairs(values, levels, later, counts, absent, exact=not units[1])
@@ -318,7 +321,7 @@ def _compare(
         return Difference(one, two, -np.inf, np.inf, *counts, 1.0)
     residual = np.concatenate([before - one, after - two])
     residual[np.abs(residual) < 1e-9 * max(abs(one), abs(two), unit)] = 0
-    repeated = inflation(before, after, unit)
+    repeated = inflation(before, after)
     spreads = [float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0 for values in (before, after)]
     error = float(np.sqrt(sum(spreads) * repeated)) if residual.any() else 0.0
     error = float(np.hypot(error, np.hypot(errors[0] * one, errors[1] * two)))
@@ -380,13 +383,13 @@ def _split_of_values(values: Floats, unit: float) -> tuple[int | None, float]:
             most = POSSIBLE  # noise is uneven, which looks like a shift more often than constants do
             quarters = np.unique(np.quantile(values[mine], [0.25, 0.5, 0.75]))
             kinds[mine] += MAX_LEVELS * (1 + np.digitize(values[mine], quarters, right=True))
-    place = split_of_kinds(np.unique(kinds, return_inverse=True)[1], values, unit, most=most)
+    place = split_of_kinds(np.unique(kinds, return_inverse=True)[1], values, most=most)
     sides = (values,) if place is None else (values[:place], values[place:])
     left = sum(float(((side - side.mean()) ** 2).sum()) for side in sides)
     return place, left / (len(values) * max(float(values.mean()), unit) ** 2)
 
 
-def split_of_kinds(kinds: Ints, values: Floats | None = None, unit: float = 1.0, *, most: float = SPLIT) -> int | None:
+def split_of_kinds(kinds: Ints, values: Floats | None = None, *, most: float = SPLIT) -> int | None:
     """Return the place at which the shares of kinds differ most; see `best_split`. A G-test at every place.
 
     `most` is the largest chance of such a place where nothing differs.
@@ -403,7 +406,7 @@ def split_of_kinds(kinds: Ints, values: Floats | None = None, unit: float = 1.0,
         for part, base in ((left, places), (total - left, size - places)):
             gain += 2 * scipy.special.xlogy(part, np.maximum(part, 1) * size / (base * max(total, 1)))
     best = int(places[np.argmax(gain)])
-    repeated = 1.0 if values is None else inflation(values[:best], values[best:], unit)
+    repeated = 1.0 if values is None else inflation(values[:best], values[best:])
     # Neighbouring places share nearly all calls: all of them are worth about this many independent ones.
     tried = PLACES_PER_DOUBLING * (1 + np.log2(len(places)))
     chance = scipy.stats.chi2.sf(gain.max() / repeated, count - 1) * tried

@@ -159,11 +159,11 @@ def _linked(
         rows = np.flatnonzero(np.isin(codes, mine))
         member = codes[rows]
         kind = np.unique(member, return_inverse=True)[1]
-        edges = sorted({0, *np.searchsorted(versions[rows], code_changes).tolist(), len(rows)})
-        found = {first + at for first, last in pairwise(edges) if (at := split_of_kinds(kind[first:last]))}
-        edges = sorted({*edges, *found})
+        known = sorted({0, *np.searchsorted(versions[rows], code_changes).tolist(), len(rows)})
+        found = {first + at for first, last in pairwise(known) if (at := split_of_kinds(kind[first:last]))}
         joined = [{code} for code in mine]
-        for first, at, last in zip(edges, edges[1:], edges[2:], strict=False):
+        for at in sorted({*known[1:-1], *found}):
+            first, last = max(one for one in known if one < at), min(one for one in known if one > at)
             sides = member[max(first, at - WINDOW) : at], member[at : min(last, at + WINDOW)]
             for pair in _turned(*sides, mine, slots):
                 met = [link for link in joined if link & pair]
