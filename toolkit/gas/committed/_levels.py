@@ -241,14 +241,18 @@ def _test_levels(
     repeated = inflation(values[~later], values[later])
     chances = _of_repeated(fisher, repeated)
     several = max(int(((here > 0) & ~away).sum()) for here, away in zip(counts, absent, strict=True)) > 1
-    pairs = _pairs(values, levels, later, counts, absent, exact=not units[1])
+    pairs = [*_pairs(values, levels, later, counts, absent, exact=not units[1])]
+    olds, news = zip(*pairs, strict=True)
     found = []
     shares = counts / totals[:, None]
     for one, two in pairs:
         sides = values[~later & (levels == one)], values[later & (levels == two)]
         if one is not None and two is not None:
             compared = _compare(*sides, *units, errors, separate=one != two)
-            mine = np.flatnonzero((levels == one) | (levels == two))
+            # A level that is another way's on the other side shows nothing of this way there.
+            old = (levels == one) | ((levels == two) & (two not in olds))
+            new = (levels == two) | ((levels == one) & (one not in news))
+            mine = np.flatnonzero(np.where(later, new, old))
             at = int((~later[mine]).sum())
             best = _place_of(values[mine], at, units[0], repeated)
             late = int(mine[best] - np.flatnonzero(later)[0]) if best != at else 0
