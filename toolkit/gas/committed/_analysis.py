@@ -380,11 +380,11 @@ def _moves_alone(line: _Line, place: _Place) -> bool:
     return False
 
 
-def _moves(side: levels.Calls) -> bool:
-    """Return whether the test finds a difference within calls among which nothing changed."""
+def _moves(side: levels.Calls, least: float = 0.0) -> bool:
+    """Return whether the test finds a difference of at least `least` within calls among which nothing changed."""
     first, last = levels.MIN_SURE_CALLS, len(side) - levels.MIN_SURE_CALLS  # nearer to an end, nothing is found
     places = np.unique(np.linspace(first, last, PLACEBOS).astype(int)) if first <= last else ()
-    return any(levels.test(side[:at], side[at:]).moves() for at in places)
+    return any(levels.test(side[:at], side[at:]).moves(least) for at in places)
 
 
 def _judge_split(line: _Line, place: _Place) -> Iterator[SeriesStep | MixShift]:
@@ -398,7 +398,8 @@ def _judge_split(line: _Line, place: _Place) -> Iterator[SeriesStep | MixShift]:
     if min((one.chance for one in found), default=1.0) * (after.stop - before.start) > levels.SURE:
         return
     large = [one for one in found if abs(one.change) >= MIN_UNEXPLAINED * max(one.before or 0, one.after or 0)]
-    if large and not _moves(line.calls[before]) and not _moves(line.calls[after]):
+    half = max((abs(one.change) for one in large), default=0.0) / 2
+    if large and not any(_moves(line.calls[side], half) for side in (before, after)):
         for one in large:  # state grows: what falls by itself is not growth that crosses a whole unit
             weak = not line.part.in_octas and 0 < one.change <= ONE_UNIT
             yield replace(_step(line, one, place), weak=weak)

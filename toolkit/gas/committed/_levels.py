@@ -137,9 +137,9 @@ class Test:
     differences: tuple[Difference, ...] = ()
     shares: tuple[tuple[int, float, float], ...] = ()
 
-    def moves(self, chance: float = POSSIBLE) -> bool:
-        """Return whether a level differs, with at most this chance of finding so much where nothing changed."""
-        return any(one.chance <= chance for one in self.differences)
+    def moves(self, least: float = 0.0) -> bool:
+        """Return whether a level differs by at least `least`, or exists on one side only."""
+        return any(one.chance <= POSSIBLE and not abs(one.change) < least for one in self.differences)
 
 
 def level_numbers(values: Floats, unit: float) -> Ints:

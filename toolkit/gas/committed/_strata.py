@@ -181,12 +181,14 @@ def _turned(
     third.
     """
     counts = np.array([[np.count_nonzero(side == code) for code in codes] for side in (before, after)])
-    there = counts > ABSENT * counts.sum(axis=1, keepdims=True)
-    one, two = (np.flatnonzero(side) for side in there)
-    if len(one) != len(two) or (one == two).all():
-        return
-    changed = {*one.tolist()} ^ {*two.tolist()}
-    if all(chance_of_shares(*counts[:, n], counts.sum(axis=1)) > POSSIBLE for n in changed):
+    moved = np.array([chance_of_shares(*pair, counts.sum(axis=1)) <= POSSIBLE for pair in counts.T])
+    absent = counts <= ABSENT * counts.sum(axis=1, keepdims=True)
+    # A kind that few call may only have no call there; if that leaves different numbers, it has ended or begun.
+    for gone in (absent & moved, absent):
+        one, two = (np.flatnonzero(~side & (counts.sum(axis=0) > 0)) for side in gone)
+        if len(one) == len(two):
+            break
+    if len(one) != len(two) or not moved[np.setxor1d(one, two)].any():
         return
     for first, second in zip(one, two, strict=True):
         moved = np.abs(np.subtract(slots[codes[first]], slots[codes[second]]))
