@@ -29,7 +29,8 @@ from toolkit.gas._findings import Change  # noqa: E402
 from toolkit.gas._observations import Cause, Part  # noqa: E402
 from toolkit.gas._rules import Threshold  # noqa: E402
 from toolkit.gas.committed._analysis import analyse  # noqa: E402
-from toolkit.gas.committed._fees import MIN_GATE_CALLS, FeeChange, Fees  # noqa: E402
+from toolkit.gas.committed._fees import FeeChange, Fees  # noqa: E402
+from toolkit.gas.committed._levels import MIN_SURE_CALLS  # noqa: E402
 
 SCRIPTS = ROOT.parent / "shared" / "bench"
 KINDS = {
@@ -138,7 +139,7 @@ def measure_usage(seeds):
             names = {}
             if kind in module.NULLS or kind in module.WAYS:
                 names[f"{kind}: {NOTHING}"] = (bool(sure), (0.0, 0.03))
-            if kind in FOUND and min(made.at, len(made.data) - made.at) >= MIN_GATE_CALLS:
+            if kind in FOUND and min(made.at, len(made.data) - made.at) >= MIN_SURE_CALLS:
                 names[f"{kind}: a step, sure or with doubt"] = (bool(named), (FOUND[kind], 1.0))
             if later:
                 right = named == {at, *later} if kind == "rollback" else set(later) <= named
@@ -165,7 +166,7 @@ def measure_gates(seeds):
                 before = Fees(np.sort(np.round(costs[:calls])).astype(np.int64), 0)
                 verdict = FeeChange.of(before, Fees(after, 0), 100).judged(limit).verdict.value
                 names = {f"a gate of {calls} calls errs, rise {rise:g}": (verdict == wrong, (0.0, 0.04))}
-                if not spread and calls == MIN_GATE_CALLS:
+                if not spread and calls == MIN_SURE_CALLS:
                     right = verdict == ("passed" if wrong == "failed" else "failed")
                     names["a gate without noise is right"] = (right, (1.0, 1.0))
                 for name, (case, bar) in names.items():

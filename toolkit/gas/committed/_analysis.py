@@ -37,8 +37,6 @@ ONE_UNIT = 1.25
 MIN_UNEXPLAINED = 0.1
 # Shifts and shares that are searched for between two changes. A series with more of them moves all the time.
 MAX_SPLITS = 4
-# Strata whose shares are compared; the others are one more together.
-MAX_STRATA_OF_MIX = 12
 
 
 class Doubt(StrEnum):
@@ -251,7 +249,7 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     strata = observations.strata(timeline)
     large = [stratum for stratum in strata if len(stratum.rows) >= 2 * levels.MIN_SURE_CALLS]
     lines = [_line(observations, stratum, part, timeline) for stratum in large for part in observations.parts]
-    findings: list[object] = [*_mix_of_strata(observations, strata, timeline)]
+    findings: list[object] = [*_mix_of_strata(observations, large, timeline)]
     for line in lines:
         for place in [place for place in line.places if place.changes]:
             findings += _judge_change(line, place)
@@ -435,10 +433,9 @@ def _mix_of_strata(
     observations: Observations, strata: Sequence[Stratum], timeline: Sequence[Change]
 ) -> Iterator[MixShift]:
     """Yield the places at which the shares of the strata change: at changes, and once between two changes."""
-    count = min(len(strata), MAX_STRATA_OF_MIX)
-    member = np.zeros(len(observations), np.int64)
+    member = np.full(len(observations), len(strata), np.int64)  # the small ones are one more together
     for number, stratum in enumerate(strata):
-        member[stratum.rows] = min(number, count - 1)
+        member[stratum.rows] = number
     versions = observations.versions
     known = sorted({*np.searchsorted(versions, [one.ledger_version for one in timeline]).tolist()} - {0, len(versions)})
     edges = [0, *known, len(versions)]
@@ -446,12 +443,11 @@ def _mix_of_strata(
     edges = sorted({*edges, *found})
     for first, place, last in zip(edges, edges[1:], edges[2:], strict=False):
         sides = member[max(first, place - levels.WINDOW) : place], member[place : min(last, place + levels.WINDOW)]
-        counts = np.array([np.bincount(side, minlength=count) for side in sides])
-        counts = counts[:, counts.sum(axis=0) > 0]
-        if place in found or (counts.shape[1] > 1 and scipy.stats.chi2_contingency(counts).pvalue < levels.USE):
-            shares = [np.bincount(side, minlength=count) / len(side) for side in sides]
-            pairs = zip(strata[:count], *(one.tolist() for one in shares), strict=True)
-            moved = tuple((stratum.name, None, before, after) for stratum, before, after in pairs)
+        counts = np.array([np.bincount(side, minlength=len(strata) + 1) for side in sides])
+        there = counts[:, counts.sum(axis=0) > 0]
+        if place in found or (there.shape[1] > 1 and scipy.stats.chi2_contingency(there).pvalue < levels.USE):
+            shares = (counts / counts.sum(axis=1, keepdims=True)).T.tolist()
+            moved = tuple((one.name, None, *pair) for one, pair in zip(strata, shares, strict=False))
             yield MixShift(int(versions[place - 1]), int(versions[place]), moved)
 
 

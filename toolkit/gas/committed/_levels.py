@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Fewer calls on a side are never compared: four against four differ completely in 1 of 35 cases by chance.
 MIN_CALLS = 5
-# Fewer calls of a side leave a doubt: their spread is uncertain by more than a quarter.
+# Fewer calls of a side leave a doubt, since their spread is uncertain by more than a quarter, and no gate judges them.
 MIN_SURE_CALLS = 8
 # Calls on each side that are compared, the nearest ones: what is further away has had more time to move by itself.
 WINDOW = 200
@@ -33,8 +33,6 @@ SURE = 1e-5
 POSSIBLE = 2e-4
 # Chance of other shares of the ways at a change. Nothing is blamed on them, so the usual evidence is enough.
 USE = 0.01
-# Chance of a place, corrected for the places tried, at which shares of levels differ. It only limits what is compared.
-SPLIT = 1e-3
 # Values that are further apart than this share, and this number of gas units, are different levels. Growth and noise
 # within 200 calls leave narrower gaps; two rounded values of one constant are at most a unit apart.
 GAP = 0.08
@@ -52,8 +50,8 @@ PLACES_PER_DOUBLING = 4
 CLEAR = 5.0
 # Confidence of a slope: growth that is only noise would be drawn on to the place.
 SLOPE = 0.999
-# Standard errors on both sides of a mean that hold 95 % of a normal distribution.
-BOUNDS_95 = 1.96
+# Each bound of a mean holds with this probability.
+BOUND = 0.975
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +333,7 @@ def _compare(
         chance = float(_of_repeated(chance_of_shares(counts[0], 0, np.array(counts)), repeated))
     if moved < unit - 1e-9 or (any(errors) and moved < ALIKE * max(abs(one), abs(two))):
         chance = 1.0
-    around = max(BOUNDS_95 * error, width)
+    around = max(float(scipy.stats.norm.ppf(BOUND)) * error, width)
     return Difference(one, two, two - one - around, two - one + around, *counts, chance)
 
 
@@ -380,24 +378,19 @@ def best_split(calls: Calls) -> int | None:
 def _split_of_values(values: Floats, unit: float) -> tuple[int | None, float]:
     """Return the best split of values, and the relative variance that it leaves."""
     kinds = level_numbers(values, unit)
-    most = SPLIT
     for level in np.unique(kinds):  # levels that vary are divided, so that a shift within a level shows
         mine = kinds == level
         if mine.sum() >= 2 * MIN_SURE_CALLS and np.ptp(values[mine]) > 0:
-            most = POSSIBLE  # noise is uneven, which looks like a shift more often than constants do
             quarters = np.unique(np.quantile(values[mine], [0.25, 0.5, 0.75]))
             kinds[mine] += MAX_LEVELS * (1 + np.digitize(values[mine], quarters, right=True))
-    place = split_of_kinds(np.unique(kinds, return_inverse=True)[1], values, most=most)
+    place = split_of_kinds(np.unique(kinds, return_inverse=True)[1], values)
     sides = (values,) if place is None else (values[:place], values[place:])
     left = sum(float(((side - side.mean()) ** 2).sum()) for side in sides)
     return place, left / (len(values) * max(float(values.mean()), unit) ** 2)
 
 
-def split_of_kinds(kinds: Ints, values: Floats | None = None, *, most: float = SPLIT) -> int | None:
-    """Return the place at which the shares of kinds differ most; see `best_split`. A G-test at every place.
-
-    `most` is the largest chance of such a place where nothing differs.
-    """
+def split_of_kinds(kinds: Ints, values: Floats | None = None) -> int | None:
+    """Return the place at which the shares of kinds differ most; see `best_split`. A G-test at every place."""
     size, count = len(kinds), int(kinds.max()) + 1 if len(kinds) else 0
     if size < 2 * MIN_SURE_CALLS or count < 2:  # noqa: PLR2004  # one kind has no shares
         return None
@@ -414,4 +407,4 @@ def split_of_kinds(kinds: Ints, values: Floats | None = None, *, most: float = S
     # Neighbouring places share nearly all calls: all of them are worth about this many independent ones.
     tried = PLACES_PER_DOUBLING * (1 + np.log2(len(places)))
     chance = scipy.stats.chi2.sf(gain.max() / repeated, count - 1) * tried
-    return best if chance < most else None
+    return best if chance < POSSIBLE else None
