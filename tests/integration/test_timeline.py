@@ -18,9 +18,9 @@ from toolkit.client._versions import evenly
 from toolkit.embedded import Module, u64, view
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_columns
-from toolkit.gas._observations import Cause, Part
 from toolkit.gas._cause_sentences import not_seen_text
 from toolkit.gas._findings import Unread
+from toolkit.gas._observations import Cause, Part
 from toolkit.gas._timeline import found_timeline
 from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._facts import CONFIGURATION

@@ -576,7 +576,7 @@ def ran_on(side: Side, fingerprint: str, node: str) -> Ran:
     last = end if side.until is None else min(side.until, end)
     every = run.observations
     rows = every.loc[every["fingerprint"] == fingerprint, list(COLUMNS_READ)]
-    frame = series_frame([to_arrow(rows)], call.node, fingerprint, plan.known_prices)
+    frame = series_frame([to_arrow(rows)], call.node, fingerprint, plan.storage_prices)
     if side.oldest and len(frame):
         called = frame["ledger_version"].min()
         last = min((before for before, _ in call.changed if before >= called), default=last)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -162,8 +162,9 @@ def _linked(
         known = sorted({0, *np.searchsorted(versions[rows], code_changes).tolist(), len(rows)})
         found = {first + at for first, last in pairwise(known) if (at := split_of_kinds(kind[first:last]))}
         joined = [{code} for code in mine]
-        for at in sorted({*known[1:-1], *found}):
-            first, last = max(one for one in known if one < at), min(one for one in known if one > at)
+        # Up to the next place, since the mix may jump there, and up to the next change, since it may do so beside one.
+        for edges, at in product((sorted({*known, *found}), known), sorted({*known[1:-1], *found})):
+            first, last = max(one for one in edges if one < at), min(one for one in edges if one > at)
             sides = member[max(first, at - WINDOW) : at], member[at : min(last, at + WINDOW)]
             for pair in _turned(*sides, mine, slots):
                 met = [link for link in joined if link & pair]

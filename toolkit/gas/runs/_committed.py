@@ -19,7 +19,7 @@ from toolkit.errors import SchemaError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import RUN_TIMELINE, TIMELINE
 from toolkit.gas._cause_sentences import causes_text
-from toolkit.gas._findings import Timeline
+from toolkit.gas._findings import Timeline, Unread
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas._timeline import changes_of, timeline_frame
@@ -112,8 +112,9 @@ def with_timelines(job: Job, manifest: Manifest) -> Manifest:
         first, last = plan.committed_span or (plan.first, plan.last)
         evidence = Evidence(node)
         timeline = find_timeline(node, first, last, functions, evidence=evidence, oldest=plan.oldest)
-        prices = _storage_prices(evidence, timeline)
-        if timeline.unread or isinstance(prices, str):
+        prices, unread = _storage_prices(evidence, timeline)
+        timeline = replace(timeline, unread=(*timeline.unread, *unread))
+        if timeline.unread:
             check_there(node, "the timeline cannot be read")
         for name, values in plain_columns(timeline_frame(timeline), TIMELINE.names).items():
             columns[name] += values
@@ -125,19 +126,20 @@ def with_timelines(job: Job, manifest: Manifest) -> Manifest:
     return job.store.write_manifest(structs.replace(manifest, nodes=tuple(plans)))
 
 
-def _storage_prices(evidence: Evidence, timeline: Timeline) -> StoragePrices | str:
-    """Return the prices of state in the gas schedules of a timeline, or why they are not known."""
+def _storage_prices(evidence: Evidence, timeline: Timeline) -> tuple[StoragePrices | None, tuple[Unread, ...]]:
+    """Return the prices of state in the gas schedules of a timeline, and why they are not known if they are not."""
+    name = "the price of a state slot"
     changed = {change.ledger_version for change in timeline.changes if change.kind is Cause.SCHEDULE}
     try:
         found = StoragePrices.of({at: evidence.schedule(at).entries for at in {timeline.first, *changed}})
     except UNREAD as error:
-        return f"the gas schedule could not be read: {reason(error)}"
-    return "the gas schedule does not state the price of a state slot" if found is None else found
+        return None, (Unread(name, reason(error)),)
+    return found, () if found else (Unread(name, "a gas schedule does not state it"),)
 
 
 def has_timeline(store: RunStore, manifest: Manifest) -> bool:
     """Return whether a run has complete timelines for all nodes, with the prices of state."""
-    known = all(plan.timeline and not plan.timeline.unread and plan.known_prices for plan in manifest.nodes)
+    known = all(plan.timeline and not plan.timeline.unread and plan.storage_prices for plan in manifest.nodes)
     return known and store.timeline() is not None
 
 
@@ -171,12 +173,11 @@ def judge_committed(job: Job, node: Node, plan: NodeRun) -> tuple[NodeRun, list[
     if not job.spec.committed:
         return plan, []
     timeline = stored_timeline(job.store, plan)
-    why = plan.storage_prices if isinstance(plan.storage_prices, str) else ""
     rows, notes = [], []
     for call in job.spec.committed:
-        about = CommittedCall(plan.node, call.name, call.fingerprint, not_judged=why, read_failed=bool(why))
+        about = CommittedCall(plan.node, call.name, call.fingerprint)
         tables = job.store.tables(committed.COLUMNS_READ, coded=committed.COLUMNS_CODED)
-        frame = committed.series_frame(tables, plan.node, call.fingerprint, plan.known_prices)
+        frame = committed.series_frame(tables, plan.node, call.fingerprint, plan.storage_prices)
         note, found = committed.judge_call(frame, about, timeline, call.function)
         if plan.model or not found:  # the contracts of an embedded node are no bytecode
             rows += [row | {"explanation": causes_text(causes)} for causes, row in found]
