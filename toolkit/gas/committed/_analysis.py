@@ -341,7 +341,10 @@ def _judge_change(line: _Line, place: _Place) -> Iterator[SeriesStep | Few | Mix
             Doubt.OPTION: one.before is None or one.after is None,
         }
         yield _step(line, one, place, tuple(doubt for doubt, holds in doubts.items() if holds))
-    if len(odd) and not found and min(len(before), len(after)) >= levels.MIN_CALLS:
+    beside = np.concatenate([before.values[-levels.WINDOW :], after.values[: levels.WINDOW]])
+    # Of calls that vary, one may be the dearest by chance; if the others are alike, it is not.
+    clear = len(beside) > 0 and (levels.can_tell(len(beside), len(odd)) or np.ptp(beside) <= line.calls.unit)
+    if len(odd) and clear and not found and min(len(before), len(after)) >= levels.MIN_CALLS:
         level = float(before.values[-levels.WINDOW :].mean())
         around = max(line.calls.unit, float(np.ptp(odd)))
         moved = float(odd.mean()) - level

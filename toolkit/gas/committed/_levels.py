@@ -252,7 +252,7 @@ def _test_levels(
             new = (levels == two) | ((levels == one) & (one not in news))
             mine = np.flatnonzero(np.where(later, new, old))
             at = int((~later[mine]).sum())
-            best = _place_of(values[mine], at, units[0], repeated)
+            best = _place_of(values[mine], at, units[0])
             late = int(mine[best] - np.flatnonzero(later)[0]) if best != at else 0
             beside = values[mine[at : at + MIN_SURE_CALLS]].mean() - values[mine[:at][-MIN_SURE_CALLS:]].mean()
             near = bool(beside * compared.change >= compared.change**2 / 2)
@@ -337,19 +337,20 @@ def _compare(
     return Difference(one, two, two - one - around, two - one + around, *counts, chance)
 
 
-def _place_of(values: Floats, at: int, unit: float, repeated: float) -> int:
+def _place_of(values: Floats, at: int, unit: float) -> int:
     """Return the number of values before the place at which a shift divides them best; `at` if that may be it."""
     size = len(values)
     places = np.arange(1, size)
     sums, squares = np.cumsum(values - values.mean()), np.cumsum((values - values.mean()) ** 2)
     left = squares[-1] - sums[:-1] ** 2 / places - sums[:-1] ** 2 / (size - places) + size * unit**2 / 12
-    best = int(np.argmin(left))
-    gain = size * np.log(left[at - 1] / left[best]) / repeated
-    return best + 1 if scipy.stats.chi2.sf(gain, 1) <= POSSIBLE else at
+    best = int(np.argmin(left)) + 1
+    # What the best place leaves is noise; what another place leaves makes neighbours alike, too.
+    gain = size * np.log(left[at - 1] / left[best - 1]) / inflation(values[:best], values[best:])
+    return best if scipy.stats.chi2.sf(gain, 1) <= POSSIBLE else at
 
 
 def can_tell(before: int, after: int) -> bool:
-    """Return whether so many calls on each side could show any difference: they do if no value is on both."""
+    """Return whether so many calls in two sets could show any difference: they do if no value is in both."""
     return 1 / math.comb(before + after, before) <= POSSIBLE
 
 
