@@ -46,7 +46,7 @@ class Doubt(StrEnum):
     BETWEEN = "only the calls between the changes differ"
     FEW = "one side has fewer than 8 calls"
     CHANCE = "calls that are so few, or vary so much, may differ by chance"
-    MOVES = "the same difference is found where nothing changed"
+    MOVES = "the series also moves where nothing changed"
     LATE = "the difference begins a few calls before or after the change"
     ROUNDING = "rounding can make a change of one gas unit"
     OPTION = "an option may have been added or removed instead"
@@ -325,17 +325,17 @@ def _judge_change(line: _Line, place: _Place) -> Iterator[SeriesStep | Few | Mix
     odd = _fitting_neither(before, line.calls[middle], after)
     if len(odd):
         yield _few(line, place.changes, middle, between=True)
-    alone = bool(found) and _moves_alone(line, place)
+    alone = _moved_alone(line, place) if found else 0.0
     for one in found:
         rounded = not line.part.in_octas and abs(one.change) <= ONE_UNIT
         by_chance, late = one.chance > levels.SURE, one.late != 0 or not one.near
-        if rounded + alone + by_chance + late > 1:
+        if rounded + by_chance + late + (alone >= abs(one.change) / 2) > 1:
             continue  # such as a unit more or less that is also found where nothing changed
         doubts = {
             Doubt.SET: len(place.changes) > 1,
             Doubt.FEW: min(len(before), len(after)) < levels.MIN_SURE_CALLS,
             Doubt.CHANCE: by_chance,
-            Doubt.MOVES: alone,
+            Doubt.MOVES: alone > 0,
             Doubt.LATE: late,
             Doubt.ROUNDING: rounded,
             Doubt.OPTION: one.before is None or one.after is None,
@@ -372,20 +372,20 @@ def _fitting_neither(before: levels.Calls, between: levels.Calls, after: levels.
     return odd
 
 
-def _moves_alone(line: _Line, place: _Place) -> bool:
-    """Return whether the test finds a difference at places near a change where nothing changed."""
+def _moved_alone(line: _Line, place: _Place) -> float:
+    """Return the largest difference that the test finds at places near a change where nothing changed; 0 if none."""
+    moved = [0.0]
     for rows in line.near(place, known=True):
         shifts = [one for one in line.places if not one.changes and rows.start < one.first < rows.stop]
-        if _moves(line.calls[rows]) or any(line.test(one).moves() for one in shifts):
-            return True
-    return False
+        moved += [_moved(line.calls[rows]), *(line.test(one).moved for one in shifts)]
+    return max(moved)
 
 
-def _moves(side: levels.Calls, least: float = 0.0) -> bool:
-    """Return whether the test finds a difference of at least `least` within calls among which nothing changed."""
+def _moved(side: levels.Calls) -> float:
+    """Return the largest difference that the test finds within calls among which nothing changed; 0 if none."""
     first, last = levels.MIN_SURE_CALLS, len(side) - levels.MIN_SURE_CALLS  # nearer to an end, nothing is found
     places = np.unique(np.linspace(first, last, PLACEBOS).astype(int)) if first <= last else ()
-    return any(levels.test(side[:at], side[at:]).moves(least) for at in places)
+    return max((levels.test(side[:at], side[at:]).moved for at in places), default=0.0)
 
 
 def _judge_split(line: _Line, place: _Place) -> Iterator[SeriesStep | MixShift]:
@@ -400,7 +400,7 @@ def _judge_split(line: _Line, place: _Place) -> Iterator[SeriesStep | MixShift]:
         return
     large = [one for one in found if abs(one.change) >= MIN_UNEXPLAINED * max(one.before or 0, one.after or 0)]
     half = max((abs(one.change) for one in large), default=0.0) / 2
-    if large and not any(_moves(line.calls[side], half) for side in (before, after)):
+    if large and max(_moved(line.calls[before]), _moved(line.calls[after])) < half:
         for one in large:  # state grows: what falls by itself is not growth that crosses a whole unit
             weak = not line.part.in_octas and 0 < one.change <= ONE_UNIT
             yield replace(_step(line, one, place), weak=weak)

@@ -135,9 +135,11 @@ class Test:
     differences: tuple[Difference, ...] = ()
     shares: tuple[tuple[int, float, float], ...] = ()
 
-    def moves(self, least: float = 0.0) -> bool:
-        """Return whether a level differs by at least `least`, or exists on one side only."""
-        return any(one.chance <= POSSIBLE and not abs(one.change) < least for one in self.differences)
+    @property
+    def moved(self) -> float:
+        """The largest difference; infinite if a level exists on one side only, 0 if nothing differs."""
+        found = [abs(one.change) for one in self.differences if one.chance <= POSSIBLE]
+        return max((np.inf if np.isnan(change) else change for change in found), default=0.0)
 
 
 def level_numbers(values: Floats, unit: float) -> Ints:
