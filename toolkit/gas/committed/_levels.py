@@ -33,6 +33,8 @@ SURE = 1e-5
 POSSIBLE = 2e-4
 # Chance of other shares of the ways at a change. Nothing is blamed on them, so the usual evidence is enough.
 USE = 0.01
+# Chance of a place, corrected for the places tried, at which shares differ. It only says where, and blames nothing.
+SPLIT = 1e-3
 # Values that are further apart than this share, and this number of gas units, are different levels. Growth and noise
 # within 200 calls leave narrower gaps; two rounded values of one constant are at most a unit apart.
 GAP = 0.08
@@ -381,19 +383,24 @@ def best_split(calls: Calls) -> int | None:
 def _split_of_values(values: Floats, unit: float) -> tuple[int | None, float]:
     """Return the best split of values, and the relative variance that it leaves."""
     kinds = level_numbers(values, unit)
+    most = SPLIT
     for level in np.unique(kinds):  # levels that vary are divided, so that a shift within a level shows
         mine = kinds == level
         if mine.sum() >= 2 * MIN_SURE_CALLS and np.ptp(values[mine]) > 0:
+            most = POSSIBLE  # noise is uneven, which looks like a shift more often than constants do
             quarters = np.unique(np.quantile(values[mine], [0.25, 0.5, 0.75]))
             kinds[mine] += MAX_LEVELS * (1 + np.digitize(values[mine], quarters, right=True))
-    place = split_of_kinds(np.unique(kinds, return_inverse=True)[1], values)
+    place = split_of_kinds(np.unique(kinds, return_inverse=True)[1], values, most=most)
     sides = (values,) if place is None else (values[:place], values[place:])
     left = sum(float(((side - side.mean()) ** 2).sum()) for side in sides)
     return place, left / (len(values) * max(float(values.mean()), unit) ** 2)
 
 
-def split_of_kinds(kinds: Ints, values: Floats | None = None) -> int | None:
-    """Return the place at which the shares of kinds differ most; see `best_split`. A G-test at every place."""
+def split_of_kinds(kinds: Ints, values: Floats | None = None, *, most: float = SPLIT) -> int | None:
+    """Return the place at which the shares of kinds differ most; see `best_split`. A G-test at every place.
+
+    `most` is the largest chance of such a place where nothing differs.
+    """
     size, count = len(kinds), int(kinds.max()) + 1 if len(kinds) else 0
     if size < 2 * MIN_SURE_CALLS or count < 2:  # noqa: PLR2004  # one kind has no shares
         return None
@@ -410,4 +417,4 @@ def split_of_kinds(kinds: Ints, values: Floats | None = None) -> int | None:
     # Neighbouring places share nearly all calls: all of them are worth about this many independent ones.
     tried = PLACES_PER_DOUBLING * (1 + np.log2(len(places)))
     chance = scipy.stats.chi2.sf(gain.max() / repeated, count - 1) * tried
-    return best if chance < POSSIBLE else None
+    return best if chance < most else None
