@@ -283,8 +283,9 @@ def _line(observations: Observations, stratum: Stratum, part: Part, timeline: Se
         else:
             line.places.append(_Place(at, at, (change,)))
     ends = [0, *(place.last for place in line.places)]
-    for first, last in zip(ends, [*(place.first for place in line.places), len(versions)], strict=True):
-        for at in _splits(line.calls, first, last):
+    begins = [*(place.first for place in line.places), len(versions)]
+    for end, begin in zip(ends, begins, strict=True):
+        for at in _splits(line.calls, end, begin):
             line.add(at)
     return line
 
@@ -310,7 +311,7 @@ def _judge_change(line: _Line, place: _Place) -> Iterator[SeriesStep | Few | Mix
     tested = line.test(place)
     found = [one for one in tested.differences if one.chance <= levels.POSSIBLE]
     late = min(found, key=lambda one: one.chance).late if found else 0
-    if abs(late) >= levels.MIN_CALLS:  # the calls nearest to the change do not differ: what moves is elsewhere
+    if abs(late) >= levels.MIN_SURE_CALLS:  # the calls nearest to the change do not differ: what moves is elsewhere
         line.add(late + (place.last if late > 0 else place.first))
         yield from _judge_change(line, place)
         return
@@ -329,7 +330,7 @@ def _judge_change(line: _Line, place: _Place) -> Iterator[SeriesStep | Few | Mix
     for one in found:
         rounded = not line.part.in_octas and abs(one.change) <= ONE_UNIT
         by_chance, late = one.chance > levels.SURE, one.late != 0 or not one.near
-        if rounded + by_chance + late + (alone >= abs(one.change) / 2) > 1:
+        if rounded + by_chance + (alone >= abs(one.change) / 2) > 1 or (rounded and late):
             continue  # such as a unit more or less that is also found where nothing changed
         doubts = {
             Doubt.SET: len(place.changes) > 1,

@@ -237,7 +237,7 @@ def _test_levels(
     count = int(levels.max()) + 1
     counts = np.array([np.bincount(levels[later == side], minlength=count) for side in (False, True)])
     totals = counts.sum(axis=1)
-    fisher = np.array([chance_of_shares(*pair, totals) for pair in counts.T])
+    fisher = np.array([chance_of_shares(before, after, totals) for before, after in counts.T])
     absent = (counts <= ABSENT * totals[:, None]) & (fisher <= POSSIBLE)
     # Callers that repeat a call are worth fewer independent ones.
     repeated = inflation(values[~later], values[later])
@@ -264,7 +264,7 @@ def _test_levels(
             continue
         level, side = (one, 0) if two is None else (two, 1)
         mean, chance, share = float(sides[side].mean()), float(chances[level]), float(shares[side, level])
-        nothing = Difference(None, None, np.nan, np.nan, *map(len, sides), chance, level, share)
+        nothing = Difference(None, None, np.nan, np.nan, len(sides[0]), len(sides[1]), chance, level, share)
         found.append(replace(nothing, before=mean) if two is None else replace(nothing, after=mean))
     moved = several and bool((chances <= USE).any())
     mix = tuple((n, float(shares[0, n]), float(shares[1, n])) for n in range(count)) if moved else ()

@@ -182,8 +182,9 @@ def _turned(
     third.
     """
     counts = np.array([[np.count_nonzero(side == code) for code in codes] for side in (before, after)])
-    moved = np.array([chance_of_shares(*pair, counts.sum(axis=1)) <= POSSIBLE for pair in counts.T])
-    absent = counts <= ABSENT * counts.sum(axis=1, keepdims=True)
+    totals = counts.sum(axis=1)
+    moved = np.array([chance_of_shares(one, other, totals) <= POSSIBLE for one, other in counts.T])
+    absent = counts <= ABSENT * totals[:, None]
     # A kind that few call may only have no call there; if that leaves different numbers, it has ended or begun.
     for gone in (absent & moved, absent):
         one, two = (np.flatnonzero(~side & (counts.sum(axis=0) > 0)) for side in gone)
@@ -192,8 +193,8 @@ def _turned(
     if len(one) != len(two) or not moved[np.setxor1d(one, two)].any():
         return
     for first, second in zip(one, two, strict=True):
-        moved = np.abs(np.subtract(slots[codes[first]], slots[codes[second]]))
-        if np.count_nonzero(moved) == 1 and moved.max() <= MAX_SLOTS_MORE:
+        more = np.abs(np.subtract(slots[codes[first]], slots[codes[second]]))
+        if np.count_nonzero(more) == 1 and more.max() <= MAX_SLOTS_MORE:
             yield {codes[first], codes[second]}
 
 
