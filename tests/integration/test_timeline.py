@@ -116,7 +116,7 @@ def test_each_row_has_the_facts_of_its_transaction(whole, ledger):
         assert time.timestamp() * 1e6 == done.timestamp_us
     words = dict(zip(rows_of(whole), whole["what"], strict=True))
     assert words[2252, "code"] == "upgraded module 0xfa17::vault (added preview)"
-    assert words[3502, "schedule"] == "changed the gas schedule: 459 of 512 parameters changed, every one x10"
+    assert words[3502, "schedule"] == "changed the gas schedule: 459 of 512 parameters changed, every one ×10"
     assert words[1752, "config"] == "switched on feature flag 60 COIN_TO_FUNGIBLE_ASSET_MIGRATION"
     assert words[4652, "code"].startswith("upgraded module 0x1::coin, a dependency of 0x901d::gold, 0xb00c::order_book")
 
