@@ -18,8 +18,10 @@ from toolkit.client._versions import evenly
 from toolkit.embedded import Module, u64, view
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_columns
+from toolkit.gas._cause_sentences import not_seen_text
+from toolkit.gas._findings import Unread
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas._timeline import timeline_frame, timeline_of
+from toolkit.gas._timeline import found_timeline
 from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._facts import CONFIGURATION
 
@@ -126,9 +128,10 @@ def test_reads_are_few_and_counted(whole):
     assert whole.attrs["requests"] <= 6 * 17 + 2 * registries + changes * (ceil(log2(5_000)) + 3)
 
 
-def test_of_a_function_are_its_own_changes(whole):
+def test_of_a_function_are_its_own_changes(url):
     """Schedule and configuration move every function; code moves those that are it or depend on it."""
-    found = timeline_of(whole)
+    with toolkit.connect(url, cache=None) as node:
+        found = found_timeline(node, modules=CONTRACTS)
     versions = {name: [c.ledger_version for c in found.for_function(name)] for name in ("0xde5c::desk::quote",)}
     assert versions == {"0xde5c::desk::quote": [26, 1252, 1752, 2902, 3502, 4652, 4652]}
     with pytest.raises(InputError, match="the timeline covers 0xcafe::registry, 0xcafe::trial"):
@@ -275,7 +278,8 @@ def test_code_that_is_upgraded_and_reverted_is_seen_and_a_schedule_is_not():
     filled(ledger, 120)
     found = found_in(ledger, ["0xba5e::base"])
     assert [change.ledger_version for change in found.changes][1:] == upgrades
-    assert "reverted between two of the first 17 versions read" in timeline_frame(found).attrs["not_seen"]
+    assert found.initial == 17
+    assert str(found.initial) in not_seen_text(found.initial)
     finer = found_in(ledger, ["0xba5e::base"], initial=ledger.head + 1)
     assert [change.kind for change in finer.changes][3:] == [Cause.SCHEDULE, Cause.SCHEDULE]
 
@@ -292,9 +296,9 @@ def test_a_module_that_nobody_has_is_unread():
     """A name that is wrong is not reported as unchanged code."""
     found = found_in(embedded.Ledger(), ["0xba5e::bass"])
     assert found.changes == ()
-    assert timeline_frame(found).attrs["unread"] == [
-        "the code of 0xba5e::bass: no package at its address contains it at the versions read"
-    ]
+    assert found.unread == (
+        Unread("the code of 0xba5e::bass", "no package at its address contains it at the versions read"),
+    )
 
 
 CONFIGURING = {

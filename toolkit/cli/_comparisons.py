@@ -331,10 +331,11 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._sentences import timeline_lines
 
     with console.connected(where) as reached:
-        frame = timelines.timeline(reached, versions, modules=module or (), progress=not quiet)
+        found = timelines.found_timeline(reached, versions, modules=module or (), progress=not quiet)
+    frame = timelines.timeline_frame(found)
     about = ("first", "last", "modules", "requests", "unread", "not_seen")
     facts = {"node": reached.name, **{key: frame.attrs[key] for key in about}}
-    console.print_found(facts, timeline_lines(timelines.timeline_of(frame), reached.name), frame, out, as_json=as_json)
+    console.print_found(facts, timeline_lines(found, reached.name), frame, out, as_json=as_json)
 
 
 def forecast(

@@ -84,15 +84,6 @@ class CallFields(FileModel):
     thresholds: Threshold | None = None
     """How much more gas this call may use before a comparison fails, instead of the study's thresholds."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _without_earlier_keys(cls, given: Any) -> Any:
-        """Return a call in which the current key replaces the one that earlier versions used."""
-        if isinstance(given, dict) and "resimulate" in given:
-            given = {**given, "committed": given["resimulate"]}
-            del given["resimulate"]
-        return given
-
     @field_validator("arguments", mode="before")
     @classmethod
     def _hex_for_bytes(cls, arguments: Any) -> Any:

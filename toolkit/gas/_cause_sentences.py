@@ -80,10 +80,8 @@ def _change_text(change: findings.Change) -> str:
     return f"{transaction_text(change.transaction)} {what}"
 
 
-def unread_text(unread: findings.Unread | str) -> str:
+def unread_text(unread: findings.Unread) -> str:
     """Describe something that could not be read while searching for a timeline."""
-    if isinstance(unread, str):
-        return unread
     return f"{unread.name}{' ' if unread.versions else ''}{unread.versions}: {unread.why}"
 
 

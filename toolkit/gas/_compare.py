@@ -22,7 +22,6 @@ from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import listed, visible
 from toolkit.client._http import NETWORKS
-from toolkit.client._versions import as_version
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import frame_of_rows, plain_columns, plain_rows
@@ -34,7 +33,7 @@ from toolkit.gas._gate import Gate, gate_lines, judge, rules_of
 from toolkit.gas._observations import EARLIER_COLUMNS, NOT_READ, Cause, Part, Source, is_no_answer, last_observations
 from toolkit.gas._paired import DEFAULT_LAST, DEFAULT_VERSIONS, PairedComparison, compare_under
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
-from toolkit.gas._study import AT_VERSION, Run, Study
+from toolkit.gas._study import Run, Study
 from toolkit.gas.committed._fees import FeeChange, Fees
 from toolkit.gas.committed._steps import COLUMNS_READ, series_frame
 from toolkit.gas.committed._strata import octas_per_unit
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
 _MAX_NAMED = 5  # labels in one note; the frames have all
 _AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
 _VERSION = re.compile(r"\d{1,20}")
-_CALL_KEY = ["node", "fingerprint"]
 _SPLIT = tuple(part.column for part in Part)
 # Columns of an observation that a comparison has for each side, with their names there.
 _SIDED = {name: name for name in ("success", "vm_status", *_SPLIT)}
@@ -578,7 +576,7 @@ def ran_on(side: Side, fingerprint: str, node: str) -> Ran:
     last = end if side.until is None else min(side.until, end)
     every = run.observations
     rows = every.loc[every["fingerprint"] == fingerprint, list(COLUMNS_READ)]
-    frame = series_frame([to_arrow(rows)], call.node, fingerprint, plan.known_prices)
+    frame = series_frame([to_arrow(rows)], call.node, fingerprint, plan.storage_prices)
     if side.oldest and len(frame):
         called = frame["ledger_version"].min()
         last = min((before for before, _ in call.changed if before >= called), default=last)
@@ -775,20 +773,19 @@ def _side_at(run: Run, name: str, version: int, last: pd.DataFrame) -> Side:
 
 def _side_of_frame(frame: pd.DataFrame) -> Side | None:
     """Return a frame from `Run.at` as a side with its run, or None for other frames and for modified observations."""
-    about = frame.attrs.get(AT_VERSION)
-    if not isinstance(about, dict):
-        return None
+    source = frame.attrs.get("source")
     try:
-        run, given = Run.load(str(about.get("path"))), as_version(about.get("version"))
-        there = run.at(given)
+        side = _side_of_path(source) if isinstance(source, str) else None
     except (InputError, StudyError):  # the folder of a temporary run has been removed
         return None
-    key = [*_CALL_KEY, "source", "ledger_version", *OUTCOME_COLUMNS]
-    if not set(key) <= set(frame.columns) or len(frame.merge(there[key], on=key)) < len(frame):
+    key = ["node", "fingerprint", "source", "ledger_version", *OUTCOME_COLUMNS]
+    if side is None or side.until is None or not set(key) <= set(frame.columns):
+        return None
+    if len(frame.merge(side.last[key], on=key)) < len(frame):
         return None
     # The frame may be a part of the run: rows may be missing on purpose, although the study asks for them.
-    side = _side_at(run, f"run.at({given})", min(given, _head(run)), frame)
-    return replace(side, study=None, later=frozenset())
+    notes = tuple(_unsettled_notes(frame, side.until))
+    return replace(side, name=f"run.at({side.until})", last=frame, notes=notes, study=None, later=frozenset())
 
 
 def _side_of_path(path: str) -> Side:
@@ -805,7 +802,7 @@ def _side_of_path(path: str) -> Side:
             f"got {shorten(found[2])}; to compare the end of the run, give only the folder"
         )
     run, version = Run.load(found[1]), int(found[2])
-    last, head = run.at(version), _head(run)
+    last, head = run.at(version), run.head
     if not len(last):
         first = run.observations["ledger_version"].min() if len(run.observations) else None
         since = "it has no observations" if first is None else f"its first version is {first}"
@@ -816,13 +813,6 @@ def _side_of_path(path: str) -> Side:
             f"give a version up to {head}, or only the folder to compare the end of the run"
         )
     return _side_at(run, path, version, last)
-
-
-def _head(run: Run) -> int:
-    """Return the highest head that the nodes of a run reported."""
-    heads = run.observations["head_version"].dropna()
-    planned = max(plan.head for plan in run.record.nodes)
-    return max(planned, int(heads.max())) if len(heads) else int(planned)
 
 
 def _unsettled_notes(last: pd.DataFrame, version: int) -> Iterator[str]:

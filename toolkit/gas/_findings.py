@@ -205,9 +205,8 @@ class Timeline:
         The modules whose code was examined, with all their dependencies.
     requests : int
         Number of reads.
-    unread : tuple of Unread or str
-        Sources that could not be read at every version, whose changes may be missing. In a stored timeline, they are
-        text.
+    unread : tuple of Unread
+        Sources that could not be read at every version, whose changes may be missing.
     initial : int
         Number of versions at which the schedule and the configuration were first compared.
     first_time, last_time : datetime or None
@@ -219,7 +218,7 @@ class Timeline:
     changes: tuple[Change, ...] = ()
     modules: tuple[str, ...] = ()
     requests: int = 0
-    unread: tuple[Unread | str, ...] = ()
+    unread: tuple[Unread, ...] = ()
     initial: int = 0
     first_time: datetime | None = None
     last_time: datetime | None = None

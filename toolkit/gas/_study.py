@@ -26,7 +26,7 @@ from toolkit.frames._columns import frame_of_rows, plain_rows, rows_frame
 from toolkit.frames._schema import GROWTH, LEVELS, MIX, RUN_TIMELINE
 from toolkit.gas import _study_file as files
 from toolkit.gas._calls import Call, other_names, read_calls
-from toolkit.gas._cause_sentences import step_row, steps_frame
+from toolkit.gas._cause_sentences import step_row, steps_frame, unread_text
 from toolkit.gas._file_model import named_place, placed
 from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import NOT_READ, READ_AT_VERSIONS, Cause, last_observations
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from toolkit.gas.committed._steps import CommittedCall
 
 
-# The entry in ``attrs`` of the frames of `Run.at`: folder and version, from which `compare` finds the steps.
-AT_VERSION = "run_at_version"
 # Names in a message: more do not fit a screen.
 _MAX_NAMED = 10
 
@@ -694,7 +692,9 @@ class Run:
         about = [(plan.node, plan.timeline) for plan in self.record.nodes if plan.timeline is not None]
         frame.attrs["requests"] = sum(facts.requests for _, facts in about)
         frame.attrs["unread"] = [
-            f"{node}: {text}" if len(about) > 1 else text for node, facts in about for text in facts.unread
+            f"{node}: {text}" if len(about) > 1 else text
+            for node, facts in about
+            for text in map(unread_text, facts.unread)
         ]
         return frame
 
@@ -792,6 +792,13 @@ class Run:
         """
         return self._store.dataset()
 
+    @property
+    def head(self) -> int:
+        """The highest head that the nodes of the run reported."""
+        heads = self.observations["head_version"].dropna()
+        planned = max(plan.head for plan in self.record.nodes)
+        return max(planned, int(heads.max())) if len(heads) else planned
+
     def at(self, version: int) -> pd.DataFrame:
         """Return the last observation of each call at or before a ledger version, one row per call and node.
 
@@ -808,7 +815,8 @@ class Run:
         DataFrame
             The observation frame, without calls that have no observation by then. A simulation is assigned the head
             version at which it was made; a committed call is represented by its last transaction. `compare` recognizes
-            the frame, and explains differences between two versions by the steps of the run.
+            the frame by its source, such as ``runs/x@1000`` in ``attrs["source"]``, and explains differences between
+            two versions by the steps of the run.
 
         Raises
         ------
@@ -822,5 +830,5 @@ class Run:
         except InputError:
             raise InputError(f"expected a ledger version such as 1000, got {version!r:.80}") from None
         found = _stepped(last_observations(self.observations, version=at), self.steps, at)
-        found.attrs[AT_VERSION] = {"path": str(self.path.resolve()), "version": at}
+        found.attrs["source"] = f"{self.path.resolve()}@{min(at, self.head)}"
         return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client._fetch import checked_node, plan_versions
@@ -10,7 +9,7 @@ from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard
 from toolkit.client._versions import VersionPlan
 from toolkit.client._warnings import warn_caller
-from toolkit.errors import InputError, SchemaError
+from toolkit.errors import InputError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import TIMELINE
 from toolkit.gas._cause_sentences import not_seen_text, unread_text
@@ -104,6 +103,18 @@ def timeline(
     >>> frame["kind"].value_counts().to_dict()
     {'code': 3, 'schedule': 3, 'config': 1}
     """
+    return timeline_frame(found_timeline(node, versions, modules=modules, initial=initial, progress=progress))
+
+
+def found_timeline(
+    node: Node,
+    versions: str = "0:-1",
+    *,
+    modules: str | Sequence[str] = (),
+    initial: int = DEFAULT_INITIAL,
+    progress: bool = False,
+) -> Timeline:
+    """Like `timeline`, but return the record of which the frame is made."""
     node = checked_node(node)
     names = [modules] if isinstance(modules, str) else list(modules)
     if type(initial) is not int or initial < 2:  # noqa: PLR2004 - two ends make a range
@@ -117,10 +128,10 @@ def timeline(
     with progress_bar(0, "changes", show=progress) as bar:
         found = find_timeline(node, first, last, names, evidence=Evidence(node, bar), oldest=oldest, initial=initial)
     guard.check_at_end()
-    frame = timeline_frame(found)
-    if unread := frame.attrs["unread"]:
-        warn_caller(f"the timeline may lack changes, because not everything could be read: {'; '.join(unread)}")
-    return frame
+    if found.unread:
+        unread = "; ".join(map(unread_text, found.unread))
+        warn_caller(f"the timeline may lack changes, because not everything could be read: {unread}")
+    return found
 
 
 # timelines as frames --------------------------------------------------------------------------------------------------
@@ -150,22 +161,9 @@ def _row(change: Change) -> dict[str, Any]:
     return {**where, **what, **names, **parts, **(change.transaction.columns() if change.transaction else {})}
 
 
-def timeline_of(frame: pd.DataFrame) -> Timeline:
-    """Return the timeline of a frame that `timeline_frame` returned; raise `SchemaError` if it is not such a frame."""
-    about = frame.attrs
-    missing = [name for name in TIMELINE.names if name not in frame.columns]
-    missing += [name for name in ("first", "last", "modules") if name not in about]
-    if missing:
-        raise SchemaError(f"not a timeline: missing columns or attrs: {', '.join(missing)}")
-    first, last = (about.get(name) for name in ("first_time", "last_time"))
-    return Timeline(
-        **{name: about[name] for name in _ABOUT if name in about},
-        changes=tuple(map(_change, plain_rows(frame, TIMELINE.names))),
-        modules=tuple(about["modules"]),
-        unread=tuple(about.get("unread", ())),
-        first_time=None if first is None else datetime.fromisoformat(first),
-        last_time=None if last is None else datetime.fromisoformat(last),
-    )
+def changes_of(frame: pd.DataFrame) -> tuple[Change, ...]:
+    """Return the changes in a frame that `timeline_frame` returned."""
+    return tuple(map(_change, plain_rows(frame, TIMELINE.names)))
 
 
 def _change(row: Mapping[str, Any]) -> Change:

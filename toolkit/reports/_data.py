@@ -465,7 +465,7 @@ def _paid(observations: pd.DataFrame, nodes: Sequence[NodeRun]) -> pd.DataFrame:
     """Return the observations whose gas is split into parts, with ``slots_created`` if all storage prices are known."""
     paid = observations[observations["execution_gas_units"].notna()]
     committed = paid[paid["source"] == Source.COMMITTED]
-    prices = {plan.node: plan.known_prices for plan in nodes if plan.known_prices}
+    prices = {plan.node: plan.storage_prices for plan in nodes if plan.storage_prices}
     if committed.empty or not set(committed["node"]) <= prices.keys():
         return paid
     slots = pd.Series(0, index=paid.index, dtype="int64")

@@ -3,8 +3,9 @@
 The histories are those of ``tests/unit/gas/committed_histories.py`` and, if they are beside the checkout, those of
 three scripts that somebody else wrote: ``../shared/bench/committed_series_sim.py``, ``committed_paths_sim.py`` (ways
 and gates) and ``usage_histories.py`` (what people do). Costs without a rise, and with one at the limit, show how often
-gates err. Arguments: how many histories of each kind (1,000) and the first seed (2,000,000). It fails if a rate misses
-its bar. The rules were shaped on seeds up to 960,079, and tests use some from 1,000,000 on; those are not a fair measure.
+gates err. Arguments: how many histories of each kind (1,000) and the first seed (4,000,000). It fails if a rate misses
+its bar. The rules were shaped on seeds below 2,000,000, and rates of some from 3,000,000 to 3,300,059 are known: those
+are not a fair measure any longer.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from toolkit.gas._findings import Change  # noqa: E402
 from toolkit.gas._observations import Cause, Part  # noqa: E402
 from toolkit.gas._rules import Threshold  # noqa: E402
 from toolkit.gas.committed._analysis import analyse  # noqa: E402
-from toolkit.gas.committed._fees import MIN_GATE_CALLS, FeeChange, Fees  # noqa: E402
+from toolkit.gas.committed._fees import FeeChange, Fees  # noqa: E402
+from toolkit.gas.committed._levels import MIN_SURE_CALLS  # noqa: E402
 
 SCRIPTS = ROOT.parent / "shared" / "bench"
 KINDS = {
@@ -138,7 +140,7 @@ def measure_usage(seeds):
             names = {}
             if kind in module.NULLS or kind in module.WAYS:
                 names[f"{kind}: {NOTHING}"] = (bool(sure), (0.0, 0.03))
-            if kind in FOUND and min(made.at, len(made.data) - made.at) >= MIN_GATE_CALLS:
+            if kind in FOUND and min(made.at, len(made.data) - made.at) >= MIN_SURE_CALLS:
                 names[f"{kind}: a step, sure or with doubt"] = (bool(named), (FOUND[kind], 1.0))
             if later:
                 right = named == {at, *later} if kind == "rollback" else set(later) <= named
@@ -165,7 +167,7 @@ def measure_gates(seeds):
                 before = Fees(np.sort(np.round(costs[:calls])).astype(np.int64), 0)
                 verdict = FeeChange.of(before, Fees(after, 0), 100).judged(limit).verdict.value
                 names = {f"a gate of {calls} calls errs, rise {rise:g}": (verdict == wrong, (0.0, 0.04))}
-                if not spread and calls == MIN_GATE_CALLS:
+                if not spread and calls == MIN_SURE_CALLS:
                     right = verdict == ("passed" if wrong == "failed" else "failed")
                     names["a gate without noise is right"] = (right, (1.0, 1.0))
                 for name, (case, bar) in names.items():
@@ -176,7 +178,7 @@ def measure_gates(seeds):
     return show("gates", {name: (tally[name], tally[f"{name} of"]) for name in bars}, bars)
 
 
-def main(count=1_000, first=2_000_000):
+def main(count=1_000, first=4_000_000):
     """Measure all kinds of histories."""
     seeds = range(first, first + count)
     missed = measure("own generator", history, seeds)

@@ -19,8 +19,7 @@ from toolkit.gas.plan._estimate import MAX_PAGES_AROUND
 from toolkit.gas.plan._plan import joined_ranges, pages_of, within, without
 from toolkit.gas.runs import _committed as module
 from toolkit.gas.runs._committed import noted, sample_size
-from toolkit.gas.runs._manifest import CommittedRead, Manifest
-from toolkit.gas.runs._store import RunStore
+from toolkit.gas.runs._manifest import CommittedRead
 
 SCHEDULE = "GET /accounts/0x1/resource/0x1%3A%3Agas_schedule%3A%3AGasScheduleV2"
 REGISTRY = "GET /accounts/0x1/resource/0x1%3A%3Acode%3A%3APackageRegistry"
@@ -310,23 +309,6 @@ def test_a_timeline_that_was_lost_or_damaged_is_found_again(tmp_path, damage):
     assert again.complete
     assert again.timeline.equals(whole.timeline)
     assert starts(fake) == []
-
-
-# earlier versions -----------------------------------------------------------------------------------------------------
-
-
-def test_the_progress_of_an_earlier_version_is_understood(tmp_path):
-    """It noted the last version that was read; the run goes on behind it."""
-    study_of(node_of()[0], versions="100:349").run(tmp_path, progress=False)
-    store = RunStore(tmp_path)
-    document = store.manifest().document() | {"complete": False}
-    document["nodes"][0]["committed_read"] = {"to": 299, "rows": 100}
-    store.write_manifest(Manifest.of(document))
-    node, fake = node_of()
-    again = study_of(node, versions="100:349").run(tmp_path, progress=False)
-    assert [query for query, _ in fake.sent(PAGES)] == [{"start": "300", "limit": "50"}]
-    assert committed_read(again) == {"ranges": [[100, 349]], "rows": 125}
-    assert len(again.observations) == 125
 
 
 # ranges ---------------------------------------------------------------------------------------------------------------

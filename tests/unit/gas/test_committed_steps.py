@@ -11,7 +11,7 @@ import pytest
 
 from toolkit._present.text import visible
 from toolkit.gas._cause_sentences import causes_text, steps_frame
-from toolkit.gas._findings import Change, Transaction
+from toolkit.gas._findings import Change, Transaction, Unread
 from toolkit.gas._observations import Cause
 from toolkit.gas._rules import Threshold
 from toolkit.gas._sentences import change_text
@@ -85,7 +85,7 @@ def test_changes_that_cannot_be_distinguished_are_a_set():
 )
 def test_nothing_is_judged_against_a_timeline_that_is_not_complete():
     """Without the timeline a shift has no cause and a constant level no meaning."""
-    notes, rows = judged(frame_of([4] * 200), unread=("the gas schedule: 403",))
+    notes, rows = judged(frame_of([4] * 200), unread=(Unread("the gas schedule", "403"),))
     assert rows == []
     assert not notes.judged
     assert notes.read_failed

@@ -7,10 +7,10 @@ by itself. *Few calls are said*: changes with fewer than five calls between them
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import scipy
@@ -27,20 +27,16 @@ if TYPE_CHECKING:
 
     from toolkit.gas._findings import Change
 
+T = TypeVar("T")
+
 # Places on each side of a change where nothing changed. Waves and queues move at most of them, true constants at none.
 PLACEBOS = 6
-# Calls between such a place and an end of its side, so that the test can find there what it finds at the change.
-PLACEBO_EDGE = 12
 # A step of one unit between means, with a quarter of a unit by which means of rounded values are off.
 ONE_UNIT = 1.25
 # Smaller shifts that no change explains are ignored: their places are searched for, and uneven growth offers many.
 MIN_UNEXPLAINED = 0.1
 # Shifts and shares that are searched for between two changes. A series with more of them moves all the time.
 MAX_SPLITS = 4
-# Growth by less than this share over a stretch is not worth a sentence.
-MIN_GROWTH = 0.02
-# Strata whose shares are compared; the others are one more together.
-MAX_STRATA_OF_MIX = 12
 
 
 class Doubt(StrEnum):
@@ -50,69 +46,45 @@ class Doubt(StrEnum):
     BETWEEN = "only the calls between the changes differ"
     FEW = "one side has fewer than 8 calls"
     CHANCE = "calls that are so few, or vary so much, may differ by chance"
-    MOVES = "the same difference is found where nothing changed"
+    MOVES = "the series also moves where nothing changed"
+    LATE = "the difference begins a few calls before or after the change"
     ROUNDING = "rounding can make a change of one gas unit"
     OPTION = "an option may have been added or removed instead"
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesStep:
-    """A step of one part of one stratum.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesStep(levels.Difference):
+    """A step of one part of one stratum: a difference at a place, in gas units, or in octas for storage and refund.
+
+    A way that exists on one side only is an option that was added or removed.
 
     Attributes
     ----------
     part : Part
     stratum : str
         Name of the stratum.
-    way : int or None
-        Number of the level among those of the stratum, from the lowest; None if it has one level.
-    before, after : float or None
-        The levels at the place, at the same payload size: gas units, or octas for storage and refund. None if the way
-        exists on the other side only, because an option was added or removed.
-    low, high : float
-        95 % confidence bounds on the difference, including rounding; NaN without a difference.
-    count_before, count_after : int
-        Calls compared.
-    chance : float
-        Probability of so large a difference if the level does not change.
     version_before, version_after : int
         Versions of the calls next to the place.
     causes : tuple of Change
         The change, or the set of changes with fewer than five calls between them; empty if no change explains the step.
     doubts : tuple of Doubt
         Reasons why the step is not sure; empty if it is.
-    share : float or None
-        Share of the calls that take the way, on the side where it exists.
     weak : bool
         For a step without a cause, whether rounding of gradual growth looks the same.
     """
 
     part: Part
     stratum: str
-    way: int | None
-    before: float | None
-    after: float | None
-    low: float
-    high: float
-    count_before: int
-    count_after: int
-    chance: float
     version_before: int
     version_after: int
     causes: tuple[Change, ...] = ()
     doubts: tuple[Doubt, ...] = ()
-    share: float | None = None
     weak: bool = False
 
     @property
     def sure(self) -> bool:
         """Whether there is no reason for doubt."""
         return not self.doubts
-
-    @property
-    def change(self) -> float:
-        """After minus before; NaN if the way exists on one side only."""
-        return np.nan if self.before is None or self.after is None else self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,30 +173,43 @@ class Analysis:
     few: tuple[Few, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place of a line: the numbers of calls before its first and its last change, which are equal for one change.
+
+    Without changes, it is a place at which the line shifts and that nobody announced.
+    """
+
+    first: int
+    last: int
+    changes: tuple[Change, ...] = ()
+
+
 @dataclass(slots=True)
 class _Line:
-    """One part of the gas of one stratum.
-
-    `groups` holds the changes that can affect the part, with their places; `splits` the other places at which the
-    series shifts, ascending.
-    """
+    """One part of the gas of one stratum, and the places at which it is judged, ascending."""
 
     part: Part
     stratum: Stratum
     versions: NDArray[np.int64]
     calls: levels.Calls
-    groups: list[tuple[tuple[int, ...], tuple[Change, ...]]]
-    splits: list[int] = field(default_factory=list)
+    places: list[_Place]
 
-    def near(self, number: int, *, splits: bool) -> tuple[slice, slice]:
-        """Return the calls before and after a group, up to the next group, and up to the next split if asked for."""
-        places = self.groups[number][0]
-        first = self.groups[number - 1][0][-1] if number else 0
-        last = self.groups[number + 1][0][0] if number + 1 < len(self.groups) else len(self.calls)
-        if splits:
-            first = max([first, *(one for one in self.splits if one < places[0])])
-            last = min([last, *(one for one in self.splits if one > places[-1])])
-        return slice(first, places[0]), slice(places[-1], last)
+    def add(self, position: int) -> None:
+        """Add a place that nobody announced."""
+        self.places = sorted([*self.places, _Place(position, position)], key=lambda place: place.first)
+
+    def near(self, place: _Place, *, known: bool = False) -> tuple[slice, slice]:
+        """Return the calls before and after a place, up to the next place, or up to the next change."""
+        others = [one for one in self.places if one != place and (one.changes or not known)]
+        first = max((one.last for one in others if one.last <= place.first), default=0)
+        last = min((one.first for one in others if one.first >= place.last), default=len(self.calls))
+        return slice(first, place.first), slice(place.last, last)
+
+    def test(self, place: _Place) -> levels.Test:
+        """Return what differs at a place."""
+        before, after = self.near(place)
+        return levels.test(self.calls[before], self.calls[after])
 
 
 def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
@@ -264,44 +249,49 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     strata = observations.strata(timeline)
     large = [stratum for stratum in strata if len(stratum.rows) >= 2 * levels.MIN_SURE_CALLS]
     lines = [_line(observations, stratum, part, timeline) for stratum in large for part in observations.parts]
-    steps: list[SeriesStep] = []
-    shifts: list[SeriesStep] = []
-    few: list[Few] = []
-    mix = list(_mix_of_strata(observations, strata, timeline))
+    findings: list[object] = [*_mix_of_strata(observations, large, timeline)]
     for line in lines:
-        for number in range(len(line.groups)):
-            _judge(line, number, steps, few, mix)
-        _judge_splits(line, shifts, mix)
-    growth = tuple(growth for line in lines for growth in _growth(line, shifts))
+        for place in [place for place in line.places if place.changes]:
+            findings += _judge_change(line, place)
+        shifts = [found for place in line.places if not place.changes for found in _judge_split(line, place)]
+        findings += [*shifts, *_growth(line, shifts)]
+    steps = _of(findings, SeriesStep)
     return Analysis(
-        steps=_in_order(steps),
-        unexplained=_in_order(shifts),
-        growth=growth,
-        mix=tuple(sorted(mix, key=lambda shift: shift.version_before)),
+        steps=_in_order(step for step in steps if step.causes),
+        unexplained=_in_order(step for step in steps if not step.causes),
+        growth=tuple(_of(findings, Growth)),
+        mix=tuple(sorted(_of(findings, MixShift), key=lambda shift: shift.version_before)),
         strata=tuple(strata),
-        few=tuple(few),
+        few=tuple(_of(findings, Few)),
     )
+
+
+def _of(findings: Iterable[object], kind: type[T]) -> list[T]:
+    return [found for found in findings if isinstance(found, kind)]
 
 
 def _line(observations: Observations, stratum: Stratum, part: Part, timeline: Sequence[Change]) -> _Line:
     versions = observations.versions[stratum.rows]
-    groups: list[tuple[tuple[int, ...], tuple[Change, ...]]] = []
+    line = _Line(part, stratum, versions, observations.calls(stratum.rows, part), [])
     for change in timeline:
-        place = int(np.searchsorted(versions, change.ledger_version))
-        if part not in change.parts or not place:
+        at = int(np.searchsorted(versions, change.ledger_version))
+        if part not in change.parts or not at:
             continue
-        if groups and place - groups[-1][0][-1] < levels.MIN_CALLS:
-            groups[-1] = (*groups[-1][0], place), (*groups[-1][1], change)
+        if line.places and at - line.places[-1].last < levels.MIN_CALLS:
+            last = line.places.pop()
+            line.places.append(_Place(last.first, at, (*last.changes, change)))
         else:
-            groups.append(((place,), (change,)))
-    line = _Line(part, stratum, versions, observations.calls(stratum.rows, part), groups)
-    edges = [0, *sorted({place for places, _ in groups for place in places}), len(versions)]
-    line.splits = [place for first, last in pairwise(edges) for place in _splits(line.calls, first, last)]
+            line.places.append(_Place(at, at, (change,)))
+    ends = [0, *(place.last for place in line.places)]
+    begins = [*(place.first for place in line.places), len(versions)]
+    for end, begin in zip(ends, begins, strict=True):
+        for at in _splits(line.calls, end, begin):
+            line.add(at)
     return line
 
 
 def _splits(calls: levels.Calls, first: int, last: int) -> list[int]:
-    """Return the places between two changes at which the levels or their shares differ, ascending."""
+    """Return the places between two changes at which the levels or their shares differ."""
     found: list[int] = []
     pieces = [(first, last, True)]
     while pieces and len(found) < MAX_SPLITS:
@@ -313,48 +303,56 @@ def _splits(calls: levels.Calls, first: int, last: int) -> list[int]:
         elif whole:  # a level that shifts and comes back shows no single shift, but its halves do
             middle = (first + last) // 2
             pieces += [(first, middle, False), (middle, last, False)]
-    return sorted(found)
+    return found
 
 
-def _judge(line: _Line, number: int, steps: list[SeriesStep], few: list[Few], mix: list[MixShift]) -> None:
-    """Judge a line at a group of changes, and add what is found."""
-    places, changes = line.groups[number]
-    sides = line.near(number, splits=True)
-    before, after = (line.calls[rows] for rows in sides)
-    middle = slice(places[0], places[-1])
-    odd = _fitting_neither(before, line.calls[middle], after)
-    counts = [rows.stop - rows.start for rows in sides]
-    # Whatever so few calls cost, chance explains it: that nothing is found does not mean that nothing moved.
-    least = levels.MIN_CALLS if levels.can_tell(*counts) else levels.MIN_SURE_CALLS
-    few += [_few(line, changes, rows) for rows, count in zip(sides, counts, strict=True) if count < least]
-    if len(odd):
-        few.append(_few(line, changes, middle, between=True))
-    tested = levels.test(before, after)
+def _judge_change(line: _Line, place: _Place) -> Iterator[SeriesStep | Few | MixShift]:
+    """Judge a line at a change, or at a set of changes."""
+    tested = line.test(place)
     found = [one for one in tested.differences if one.chance <= levels.POSSIBLE]
-    alone = bool(found) and _moves_alone(line, number)
-    here = (places[0] - 1, min(places[-1], len(line.calls) - 1))
+    late = min(found, key=lambda one: one.chance).late if found else 0
+    if abs(late) >= levels.MIN_SURE_CALLS:  # the calls nearest to the change do not differ: what moves is elsewhere
+        line.add(late + (place.last if late > 0 else place.first))
+        yield from _judge_change(line, place)
+        return
+    sides = line.near(place)
+    before, after = (line.calls[rows] for rows in sides)
+    # Whatever so few calls cost, chance explains it: that nothing is found does not mean that nothing moved.
+    least = levels.MIN_CALLS if levels.can_tell(len(before), len(after)) else levels.MIN_SURE_CALLS
+    for rows in sides:
+        if rows.stop - rows.start < least:
+            yield _few(line, place.changes, rows)
+    middle = slice(place.first, place.last)
+    odd = _fitting_neither(before, line.calls[middle], after)
+    if len(odd):
+        yield _few(line, place.changes, middle, between=True)
+    alone = _moved_alone(line, place) if found else 0.0
     for one in found:
         rounded = not line.part.in_octas and abs(one.change) <= ONE_UNIT
-        if alone and (rounded or one.chance > levels.SURE):
-            continue  # as small, or as likely by chance, as what is found where nothing changed
+        by_chance, late = one.chance > levels.SURE, one.late != 0 or not one.near
+        if rounded + by_chance + (alone >= abs(one.change) / 2) > 1 or (rounded and late):
+            continue  # such as a unit more or less that is also found where nothing changed
         doubts = {
-            Doubt.SET: len(changes) > 1,
+            Doubt.SET: len(place.changes) > 1,
             Doubt.FEW: min(len(before), len(after)) < levels.MIN_SURE_CALLS,
-            Doubt.CHANCE: one.chance > levels.SURE,
-            Doubt.MOVES: alone,
+            Doubt.CHANCE: by_chance,
+            Doubt.MOVES: alone > 0,
+            Doubt.LATE: late,
             Doubt.ROUNDING: rounded,
             Doubt.OPTION: one.before is None or one.after is None,
         }
-        step = _step(line, one, here, tested)
-        steps.append(replace(step, causes=changes, doubts=tuple(doubt for doubt, holds in doubts.items() if holds)))
-    if len(odd) and not found and len(before) >= levels.MIN_CALLS <= len(after):
+        yield _step(line, one, place, tuple(doubt for doubt, holds in doubts.items() if holds))
+    beside = np.concatenate([before.values[-levels.WINDOW :], after.values[: levels.WINDOW]])
+    # Of calls that vary, one may be the dearest by chance; if the others are alike, it is not.
+    clear = len(beside) > 0 and (levels.can_tell(len(beside), len(odd)) or np.ptp(beside) <= line.calls.unit)
+    if len(odd) and clear and not found and min(len(before), len(after)) >= levels.MIN_CALLS:
         level = float(before.values[-levels.WINDOW :].mean())
         around = max(line.calls.unit, float(np.ptp(odd)))
         moved = float(odd.mean()) - level
         one = levels.Difference(level, level + moved, moved - around, moved + around, len(before), len(odd), 1.0)
-        steps.append(replace(_step(line, one, here), causes=changes, doubts=(Doubt.SET, Doubt.BETWEEN)))
+        yield _step(line, one, place, (Doubt.SET, Doubt.BETWEEN))
     if tested.shares and not found:
-        mix.append(_mix(line, here, tested))
+        yield _mix(line, place, tested)
 
 
 def _few(line: _Line, changes: tuple[Change, ...], rows: slice, *, between: bool = False) -> Few:
@@ -375,72 +373,56 @@ def _fitting_neither(before: levels.Calls, between: levels.Calls, after: levels.
     return odd
 
 
-def _moves_alone(line: _Line, number: int) -> bool:
-    """Return whether the test finds a difference at places near a group where nothing changed."""
-    for rows in line.near(number, splits=False):
-        side = line.calls[rows]
-        places = _placebos(len(side))
-        places += [one - rows.start for one in line.splits if rows.start < one < rows.stop]
-        if any(levels.test(side[:place], side[place:]).moves() for place in places):
-            return True
-    return False
+def _moved_alone(line: _Line, place: _Place) -> float:
+    """Return the largest difference that the test finds at places near a change where nothing changed; 0 if none."""
+    moved = [0.0]
+    for rows in line.near(place, known=True):
+        shifts = [one for one in line.places if not one.changes and rows.start < one.first < rows.stop]
+        moved += [_moved(line.calls[rows]), *(line.test(one).moved for one in shifts)]
+    return max(moved)
 
 
-def _placebos(count: int) -> list[int]:
-    """Return places within so many calls at which nothing changed."""
-    if count < 2 * PLACEBO_EDGE:
-        return []
-    return sorted({*np.linspace(PLACEBO_EDGE, count - PLACEBO_EDGE, PLACEBOS).astype(int).tolist()})
+def _moved(side: levels.Calls) -> float:
+    """Return the largest difference that the test finds within calls among which nothing changed; 0 if none."""
+    first, last = levels.MIN_SURE_CALLS, len(side) - levels.MIN_SURE_CALLS  # nearer to an end, nothing is found
+    places = np.unique(np.linspace(first, last, PLACEBOS).astype(int)) if first <= last else ()
+    return max((levels.test(side[:at], side[at:]).moved for at in places), default=0.0)
 
 
-def _judge_splits(line: _Line, shifts: list[SeriesStep], mix: list[MixShift]) -> None:
-    """Judge the places between changes at which a line shifts, and add what is found."""
-    edges = sorted({0, *line.splits, *(place for places, _ in line.groups for place in places), len(line.calls)})
-    for first, place, last in zip(edges, edges[1:], edges[2:], strict=False):
-        if place not in line.splits:
-            continue
-        before, after = line.calls[first:place], line.calls[place:last]
-        tested = levels.test(before, after)
-        if tested.shares:
-            mix.append(_mix(line, (place - 1, place), tested))
-        found = [one for one in tested.differences if one.chance <= levels.SURE and one.before and one.after]
-        # The place was chosen among all calls, so the chance of the clearest difference is corrected for them.
-        if min((one.chance for one in found), default=1.0) * (last - first) > levels.SURE:
-            continue
-        large = [one for one in found if abs(one.change) >= MIN_UNEXPLAINED * max(one.before or 0, one.after or 0)]
-        if large and not any(
-            levels.test(side[:at], side[at:]).moves() for side in (before, after) for at in _placebos(len(side))
-        ):
-            # State grows: what falls by itself is not growth that crosses a whole unit.
-            weak = [not line.part.in_octas and 0 < one.change <= ONE_UNIT for one in large]
-            shifts += [
-                replace(_step(line, one, (place - 1, place), tested), weak=is_weak)
-                for one, is_weak in zip(large, weak, strict=True)
-            ]
+def _judge_split(line: _Line, place: _Place) -> Iterator[SeriesStep | MixShift]:
+    """Judge a place that nobody announced."""
+    before, after = line.near(place)
+    tested = line.test(place)
+    if tested.shares:
+        yield _mix(line, place, tested)
+    found = [one for one in tested.differences if one.chance <= levels.SURE and one.share is None]
+    # The place was chosen among all calls, so the chance of the clearest difference is corrected for them.
+    if min((one.chance for one in found), default=1.0) * (after.stop - before.start) > levels.SURE:
+        return
+    large = [one for one in found if abs(one.change) >= MIN_UNEXPLAINED * max(one.before or 0, one.after or 0)]
+    half = max((abs(one.change) for one in large), default=0.0) / 2
+    if large and max(_moved(line.calls[before]), _moved(line.calls[after])) < half:
+        for one in large:  # state grows: what falls by itself is not growth that crosses a whole unit
+            weak = not line.part.in_octas and 0 < one.change <= ONE_UNIT
+            yield replace(_step(line, one, place), weak=weak)
 
 
-def _step(line: _Line, one: levels.Difference, here: tuple[int, int], tested: levels.Test | None = None) -> SeriesStep:
+def _step(line: _Line, one: levels.Difference, place: _Place, doubts: tuple[Doubt, ...] = ()) -> SeriesStep:
     """Return a difference as a step between two calls of a line."""
-    share = None
-    if tested is not None and (one.before is None or one.after is None):
-        there = sum(other.count_after if one.before is None else other.count_before for other in tested.differences)
-        share = max(one.count_before, one.count_after) / max(there, 1)
     return SeriesStep(
+        **asdict(one),
         part=line.part,
         stratum=line.stratum.name,
-        version_before=int(line.versions[here[0]]),
-        version_after=int(line.versions[here[1]]),
-        share=share,
-        **{name: getattr(one, name) for name in _OF_DIFFERENCE},
+        version_before=int(line.versions[place.first - 1]),
+        version_after=int(line.versions[min(place.last, len(line.calls) - 1)]),
+        causes=place.changes,
+        doubts=doubts,
     )
 
 
-_OF_DIFFERENCE = ("way", "before", "after", "low", "high", "count_before", "count_after", "chance")
-
-
-def _mix(line: _Line, here: tuple[int, int], tested: levels.Test) -> MixShift:
+def _mix(line: _Line, place: _Place, tested: levels.Test) -> MixShift:
     shares = tuple((line.stratum.name, way, before, after) for way, before, after in tested.shares)
-    return MixShift(int(line.versions[here[0]]), int(line.versions[here[1]]), shares)
+    return MixShift(int(line.versions[place.first - 1]), int(line.versions[place.last]), shares)
 
 
 def _in_order(steps: Iterable[SeriesStep]) -> tuple[SeriesStep, ...]:
@@ -455,10 +437,9 @@ def _mix_of_strata(
     observations: Observations, strata: Sequence[Stratum], timeline: Sequence[Change]
 ) -> Iterator[MixShift]:
     """Yield the places at which the shares of the strata change: at changes, and once between two changes."""
-    count = min(len(strata), MAX_STRATA_OF_MIX)
-    member = np.zeros(len(observations), np.int64)
+    member = np.full(len(observations), len(strata), np.int64)  # the small ones are one more together
     for number, stratum in enumerate(strata):
-        member[stratum.rows] = min(number, count - 1)
+        member[stratum.rows] = number
     versions = observations.versions
     known = sorted({*np.searchsorted(versions, [one.ledger_version for one in timeline]).tolist()} - {0, len(versions)})
     edges = [0, *known, len(versions)]
@@ -466,25 +447,24 @@ def _mix_of_strata(
     edges = sorted({*edges, *found})
     for first, place, last in zip(edges, edges[1:], edges[2:], strict=False):
         sides = member[max(first, place - levels.WINDOW) : place], member[place : min(last, place + levels.WINDOW)]
-        counts = np.array([np.bincount(side, minlength=count) for side in sides])
-        counts = counts[:, counts.sum(axis=0) > 0]
-        if place in found or (counts.shape[1] > 1 and scipy.stats.chi2_contingency(counts).pvalue < levels.USE):
-            shares = [np.bincount(side, minlength=count) / len(side) for side in sides]
-            pairs = zip(strata[:count], *(one.tolist() for one in shares), strict=True)
-            moved = tuple((stratum.name, None, before, after) for stratum, before, after in pairs)
+        counts = np.array([np.bincount(side, minlength=len(strata) + 1) for side in sides])
+        there = counts[:, counts.sum(axis=0) > 0]
+        if place in found or (there.shape[1] > 1 and scipy.stats.chi2_contingency(there).pvalue < levels.USE):
+            shares = (counts / counts.sum(axis=1, keepdims=True)).T.tolist()
+            moved = tuple((one.name, None, *pair) for one, pair in zip(strata, shares, strict=False))
             yield MixShift(int(versions[place - 1]), int(versions[place]), moved)
 
 
-def _growth(line: _Line, shifts: Sequence[SeriesStep]) -> Iterator[Growth]:
+def _growth(line: _Line, found: Sequence[object]) -> Iterator[Growth]:
     """Yield the gradual growth of a line between its changes and the shifts that growth does not make."""
-    mine = [one for one in shifts if (one.part, one.stratum) == (line.part, line.stratum.name) and not one.weak]
-    shifted = np.searchsorted(line.versions, [one.version_after for one in mine]).tolist()
-    edges = sorted({0, *shifted, *(place for places, _ in line.groups for place in places), len(line.calls)})
+    shifts = [shift.version_after for shift in _of(found, SeriesStep) if not shift.weak]
+    known = [end for place in line.places if place.changes for end in (place.first, place.last)]
+    edges = sorted({0, *np.searchsorted(line.versions, shifts).tolist(), *known, len(line.calls)})
     for first, last in pairwise(edges):
         calls = line.calls[first:last]
         rate, low, high = levels.growth_rate(calls)
         span = float(np.ptp(calls.places)) if len(calls) else 0.0
-        if abs(rate) * span < MIN_GROWTH:
+        if abs(rate) * span < levels.ALIKE:
             continue
         ends = int(line.versions[first]), int(line.versions[last - 1])
         level = float(calls.values.mean())

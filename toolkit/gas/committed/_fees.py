@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
+from toolkit.gas.committed._levels import BOUND, MIN_SURE_CALLS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -25,10 +27,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Calls on each side: with fewer, bounds of skewed costs miss the truth in more than 4 of 100 cases.
-MIN_GATE_CALLS = 8
-# Each bound of the mean holds with this probability.
-BOUND = 0.975
 # Resamples of a bootstrap: its bounds then vary by less than a tenth of their distance from the mean.
 DRAWS = 2_000
 # Calls up to which bounds are bootstrapped. The mean of more is normal enough, and resampling them takes seconds.
@@ -170,7 +168,7 @@ class FeeChange:
     def of(cls, before: Fees, after: Fees, price: int) -> FeeChange:
         """Compare two sides."""
         low = high = math.nan
-        if min(len(before.octas), len(after.octas)) >= MIN_GATE_CALLS:
+        if min(len(before.octas), len(after.octas)) >= MIN_SURE_CALLS:
             low, high = _bounds(before.octas.astype(float), after.octas.astype(float))
         counts = [[side.failed, len(side.octas)] for side in (after, before)]
         chance = scipy.stats.fisher_exact(counts, alternative="greater").pvalue if after.failed else 1.0
@@ -186,7 +184,7 @@ class FeeChange:
         """Return the verdict on the rise under a limit; without one, on failures alone."""
         if self.failing_chance < MAX_FAILING_CHANCE:
             return Judgement(Verdict.FAILED, Reason.FAILURES)
-        few = MIN_GATE_CALLS - min(len(self.before.octas), len(self.after.octas))
+        few = MIN_SURE_CALLS - min(len(self.before.octas), len(self.after.octas))
         if few > 0:
             return Judgement(Verdict.NOT_JUDGED, Reason.FEW, few)
         if limit is not None:

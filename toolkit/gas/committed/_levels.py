@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Fewer calls on a side are never compared: four against four differ completely in 1 of 35 cases by chance.
 MIN_CALLS = 5
-# Fewer calls of a side leave a doubt: their spread is uncertain by more than a quarter.
+# Fewer calls of a side leave a doubt, since their spread is uncertain by more than a quarter, and no gate judges them.
 MIN_SURE_CALLS = 8
 # Calls on each side that are compared, the nearest ones: what is further away has had more time to move by itself.
 WINDOW = 200
@@ -31,8 +31,10 @@ WINDOW = 200
 SURE = 1e-5
 # Chance of a doubtful finding: the smallest that eight calls on each side can reach, which is 1 in 6,435.
 POSSIBLE = 2e-4
-# Chance of other shares of the ways. Nothing is blamed on them, so weaker evidence is enough to say it.
-USE = 1e-3
+# Chance of other shares of the ways at a change. Nothing is blamed on them, so the usual evidence is enough.
+USE = 0.01
+# Chance of a place, corrected for the places tried, at which shares differ. It only says where, and blames nothing.
+SPLIT = 1e-3
 # Values that are further apart than this share, and this number of gas units, are different levels. Growth and noise
 # within 200 calls leave narrower gaps; two rounded values of one constant are at most a unit apart.
 GAP = 0.08
@@ -41,22 +43,17 @@ GAP_UNITS = 2.5
 MAX_LEVELS = 6
 # Share of a side up to which a level counts as absent there: the first call of an account may be the only one.
 ABSENT = 0.01
-# With growth, smaller shifts are not reported: growth is not even, and what a line leaves of it looks like a shift.
-MIN_SHIFT_IN_GROWTH = 0.02
+# Shares that differ by less are the same: two moves of levels, a level and what a line leaves of uneven growth.
+ALIKE = 0.02
 # Independent places for each doubling of the calls that a search for a place tries.
 PLACES_PER_DOUBLING = 4
-# Levels that move by factors, or amounts, that differ by a smaller share move together.
-SAME_MOVE = 0.02
-# Calls whose pairs show growth; all pairs of a longer series take seconds and say the same.
-MAX_SAMPLE = 200
-# Neighbours that are more alike leave less than one independent call in 60, and no chance is worth stating.
-MAX_CORRELATION = 0.97
-# A difference of so many standard deviations of single calls is clear however alike neighbours are.
+# A difference of so many standard deviations of single calls is clear however alike neighbours are: what a line leaves
+# of growth makes them alike, too.
 CLEAR = 5.0
-# Standard errors on both sides of a mean that hold 95 % of a normal distribution.
-BOUNDS_95 = 1.96
-# The same of 99.9 %, which a slope must exclude zero by: growth that is only noise would be drawn on to the place.
-BOUNDS_999 = 3.29
+# Confidence of a slope: growth that is only noise would be drawn on to the place.
+SLOPE = 0.999
+# Each bound of a mean holds with this probability.
+BOUND = 0.975
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +104,12 @@ class Difference:
         Probability of so large a difference if nothing changed.
     way : int or None
         Number of the level among those of the function, from the lowest; None if there is one level.
+    share : float or None
+        Share of the calls that take the way, on the side where it exists, if it exists on one side only.
+    late : int
+        Calls from the place to another at which the difference certainly begins; 0 if it may begin at the place.
+    near : bool
+        Whether the 8 calls next to the place on each side differ by at least half as much.
     """
 
     before: float | None
@@ -117,6 +120,9 @@ class Difference:
     count_after: int
     chance: float
     way: int | None = None
+    share: float | None = None
+    late: int = 0
+    near: bool = True
 
     @property
     def change(self) -> float:
@@ -131,9 +137,11 @@ class Test:
     differences: tuple[Difference, ...] = ()
     shares: tuple[tuple[int, float, float], ...] = ()
 
-    def moves(self, chance: float = POSSIBLE) -> bool:
-        """Return whether a level differs, with at most this chance of finding so much where nothing changed."""
-        return any(one.chance <= chance for one in self.differences)
+    @property
+    def moved(self) -> float:
+        """The largest difference; infinite if a level exists on one side only, 0 if nothing differs."""
+        found = [abs(one.change) for one in self.differences if one.chance <= POSSIBLE]
+        return max((np.inf if np.isnan(change) else change for change in found), default=0.0)
 
 
 def level_numbers(values: Floats, unit: float) -> Ints:
@@ -146,7 +154,7 @@ def level_numbers(values: Floats, unit: float) -> Ints:
 
 
 def growth_rate(calls: Calls) -> tuple[float, float, float]:
-    """Return growth per call as a share of the level, with its 99.9 % bounds: the slope of logarithms (Theil-Sen).
+    """Return growth per call as a share of the level, with its 99.9 % bounds: Theil-Sen on logarithms.
 
     Zeros if the values do not grow significantly, or a value is not positive.
     """
@@ -154,10 +162,10 @@ def growth_rate(calls: Calls) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     level = level_numbers(calls.values, calls.unit)
     most = np.flatnonzero(level == np.bincount(level).argmax())
-    some = most[np.linspace(0, len(most) - 1, min(len(most), MAX_SAMPLE)).astype(int)]
+    some = most[np.linspace(0, len(most) - 1, min(len(most), WINDOW)).astype(int)]
     if len(some) < 2 * MIN_SURE_CALLS or np.ptp(calls.values[some]) == 0:
         return 0.0, 0.0, 0.0
-    slope, _, low, high = scipy.stats.theilslopes(np.log(calls.values[some]), calls.places[some], alpha=0.999)
+    slope, _, low, high = scipy.stats.theilslopes(np.log(calls.values[some]), calls.places[some], alpha=SLOPE)
     return (float(slope), float(low), float(high)) if low * high > 0 else (0.0, 0.0, 0.0)
 
 
@@ -186,7 +194,7 @@ def inflation(before: Floats, after: Floats) -> float:
     moved = abs(float(after.mean() - before.mean()))
     if size < 2 * MIN_SURE_CALLS or power <= 1e-9 * size or moved > CLEAR * np.sqrt(power / size):
         return 1.0
-    alike = min(float(residual[1:] @ residual[:-1]) / power, MAX_CORRELATION)
+    alike = min(float(residual[1:] @ residual[:-1]) / power, 1 - 2 / size)  # all of them are worth one at least
     return (1 + alike) / (1 - alike) if alike > 2 / np.sqrt(size) else 1.0
 
 
@@ -214,7 +222,8 @@ def test(before: Calls, after: Calls) -> Test:
     flat = [side.values * np.exp(-rate * (side.places - at)) for side, (rate, *_) in zip(sides, rates, strict=True)]
     # The line is drawn on to the place, so what is not known of its slope is not known of the level there.
     away = [abs(float(side.places.mean()) - at) for side in sides]
-    errors = [far * (high - low) / (2 * BOUNDS_999) for far, (_, low, high) in zip(away, rates, strict=True)]
+    wide = 2 * scipy.stats.norm.ppf((1 + SLOPE) / 2)
+    errors = [far * (high - low) / wide for far, (_, low, high) in zip(away, rates, strict=True)]
     values = np.concatenate(flat)
     levels = level_numbers(values, before.unit)
     later = np.arange(len(values)) >= len(flat[0])
@@ -228,28 +237,35 @@ def _test_levels(
     count = int(levels.max()) + 1
     counts = np.array([np.bincount(levels[later == side], minlength=count) for side in (False, True)])
     totals = counts.sum(axis=1)
-    fisher = np.array([scipy.stats.fisher_exact([pair, totals - pair]).pvalue for pair in counts.T])
+    fisher = np.array([chance_of_shares(before, after, totals) for before, after in counts.T])
     absent = (counts <= ABSENT * totals[:, None]) & (fisher <= POSSIBLE)
     # Callers that repeat a call are worth fewer independent ones.
     repeated = inflation(values[~later], values[later])
-    chances = 2 * scipy.stats.norm.sf(scipy.stats.norm.isf(fisher / 2) / np.sqrt(repeated))
+    chances = _of_repeated(fisher, repeated)
     several = max(int(((here > 0) & ~away).sum()) for here, away in zip(counts, absent, strict=True)) > 1
-    pairs = _pairs(values, levels, later, counts, absent, exact=not units[1])
+    pairs = [*_pairs(values, levels, later, counts, absent, exact=not units[1])]
+    olds, news = zip(*pairs, strict=True)
     found = []
+    shares = counts / totals[:, None]
     for one, two in pairs:
         sides = values[~later & (levels == one)], values[later & (levels == two)]
         if one is not None and two is not None:
             compared = _compare(*sides, *units, errors, separate=one != two)
-            found.append(replace(compared, way=one if several else None))
-        else:
-            there = sides[two is not None]
-            level, mean = (one if two is None else two), float(there.mean())
-            nothing = Difference(None, None, np.nan, np.nan, 0, 0, float(chances[level]), level)
-            if two is None:
-                found.append(replace(nothing, before=mean, count_before=len(there)))
-            else:
-                found.append(replace(nothing, after=mean, count_after=len(there)))
-    shares = counts / totals[:, None]
+            # A level that is another way's on the other side shows nothing of this way there.
+            old = (levels == one) | ((levels == two) & (two not in olds))
+            new = (levels == two) | ((levels == one) & (one not in news))
+            mine = np.flatnonzero(np.where(later, new, old))
+            at = int((~later[mine]).sum())
+            best = _place_of(values[mine], at, units[0])
+            late = int(mine[best] - np.flatnonzero(later)[0]) if best != at else 0
+            beside = values[mine[at : at + MIN_SURE_CALLS]].mean() - values[mine[:at][-MIN_SURE_CALLS:]].mean()
+            near = bool(beside * compared.change >= compared.change**2 / 2)
+            found.append(replace(compared, way=one if several else None, late=late, near=near))
+            continue
+        level, side = (one, 0) if two is None else (two, 1)
+        mean, chance, share = float(sides[side].mean()), float(chances[level]), float(shares[side, level])
+        nothing = Difference(None, None, np.nan, np.nan, len(sides[0]), len(sides[1]), chance, level, share)
+        found.append(replace(nothing, before=mean) if two is None else replace(nothing, after=mean))
     moved = several and bool((chances <= USE).any())
     mix = tuple((n, float(shares[0, n]), float(shares[1, n])) for n in range(count)) if moved else ()
     return Test(tuple(found), mix)
@@ -268,26 +284,35 @@ def _pairs(
         means = [[values[(later == bool(side)) & (levels == n)].mean() for n in here[side]] for side in (0, 1)]
         ratios, moved = np.array(means[1]) / np.maximum(means[0], 1e-9), np.subtract(means[1], means[0])
         table = np.array([counts[side, here[side]] for side in (0, 1)])
-        alike = np.ptp(ratios) < SAME_MOVE * ratios.max()
-        alike |= exact and np.ptp(moved) < SAME_MOVE * np.abs(moved).max()
+        alike = np.ptp(ratios) < ALIKE * ratios.max()
+        alike |= exact and np.ptp(moved) < ALIKE * np.abs(moved).max()
         if alike and scipy.stats.chi2_contingency(table).pvalue > SURE:
             yield from zip(*here, strict=True)
             return
     both = [n for n in here[0] if n in here[1]]
-    ended, begun = ([n for n in here[side] if n not in both] for side in (0, 1))
     yield from ((n, n) for n in both)
-    while ended and begun:
-        # In order if their numbers are equal, else those whose shares are alike.
-        near = min(
-            ((one, two) for one in ended for two in begun),
-            key=lambda pair: abs(counts[0, pair[0]] / counts[0].sum() - counts[1, pair[1]] / counts[1].sum()),
-        )
-        one, two = (ended[0], begun[0]) if len(ended) == len(begun) else near
-        ended.remove(one)
-        begun.remove(two)
-        yield one, two
-    yield from ((one, None) for one in ended)
+    ended, begun = ([n for n in here[side] if n not in both] for side in (0, 1))
+    totals = counts.sum(axis=1)
+    for one in ended:
+        # A way that begins is the one that ends, at another cost, if as many calls take it.
+        alike = {two: chance_of_shares(counts[0, one], counts[1, two], totals) for two in begun}
+        two = max(begun, key=alike.__getitem__, default=None)
+        if two is not None and alike[two] > POSSIBLE:
+            begun.remove(two)
+            yield one, two
+        else:
+            yield one, None
     yield from ((None, two) for two in begun)
+
+
+def _of_repeated(chance: Any, repeated: float) -> Any:
+    """Return the chance of a finding if so many calls are worth one."""
+    return 2 * scipy.stats.norm.sf(scipy.stats.norm.isf(chance / 2) / np.sqrt(repeated))
+
+
+def chance_of_shares(before: int, after: int, totals: Ints) -> float:
+    """Return the chance that so many of all calls on each side differ as much if their shares are equal (Fisher)."""
+    return float(scipy.stats.fisher_exact([(before, after), totals - (before, after)]).pvalue)
 
 
 def _compare(
@@ -306,18 +331,30 @@ def _compare(
     spreads = [float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0 for values in (before, after)]
     error = float(np.sqrt(sum(spreads) * repeated)) if residual.any() else 0.0
     error = float(np.hypot(error, np.hypot(errors[0] * one, errors[1] * two)))
-    apart = float(
-        scipy.stats.fisher_exact([[counts[0], 0], [0, counts[1]]]).pvalue
-    )  # no value of one side is on the other
-    chance = 2 * float(scipy.special.stdtr(freedom / repeated, -moved / error)) if error and not separate else apart
-    if moved < unit - 1e-9 or (any(errors) and moved < MIN_SHIFT_IN_GROWTH * max(abs(one), abs(two))):
+    if error and not separate:
+        chance = 2 * float(scipy.special.stdtr(freedom / repeated, -moved / error))
+    else:  # no value of one side is on the other
+        chance = float(_of_repeated(chance_of_shares(counts[0], 0, np.array(counts)), repeated))
+    if moved < unit - 1e-9 or (any(errors) and moved < ALIKE * max(abs(one), abs(two))):
         chance = 1.0
-    around = max(BOUNDS_95 * error, width)
+    around = max(float(scipy.stats.norm.ppf(BOUND)) * error, width)
     return Difference(one, two, two - one - around, two - one + around, *counts, chance)
 
 
+def _place_of(values: Floats, at: int, unit: float) -> int:
+    """Return the number of values before the place at which a shift divides them best; `at` if that may be it."""
+    size = len(values)
+    places = np.arange(1, size)
+    sums, squares = np.cumsum(values - values.mean()), np.cumsum((values - values.mean()) ** 2)
+    left = squares[-1] - sums[:-1] ** 2 / places - sums[:-1] ** 2 / (size - places) + size * unit**2 / 12
+    best = int(np.argmin(left)) + 1
+    # What the best place leaves is noise; what another place leaves makes neighbours alike, too.
+    gain = size * np.log(left[at - 1] / left[best - 1]) / inflation(values[:best], values[best:])
+    return best if scipy.stats.chi2.sf(gain, 1) <= POSSIBLE else at
+
+
 def can_tell(before: int, after: int) -> bool:
-    """Return whether so many calls on each side could show any difference: they do if no value is on both."""
+    """Return whether so many calls in two sets could show any difference: they do if no value is in both."""
     return 1 / math.comb(before + after, before) <= POSSIBLE
 
 
@@ -346,7 +383,7 @@ def best_split(calls: Calls) -> int | None:
 def _split_of_values(values: Floats, unit: float) -> tuple[int | None, float]:
     """Return the best split of values, and the relative variance that it leaves."""
     kinds = level_numbers(values, unit)
-    most = USE
+    most = SPLIT
     for level in np.unique(kinds):  # levels that vary are divided, so that a shift within a level shows
         mine = kinds == level
         if mine.sum() >= 2 * MIN_SURE_CALLS and np.ptp(values[mine]) > 0:
@@ -359,7 +396,7 @@ def _split_of_values(values: Floats, unit: float) -> tuple[int | None, float]:
     return place, left / (len(values) * max(float(values.mean()), unit) ** 2)
 
 
-def split_of_kinds(kinds: Ints, values: Floats | None = None, *, most: float = USE) -> int | None:
+def split_of_kinds(kinds: Ints, values: Floats | None = None, *, most: float = SPLIT) -> int | None:
     """Return the place at which the shares of kinds differ most; see `best_split`. A G-test at every place.
 
     `most` is the largest chance of such a place where nothing differs.

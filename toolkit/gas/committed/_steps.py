@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.frames._schema import STRATUM
+from toolkit.gas._cause_sentences import unread_text
 from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed._analysis import Analysis, Doubt, Growth, MixShift, SeriesStep, analyse
@@ -355,7 +356,7 @@ def judge_call(
     if call.not_judged or timeline is None:
         return call, []
     if timeline.unread:
-        why = f"the timeline is not complete: {'; '.join(map(str, timeline.unread))}"
+        why = f"the timeline is not complete: {'; '.join(map(unread_text, timeline.unread))}"
         return replace(call, not_judged=why, read_failed=True), []
     changes = timeline.for_function(function)
     changed = tuple(sorted((change.start, change.ledger_version) for change in changes))

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas.committed._levels import ABSENT, POSSIBLE, WINDOW, Calls, split_of_kinds
+from toolkit.gas.committed._levels import ABSENT, POSSIBLE, WINDOW, Calls, chance_of_shares, split_of_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -153,49 +152,50 @@ def _linked(
     kinds: dict[Key, list[int]] = {}
     for code, key in enumerate(keys):
         kinds.setdefault(tuple(item for item in key if item[0] not in SLOTS), []).append(code)
+    slots = {code: [int(str(dict(key).get(name) or 0)) for name in SLOTS] for code, key in enumerate(keys)}
     links: list[list[int]] = []
     for mine in kinds.values():
+        mine.sort(key=slots.__getitem__)
         rows = np.flatnonzero(np.isin(codes, mine))
-        member = np.searchsorted(mine, codes[rows])
-        edges = sorted({0, *np.searchsorted(versions[rows], code_changes).tolist(), len(rows)})
-        found = {first + at for first, last in pairwise(edges) if (at := split_of_kinds(member[first:last]))}
-        edges = sorted({*edges, *found})
+        member = codes[rows]
+        kind = np.unique(member, return_inverse=True)[1]
+        known = sorted({0, *np.searchsorted(versions[rows], code_changes).tolist(), len(rows)})
+        found = {first + at for first, last in pairwise(known) if (at := split_of_kinds(kind[first:last]))}
         joined = [{code} for code in mine]
-        for first, at, last in zip(edges, edges[1:], edges[2:], strict=False):
+        # Up to the next place, since the mix may jump there, and up to the next change, since it may do so beside one.
+        for edges, at in product((sorted({*known, *found}), known), sorted({*known[1:-1], *found})):
+            first, last = max(one for one in edges if one < at), min(one for one in edges if one > at)
             sides = member[max(first, at - WINDOW) : at], member[at : min(last, at + WINDOW)]
-            for turned in _turned(*sides, mine, keys):
-                met = [link for link in joined if link & turned]
-                joined = [link for link in joined if not link & turned] + [set().union(*met)]
+            for pair in _turned(*sides, mine, slots):
+                met = [link for link in joined if link & pair]
+                joined = [link for link in joined if not link & pair] + [set().union(*met)]
         links += [sorted(link) for link in joined]
     return links
 
 
 def _turned(
-    before: NDArray[np.int64], after: NDArray[np.int64], codes: list[int], keys: Sequence[Key]
+    before: NDArray[np.int64], after: NDArray[np.int64], codes: list[int], slots: Mapping[int, list[int]]
 ) -> Iterator[set[int]]:
-    """Yield sets of strata of a kind of which one ends at a place, and one with a few slots more or less begins."""
-    if not len(before) or not len(after):
-        return
-    counts = np.array([np.bincount(side, minlength=len(codes)) for side in (before, after)])
+    """Yield pairs of strata of a kind: one ends at a place, and the other, with a few slots more or less, begins.
+
+    They are paired in the order of their slots: with a slot more for all, the first becomes the second, and that the
+    third.
+    """
+    counts = np.array([[np.count_nonzero(side == code) for code in codes] for side in (before, after)])
     totals = counts.sum(axis=1)
-    moved = np.array([scipy.stats.fisher_exact([pair, totals - pair]).pvalue < POSSIBLE for pair in counts.T])
-    absent = (counts <= ABSENT * totals[:, None]) & moved
-    ended, begun = ({codes[n] for n in np.flatnonzero(absent[side])} for side in (1, 0))
-    # Those between may have moved, too: with a slot more for all, the first becomes the second, and that the third.
-    slots = {codes[n]: [int(str(dict(keys[codes[n]]).get(name) or 0)) for name in SLOTS] for n in np.flatnonzero(moved)}
-    for own, other in ((0, 1), (1, 0)):
-        chain: set[int] = set()
-        last: list[int] | None = None
-        for code in [*sorted(slots, key=lambda one: (slots[one][other], slots[one][own])), None]:
-            here = None if code is None else slots[code]
-            near = here and last and here[other] == last[other] and here[own] - last[own] <= MAX_SLOTS_MORE
-            if not near:
-                if chain & ended and chain & begun:
-                    yield chain
-                chain = set()
-            if code is not None:
-                chain.add(code)
-            last = here
+    moved = np.array([chance_of_shares(one, other, totals) <= POSSIBLE for one, other in counts.T])
+    absent = counts <= ABSENT * totals[:, None]
+    # A kind that few call may only have no call there; if that leaves different numbers, it has ended or begun.
+    for gone in (absent & moved, absent):
+        one, two = (np.flatnonzero(~side & (counts.sum(axis=0) > 0)) for side in gone)
+        if len(one) == len(two):
+            break
+    if len(one) != len(two) or not moved[np.setxor1d(one, two)].any():
+        return
+    for first, second in zip(one, two, strict=True):
+        more = np.abs(np.subtract(slots[codes[first]], slots[codes[second]]))
+        if np.count_nonzero(more) == 1 and more.max() <= MAX_SLOTS_MORE:
+            yield {codes[first], codes[second]}
 
 
 def _joined(keys: Sequence[Key]) -> Key:

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from msgspec import structs
 
@@ -20,9 +19,10 @@ from toolkit.errors import SchemaError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import RUN_TIMELINE, TIMELINE
 from toolkit.gas._cause_sentences import causes_text
+from toolkit.gas._findings import Timeline, Unread
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.gas._timeline import timeline_frame, timeline_of
+from toolkit.gas._timeline import changes_of, timeline_frame
 from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
 from toolkit.gas.causes._executed import proved_rows
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas._findings import Timeline
     from toolkit.gas.runs._job import Job, Reading
     from toolkit.gas.runs._store import RunStore
 
@@ -113,32 +112,34 @@ def with_timelines(job: Job, manifest: Manifest) -> Manifest:
         first, last = plan.committed_span or (plan.first, plan.last)
         evidence = Evidence(node)
         timeline = find_timeline(node, first, last, functions, evidence=evidence, oldest=plan.oldest)
-        prices = _storage_prices(evidence, timeline)
-        if timeline.unread or isinstance(prices, str):
+        prices, unread = _storage_prices(evidence, timeline)
+        timeline = replace(timeline, unread=(*timeline.unread, *unread))
+        if timeline.unread:
             check_there(node, "the timeline cannot be read")
-        frame = timeline_frame(timeline)
-        for name, values in plain_columns(frame, TIMELINE.names).items():
+        for name, values in plain_columns(timeline_frame(timeline), TIMELINE.names).items():
             columns[name] += values
-        columns["node"] += [plan.node] * len(frame)
-        facts = msgspec.convert(frame.attrs | {"requests": evidence.reads}, TimelineFacts)
+        columns["node"] += [plan.node] * len(timeline.changes)
+        known = {name: getattr(timeline, name) for name in TimelineFacts.__struct_fields__}
+        facts = TimelineFacts(**known | {"requests": evidence.reads})
         plans.append(structs.replace(plan, timeline=facts, storage_prices=prices))
     job.store.write_timeline(rows_frame(RUN_TIMELINE, columns))
     return job.store.write_manifest(structs.replace(manifest, nodes=tuple(plans)))
 
 
-def _storage_prices(evidence: Evidence, timeline: Timeline) -> StoragePrices | str:
-    """Return the prices of state in the gas schedules of a timeline, or why they are not known."""
+def _storage_prices(evidence: Evidence, timeline: Timeline) -> tuple[StoragePrices | None, tuple[Unread, ...]]:
+    """Return the prices of state in the gas schedules of a timeline, and why they are not known if they are not."""
+    name = "the price of a state slot"
     changed = {change.ledger_version for change in timeline.changes if change.kind is Cause.SCHEDULE}
     try:
         found = StoragePrices.of({at: evidence.schedule(at).entries for at in {timeline.first, *changed}})
     except UNREAD as error:
-        return f"the gas schedule could not be read: {reason(error)}"
-    return "the gas schedule does not state the price of a state slot" if found is None else found
+        return None, (Unread(name, reason(error)),)
+    return found, () if found else (Unread(name, "a gas schedule does not state it"),)
 
 
 def has_timeline(store: RunStore, manifest: Manifest) -> bool:
     """Return whether a run has complete timelines for all nodes, with the prices of state."""
-    known = all(plan.timeline and not plan.timeline.unread and plan.known_prices for plan in manifest.nodes)
+    known = all(plan.timeline and not plan.timeline.unread and plan.storage_prices for plan in manifest.nodes)
     return known and store.timeline() is not None
 
 
@@ -153,9 +154,7 @@ def stored_timeline(store: RunStore, plan: NodeRun) -> Timeline | None:
     frame = store.timeline()
     if plan.timeline is None or frame is None:
         return None
-    mine = frame[frame["node"] == plan.node].drop(columns="node").reset_index(drop=True)
-    mine.attrs |= structs.asdict(plan.timeline)
-    return timeline_of(mine)
+    return Timeline(changes=changes_of(frame[frame["node"] == plan.node]), **structs.asdict(plan.timeline))
 
 
 # steps ----------------------------------------------------------------------------------------------------------------
@@ -174,12 +173,11 @@ def judge_committed(job: Job, node: Node, plan: NodeRun) -> tuple[NodeRun, list[
     if not job.spec.committed:
         return plan, []
     timeline = stored_timeline(job.store, plan)
-    why = plan.storage_prices if isinstance(plan.storage_prices, str) else ""
     rows, notes = [], []
     for call in job.spec.committed:
-        about = CommittedCall(plan.node, call.name, call.fingerprint, not_judged=why, read_failed=bool(why))
+        about = CommittedCall(plan.node, call.name, call.fingerprint)
         tables = job.store.tables(committed.COLUMNS_READ, coded=committed.COLUMNS_CODED)
-        frame = committed.series_frame(tables, plan.node, call.fingerprint, plan.known_prices)
+        frame = committed.series_frame(tables, plan.node, call.fingerprint, plan.storage_prices)
         note, found = committed.judge_call(frame, about, timeline, call.function)
         if plan.model or not found:  # the contracts of an embedded node are no bytecode
             rows += [row | {"explanation": causes_text(causes)} for causes, row in found]

@@ -1,7 +1,6 @@
 """The manifest of a run, which is stored in ``run.json``, and the age of a run.
 
-A change to a manifest creates a new record from the old one. Entries that an earlier version of the toolkit did not
-write have defaults; `_upgraded` translates entries that it wrote in another form.
+A change to a manifest creates a new record from the old one.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit.errors import InputError
+from toolkit.gas._findings import Unread
 from toolkit.gas.causes._changes import DEFAULT_INITIAL
-from toolkit.gas.committed._steps import CommittedCall, StoragePrices
-from toolkit.gas.plan._plan import NodePlan, Range, StudySpec, within
+from toolkit.gas.committed._steps import CommittedCall, StoragePrices  # noqa: TC001  # msgspec reads annotations
+from toolkit.gas.plan._plan import NodePlan, Range, StudySpec
 from toolkit.gas.plan._resolve import calls_at_head
 
 if TYPE_CHECKING:
@@ -46,17 +46,16 @@ class CommittedRead(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TimelineFacts(msgspec.Struct, frozen=True):
-    """What the frame of a node's timeline does not contain: its attributes, and what could not be read."""
+    """What the frame of a node's timeline does not contain: its range, and what could not be read."""
 
     first: int
     last: int
     modules: tuple[str, ...]
     requests: int = 0
-    unread: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
     initial: int = DEFAULT_INITIAL
-    not_seen: str = ""
-    first_time: str | None = None
-    last_time: str | None = None
+    first_time: datetime | None = None
+    last_time: datetime | None = None
 
 
 class Schedule(msgspec.Struct, frozen=True):
@@ -97,8 +96,8 @@ class NodeRun(NodePlan, frozen=True, kw_only=True, omit_defaults=True):
     further_requests : int or None
         Number of reads that located steps between the versions of a plan.
     timeline : TimelineFacts or None
-    storage_prices : StoragePrices, str or None
-        Prices of state in the gas schedules of the timeline, or why they are not known.
+    storage_prices : StoragePrices or None
+        Prices of state in the gas schedules of the timeline; if they are not known, `timeline.unread` says why.
     committed_series : tuple of CommittedCall or None
         What the analysis of committed transactions found besides steps; None if there was none.
     provenance : Provenance or None
@@ -107,14 +106,9 @@ class NodeRun(NodePlan, frozen=True, kw_only=True, omit_defaults=True):
     committed_read: CommittedRead | None = None
     further_requests: int | None = None
     timeline: TimelineFacts | None = None
-    storage_prices: StoragePrices | str | None = None
+    storage_prices: StoragePrices | None = None
     committed_series: tuple[CommittedCall, ...] | None = None
     provenance: Provenance | None = None
-
-    @property
-    def known_prices(self) -> StoragePrices | None:
-        """The prices of state; None if they are not known."""
-        return self.storage_prices if isinstance(self.storage_prices, StoragePrices) else None
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -184,8 +178,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         try:
             if document["format"] == FORMAT:
-                nodes = [_upgraded(node) for node in document["nodes"]]
-                return msgspec.convert({"fingerprints": [], **document, "nodes": nodes}, cls)
+                return msgspec.convert(document, cls)
             why = ""
         except (msgspec.ValidationError, InputError, TypeError, AttributeError, LookupError) as error:
             why = f": {error}"
@@ -218,16 +211,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def text(self) -> bytes:
         """Return the text of ``run.json``."""
         return f"{json.dumps(self.document(), indent=1, sort_keys=True)}\n".encode()
-
-
-def _upgraded(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry of a node as this version writes it."""
-    node = {"anchor": None, "committed": {}, **node}
-    read = node.get("committed_read")
-    if read is not None and "to" in read:  # the last version that was read, before pages were read out of order
-        first = (node.get("committed_span") or (node["first"],))[0]
-        node["committed_read"] = {"rows": read["rows"], "ranges": within([(first, read["to"])], 0, read["to"])}
-    return node
 
 
 @dataclass(frozen=True, slots=True)
