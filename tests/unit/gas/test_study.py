@@ -272,7 +272,7 @@ class TestOtherMistakes:
             *(({"calls": calls}, f"got {type(calls).__name__}") for calls in ("0x1::m::f", 5, None, {1, 2})),
             ({"calls": ["0x1::m::f", b"0x1::m::g"]}, "call 2: expected a function id, a ViewFunction.*got bytes"),
             ({"calls": {"x": 5}}, "call 'x': expected a function id, a ViewFunction.*got int"),
-            ({"calls": {"x": SimulationRequest(Script(b"\x01"), sender="0x1")}}, "scripts and multisig"),
+            ({"calls": {"x": SimulationRequest(Script(b"\x01"), sender="0x1")}}, "scripts, batches"),
             (
                 {
                     "calls": {
