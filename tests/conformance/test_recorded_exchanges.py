@@ -16,6 +16,7 @@ from tests.benchmarks.decode.plain_walk import differences
 from tests.conformance.plain_bcs import sequence, split_type
 from tests.conformance.plain_values import address, cells, plain_value
 from tests.conformance.recorded_node import NOT_RECORDED
+from toolkit._present.text import visible
 from toolkit.errors import InputError, NodeError, SchemaError
 from toolkit.move import (
     decode_bcs,
@@ -449,7 +450,7 @@ def _refusal_kind(error: NodeError, exchange) -> str:
     same = got == (exchange.status, wanted["error_code"], wanted["vm_error_code"])
     return (
         "raised as the node says"
-        if same and wanted["message"][:60].split("\n")[0] in str(error)
+        if same and visible(wanted["message"].split("\n")[0])[:60] in str(error)
         else "raised otherwise"
     )
 

@@ -191,26 +191,28 @@ def test_the_search_reads_a_part_of_the_versions(study):
     _, node = study
     views = [one for one in node.received if one.path.startswith("/v1/view") and one.exchange]
     assert len(views) < 2_844 / 2
-    assert [one for one in node.unanswered if b"timestamp::now" not in one.body] == []
+    # Neither what time it is nor the bytecode, of which causes name the changed functions, was recorded.
+    others = [one for one in node.unanswered if "/experimental/state_values/raw" not in one.path]
+    assert [one for one in others if b"timestamp::now" not in one.body] == []
     print(f"{len(views)} of 2,844 views read")  # counts in the output
 
 
 def test_versions_have_the_times_of_their_blocks(node, calls, recordings):
-    """`times=True` fills each version's time from its block; the recorded transactions have the same."""
+    """`times=True` fills each version's time from its block; the recorded transactions have the same. Genesis has none."""
     frame = toolkit.fetch_views(node, calls["supply"], versions="0:-1", times=True, progress=False)
-    wanted = [int(one.get("timestamp", 0)) for one in recordings.history.transactions]
+    wanted = [int(one.get("timestamp", 0)) or None for one in recordings.history.transactions]
     assert [_microseconds(row["ledger_timestamp"]) for row in records(frame)] == wanted
 
 
-def _microseconds(time) -> int:
-    return round(time.timestamp() * 1_000_000)
+def _microseconds(time) -> int | None:
+    return None if time is None else round(time.timestamp() * 1_000_000)
 
 
 @pytest.mark.parametrize("seconds", [0, 1, 8, 26, 52])
 def test_a_time_is_the_first_version_at_it(seconds, node, recordings):
-    """`version_at` finds the first version whose block is at or after a time."""
+    """`version_at` finds the first version whose block is at or after a time; genesis has no time."""
     stamps = [int(one.get("timestamp", 0)) for one in recordings.history.transactions]
-    wanted = next(version for version, stamp in enumerate(stamps) if stamp >= seconds * 1_000_000)
+    wanted = next(version for version, stamp in enumerate(stamps) if stamp and stamp >= seconds * 1_000_000)
     assert node.version_at(f"1970-01-01T00:00:{seconds:02d}Z") == wanted
 
 

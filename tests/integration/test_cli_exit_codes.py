@@ -259,7 +259,9 @@ def test_closed_streams_are_no_error(closed, code):
 def test_a_struct_without_fields_is_bad_input_for_parquet_only(command, monkeypatch, tmp_path, name):
     """Parquet has no such type: code 2 with the column and what to do; the other formats take it."""
     column = pa.array([{}, None], pa.list_(pa.struct([])).value_type)
-    frame = to_pandas(pa.table({"value": column, "error_code": pa.array([None, "x"], pa.string())}))
+    frame = to_pandas(
+        pa.table({"ledger_version": [1, 2], "value": column, "error_code": pa.array([None, "x"], pa.string())})
+    )
     monkeypatch.setattr("toolkit.client._fetch.fetch_views", lambda *_, **__: frame)
     done = command(*VIEW, "--out", name, cwd=tmp_path)
     if name == "x.parquet":

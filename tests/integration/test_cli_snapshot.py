@@ -108,7 +108,7 @@ def test_a_snapshot_is_checked_from_the_study_or_from_a_run(project, command):
     for source in ("study.toml", "x"):
         done = command("snapshot", source, "--check", "--quiet", cwd=project)
         assert done.returncode == 0
-        assert done.stdout.split("\n  size ")[1].split()[:3] == ["30", "21", "-9"]
+        assert done.stdout.split("\n  size ")[1].split()[:3] == ["30", "21", "−9"]
         assert "write the snapshot again" in done.stdout
     edit(project / "gas-snapshot.toml", '"size" = 30', '"size" = 3')
     assert command("snapshot", "x", "--check", cwd=project).returncode == 1

@@ -84,7 +84,7 @@ class Sent:
             return many(noted())
 
         monkeypatch.setattr(connection, "perform", perform)
-        monkeypatch.setattr(connection, "perform_many", perform_many)
+        monkeypatch.setattr(node, "many", perform_many)
 
     def count(self, part):
         """Return the number of requests whose path has a part."""

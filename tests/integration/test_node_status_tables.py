@@ -132,7 +132,7 @@ ROWS = [
     _item(400, "invalid_input", "'table_item_request' invalid", key_type="nothing"),
     _item(400, "invalid_input", "", value_type=DEEP),
     _item(400, "invalid_input", "", key=7),
-    _item(400, "invalid_input", "no ABI of module 0x1::no", key_type="0x1::no::No", key={}),
+    _item(400, "invalid_input", "table key: 0x1::no::No cannot be decoded", key_type="0x1::no::No", key={}),
     Row(ITEM_PATH, "{", 400, FRAMEWORK, PARSING),
     Row(ITEM_PATH, {"key": "alice"}, 400, FRAMEWORK, PARSING),
     Row("/tables/zz/item", ITEM, 400, FRAMEWORK, "failed to parse path"),

@@ -143,7 +143,7 @@ def test_the_report_answers_first(run, ledger, tmp_path):
     words = re.sub(r"\s+", " ", re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL))[:3000]
     assert f"version {truth(ledger, 'all costs rise tenfold')}" in words
     assert "APT supply" in words
-    assert "every one ×10" in words
+    assert "the gas schedule rose tenfold" in words
     assert "model gas" in words
     assert not re.search(r"""(?:src|href)=["']https?:""", html)
     assert "<script " not in html  # its own script is in the page

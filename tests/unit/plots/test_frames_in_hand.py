@@ -202,7 +202,7 @@ CHANGES = pd.DataFrame(columns=["type", "resource_type", "module", "handle"], dt
     ("figure", "frame", "words"),
     [
         (gas_by_version, OBSERVATIONS.iloc[:0], "no observations"),
-        (gas_heatmap, SIMULATIONS, "no views"),
+        (gas_heatmap, SIMULATIONS, "no views or simulations at versions"),
         (gas_breakdown, VIEWS, "no simulations or committed transactions"),
         (gas_distribution, VIEWS.iloc[:0], "no observations with the source committed"),
         (gas_change, synthetic_run.steps().iloc[:0], "no changes"),
