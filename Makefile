@@ -13,7 +13,7 @@ FOR_ALL := '.[dev,test,docs]'
 # Hundreds of processes are started by the tests: they compile the package once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo lab docs test lint unit notebooks browser audit lock wheelhouse class clean
+.PHONY: demo lab docs test lint unit notebooks browser search audit lock wheelhouse class clean
 
 demo: .venv/.for-use
 	@$(VENV_PYTHON) -m toolkit demo
@@ -26,16 +26,17 @@ docs: .venv/.for-docs
 	$(VENV_PYTHON) docs/build.py
 
 # Runs every part although an earlier one failed, and ends with the closing line of each. Three lanes go on at once: the
-# tests, the browser's tests, and lint, notebooks and documentation one after the other; the last two are printed at the end.
+# tests, the browser's tests, and lint, notebooks, documentation and its search one after the other; the last two lanes are
+# printed at the end.
 # The browser's tests wait for pages more than they compute, so the others give way to them.
-BESIDE := browser lint notebooks docs
+BESIDE := browser lint notebooks docs search
 PARTS := unit $(BESIDE)
 
 test: .venv/.for-all
 	@logs=$$(mktemp -d) && trap 'rm -rf "$$logs"' EXIT && trap 'trap - TERM; kill 0' INT TERM && \
 	run() { nice -n $$1 $(MAKE) --no-print-directory $$2 2>&1 && touch "$$logs/$$2.passed"; }; \
 	run 0 browser >"$$logs/browser" & \
-	for part in lint notebooks docs; do run 5 $$part >"$$logs/$$part"; done & \
+	for part in lint notebooks docs search; do run 5 $$part >"$$logs/$$part"; done & \
 	run 5 unit | tee "$$logs/unit"; \
 	wait; failed=0; \
 	for part in $(BESIDE); do cat "$$logs/$$part"; done; echo; \
@@ -64,7 +65,11 @@ notebooks: .venv/.for-tests
 
 # Apart from the others: Playwright leaves an event loop running in its process. Tests in JupyterLab share one server.
 browser: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -n 2 --max-worker-restart 0 --dist loadgroup tests/browser
+	$(VENV_PYTHON) -m pytest -q -n 2 --max-worker-restart 0 --dist loadgroup --ignore tests/browser/test_docs_search.py tests/browser
+
+# Everyday questions to the search of the site that `make docs` has built.
+search: .venv/.for-tests
+	$(VENV_PYTHON) -m pytest -q tests/browser/test_docs_search.py
 
 # Known vulnerabilities of the packages that CI installs; says so if no advisory service can be asked.
 audit: .venv/.for-tests
