@@ -216,3 +216,27 @@ def test_workers_end_with_their_parent(url, tmp_path):
     while any(map(alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [worker for worker in workers if alive(worker)]
+
+
+SENDING = """
+import contextlib
+from toolkit.client._executors import opened_executor
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt), opened_executor("processes:2") as pool:
+        sent = [pool.submit(bytes, 20_000_000) for _ in range(40)]
+        sent[0].result()
+        raise KeyboardInterrupt
+    print("ended")
+"""
+
+
+@pytest.mark.fault("Ctrl-C while a worker process sends a large result", "the program ends")
+def test_an_interrupt_amid_a_large_result_ends_the_program(tmp_path):
+    """Half a result is in the pipe when its worker ends; nobody waits for the rest."""
+    (tmp_path / "sending.py").write_text(SENDING)
+    command = [sys.executable, str(tmp_path / "sending.py")]
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, b"ended\n")

@@ -92,9 +92,16 @@ def _end_at_once(pool: futures.Executor) -> None:
     Threads cannot be stopped. Their reads end because the nodes that they read from have been closed.
     """
     workers = list((getattr(pool, "_processes", None) or {}).values())
+    outcomes = getattr(pool, "_result_queue", None)
     pool.shutdown(wait=False, cancel_futures=True)
     for worker in workers:
         worker.terminate()
+    if workers and outcomes is not None:
+        # A worker that ends while it sends a result leaves half of it in the pipe. The pool's thread would wait for the
+        # rest for ever, and Python waits for that thread when it exits: this end of the pipe is the last that is open.
+        for worker in workers:
+            worker.join()
+        outcomes._writer.close()  # noqa: SLF001 - multiprocessing has no public name for it
 
 
 def _cluster(address: str) -> Any:
