@@ -131,7 +131,8 @@ def running_study(url, tmp_path, executor):
     """Run a study over an executor as a process of its own, until its first rows are written."""
     place, out = tmp_path / "study.toml", tmp_path / "run"
     place.write_text(_STUDY.format(url=url))
-    command = [sys.executable, "-m", "toolkit", "study", "run", str(place), "--out", str(out), "--executor", executor]
+    study = ["-m", "toolkit", "study", "run", str(place), "--out", str(out), "--executor", executor]
+    command = [sys.executable, "-X", "faulthandler", *study]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         try:
             deadline = time.monotonic() + 60
@@ -142,6 +143,15 @@ def running_study(url, tmp_path, executor):
             yield process
         finally:
             process.kill()
+
+
+def told_at_the_end(process, seconds):
+    """Return what a process writes until it ends; one that does not end fails with where its threads stand."""
+    try:
+        return process.communicate(timeout=seconds)[1]
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)  # `faulthandler` writes the stacks
+        pytest.fail(f"the process did not end in {seconds} s:\n{process.communicate(timeout=30)[1]}")
 
 
 def rows_in(out):
@@ -172,7 +182,7 @@ def test_an_interrupt_stops_an_executor(url, tmp_path, executor):
     with running_study(url, tmp_path, executor) as process:
         workers = children_of(process.pid) if executor.startswith("processes") else []
         process.send_signal(signal.SIGINT)
-        _, words = process.communicate(timeout=60)
+        words = told_at_the_end(process, 60)
         assert process.returncode == 130, words
         assert f"{rows_in(tmp_path / 'run'):,} observations are stored" in words
         assert "Traceback" not in words
@@ -198,7 +208,7 @@ def test_an_interrupt_ends_threads_that_wait_for_a_silent_node(proxy, tmp_path):
         while not silent and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, words = process.communicate(timeout=25)
+        words = told_at_the_end(process, 25)
         assert process.returncode == 130, words
         assert "observations are stored" in words
 
