@@ -123,6 +123,21 @@ def test_frames_of_a_run_at_versions_are_compared_with_their_causes(run):
     assert toolkit.compare(pd.DataFrame(dict(before)), other, source="view@version").changed["cause"].isna().all()
 
 
+def test_rows_lost_from_a_complete_run_are_read_again(tmp_path):
+    """The sample run of another machine is continued; its digest and its steps are as before."""
+    shutil.copytree(ROOT / "data" / "samples" / "demo", tmp_path / "run")
+    before = toolkit.Run.open(tmp_path / "run")
+    assert before.complete
+    assert before.digest == before.manifest["rows_digest"]
+    (part,) = (tmp_path / "run" / "parts").glob("*.parquet")
+    toolkit.write_parquet(toolkit.read_parquet(part).iloc[:1_400], part)
+    after = toolkit.Study.load("demo").run(tmp_path / "run", progress=False)
+    assert after.manifest["resumed_rows"] == 1_400
+    assert after.digest == before.digest == after.manifest["rows_digest"]
+    columns = ["label", "version_before", "version_after", "cause"]
+    assert after.steps[columns].equals(before.steps[columns])
+
+
 def test_a_version_between_two_readings_is_as_the_located_steps_say(url):
     """A reading holds until its step, and not after it; a temporary run that is gone leaves plain frames."""
     supply = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
@@ -147,18 +162,3 @@ def test_the_report_answers_first(run, ledger, tmp_path):
     assert "model gas" in words
     assert not re.search(r"""(?:src|href)=["']https?:""", html)
     assert "<script " not in html  # its own script is in the page
-
-
-def test_a_run_of_an_earlier_version_is_continued(tmp_path):
-    """A folder with entries in `run.json` that are no longer written: the lost rows are read again."""
-    shutil.copytree(ROOT / "data" / "samples" / "demo", tmp_path / "run")
-    before = toolkit.Run.open(tmp_path / "run")
-    assert before.complete
-    assert before.digest == before.manifest["rows_digest"]
-    (part,) = (tmp_path / "run" / "parts").glob("*.parquet")
-    toolkit.write_parquet(toolkit.read_parquet(part).iloc[:1_400], part)
-    after = toolkit.Study.load("demo").run(tmp_path / "run", progress=False)
-    assert after.manifest["resumed_rows"] == 1_400
-    assert after.digest == before.digest == after.manifest["rows_digest"]
-    told = ["label", "version_before", "version_after", "cause"]
-    assert after.steps[told].equals(before.steps[told])

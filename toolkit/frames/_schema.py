@@ -161,7 +161,7 @@ FRAMES = _read()
 
 # Columns of failures, the same in every frame with one row per call.
 OUTCOME = FRAMES["outcome of a call"]
-# Columns of committed transactions; null for other sources; runs of earlier versions do not have them.
+# Columns of committed transactions; null for other sources.
 STRATUM = FRAMES["kind of transaction"]
 # Columns that precede those of a typed frame of several transactions.
 TRANSACTION_KEY = FRAMES["transaction of a row"]

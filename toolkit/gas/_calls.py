@@ -410,8 +410,8 @@ def read_calls(calls: Any) -> tuple[Call, ...]:
 def other_names(calls: Sequence[Call]) -> dict[str, str]:
     """Map each function that only one call uses to the label of that call.
 
-    A waiver, a limit or a snapshot may name a call by its function, as earlier versions of the toolkit did. A function
-    that is also the label of a call is left out.
+    A waiver, a limit or a snapshot may name a call by its function. A function that is also the label of a call is left
+    out.
     """
     labels = {call.name for call in calls}
     uses = Counter(call.function for call in calls)

@@ -630,7 +630,7 @@ class Run:
     @cached_property
     def study(self) -> Study:
         """The study that was run."""
-        return Study.from_document(files.without_earlier_rules(self.record.study))
+        return Study.from_document(self.record.study)
 
     @cached_property
     def observations(self) -> pd.DataFrame:
@@ -781,7 +781,7 @@ class Run:
         Returns
         -------
         pyarrow.dataset.Dataset
-            Has the columns of `observations`; columns that an earlier version of the toolkit did not write are null.
+            Has the columns of `observations`.
 
         Examples
         --------

@@ -230,17 +230,6 @@ def checked_keys(document: Any) -> None:
             raise StudyError(f"`{name}`: expected a list; write [[{name}]], in double brackets, above each entry")
 
 
-def without_earlier_rules(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the study of a run without the rules of earlier versions: quantile limits and ``allow``."""
-
-    def judged(table: Mapping[str, Any]) -> dict[str, Any]:
-        limits = {name: one for name, one in table.get("thresholds", {}).items() if name not in {"p50", "p90", "p99"}}
-        rest = {name: one for name, one in table.items() if name not in {"thresholds", "allow"}}
-        return {**rest, "thresholds": limits} if limits else rest
-
-    return {**judged(document), "call": [judged(call) for call in document["call"]]}
-
-
 def file_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of study files."""
     schema = StudyFile.model_json_schema()

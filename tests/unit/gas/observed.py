@@ -62,7 +62,7 @@ def plan(**more: Any) -> NodeRun:
 
 def manifest(*, title: str = "mine", calls: tuple[str, ...] = ("a",), **more: Any) -> Manifest:
     """Return the manifest of a run that has begun."""
-    known = {"study": {"title": title}, "study_digest": "d", "nodes": (plan(),), "shard": None, "complete": False}
+    known = {"study": {"title": title}, "study_digest": "d", "nodes": (plan(),), "complete": False}
     return Manifest(**known | {"fingerprints": tuple(f"{label}-print" for label in calls)} | more)
 
 

@@ -252,11 +252,6 @@ def test_calls_of_one_function_differ_in_their_filters():
     assert [call.fingerprint for call in again.calls] == [call.fingerprint for call in study.calls]
 
 
-def test_a_call_without_filters_has_the_fingerprint_of_earlier_versions():
-    """Runs and baselines of earlier versions are compared by it."""
-    assert Call(committed="0x1::m::f").fingerprint == "3380a2d83d5857ab41d2702ba021b8f0"
-
-
 def test_a_filter_of_types_passes_no_transaction_whose_types_cannot_be_read():
     """What cannot be read is not of these types."""
     call = Call(committed=PAY, type_arguments=("u8",))

@@ -1,4 +1,4 @@
-"""Labels of calls that nobody named, and runs, snapshots and rules that use the names of earlier versions."""
+"""Labels of calls that nobody named, and runs, snapshots and rules that name a call by its function."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def study(label: str = "", **more: object) -> Study:
     return Study(title="vault", versions="3500:3502", calls=[{"view": VAULT, "label": label}], **more)
 
 
-def test_a_run_of_an_earlier_version_is_compared_and_continued(tmp_path):
+def test_a_run_under_other_labels_is_compared_and_continued(tmp_path):
     """Its label is the whole function; calls are matched by what they are, and its rows stay as they are."""
     before = study(VAULT).run(tmp_path / "run", progress=False)
     now = study(thresholds="2%", waivers=[{"call": VAULT, "reason": "known", "expires": "2999-01-01"}]).run(
@@ -91,7 +91,7 @@ def test_a_run_of_an_earlier_version_is_compared_and_continued(tmp_path):
         study("price").run(tmp_path / "run", progress=False)
 
 
-def test_a_snapshot_of_an_earlier_version_is_checked(tmp_path):
+def test_a_snapshot_under_other_labels_is_checked(tmp_path):
     """Its lines have the whole function, as have the limits of a study's waivers."""
     path = tmp_path / "gas.snap.toml"
     path.write_text(snapshot_text(taken(study(VAULT).run(progress=False))))

@@ -106,15 +106,6 @@ def test_pages_that_were_read_are_not_read_again(tmp_path):
     assert fake.sent("GET /transactions") == []
 
 
-def test_a_shard_of_an_earlier_version_is_read_and_not_continued(tmp_path):
-    """Studies could be divided; what such a run lacks is not missing."""
-    whole = run(tmp_path)
-    change_manifest(tmp_path, shard="1/2", shards=[{"shard": "1/2"}], steps_between_shards=1)
-    assert Run.open(tmp_path).digest == whole.digest
-    with pytest.raises(StudyError, match=r"contains shard 1/2 of a study that .* cannot be continued"):
-        run(tmp_path)
-
-
 def test_a_run_says_where_it_was_made(tmp_path):
     """Digests, environment, executor, anchor: what a reader needs to trust or repeat it."""
     manifest = run(tmp_path, node=made_node(hashed("a"))[0]).manifest

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.gas.observed import NOW, frame, manifest, plan, row, table
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas._steps import steps_of
-from toolkit.gas.runs import _scan as rows_module
 from toolkit.gas.runs import _store as module
 from toolkit.gas.runs._scan import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
 from toolkit.gas.runs._store import RunStore
@@ -85,15 +81,6 @@ def test_the_digest_sees_every_other_column(tmp_path, digest_of_rows, column):
     if column not in {"label", "fingerprint", "source", "chain_id", "ledger_version", "model"} and empty is not None:
         sides = [stored(tmp_path / str(at), [row(1) | {column: cell}]) for at, cell in enumerate((empty, None))]
         assert rows_digest(sides[0]) != rows_digest(sides[1])
-
-
-def test_a_digest_without_columns_of_committed_transactions_is_that_of_an_earlier_version(tmp_path, monkeypatch):
-    """Rows without a value in the columns that were added later have the digest of the version without them."""
-    later = rows_digest(stored(tmp_path / "later", ROWS))
-    earlier = pa.schema([field for field in OBSERVATIONS.arrow if field.name in EARLIER_COLUMNS])
-    store = stored(tmp_path / "earlier", ROWS)
-    monkeypatch.setattr(rows_module, "OBSERVATIONS", SimpleNamespace(arrow=earlier))
-    assert rows_digest(store) == later
 
 
 def test_the_digest_sees_a_missing_and_a_doubled_row(tmp_path):

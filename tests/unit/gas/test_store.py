@@ -14,13 +14,10 @@ import pytest
 
 from tests.unit.gas.observed import frame, manifest, row, table
 from toolkit._present import files as opening
-from toolkit.dtypes import to_pandas, write_parquet
 from toolkit.errors import StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import OBSERVATIONS, STEPS
-from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas.runs import _store as module
-from toolkit.gas.runs._scan import rows_digest
 from toolkit.gas.runs._store import PART_ROWS, RunStore
 
 
@@ -118,30 +115,6 @@ def test_nothing_observed_writes_nothing(store):
     assert store.part_files() == []
     assert list(store.observations().columns) == OBSERVATIONS.names
     assert len(store.observations()) == 0
-
-
-def without_later_columns(place):
-    """Rewrite a part as a version without the columns of committed transactions wrote it."""
-    whole = pq.read_table(place)
-    write_parquet(to_pandas(whole.select(EARLIER_COLUMNS)), place)
-
-
-def test_a_part_of_an_earlier_version_is_read_with_nulls(store):
-    """Columns that it does not have are null, however they are read; its digest is as it was, and it can be added to."""
-    store.add(table(row(1), row(2, error="x")))
-    written = rows_digest(store)
-    (place,) = store.part_files()
-    without_later_columns(place)
-    assert pq.read_schema(place).names == EARLIER_COLUMNS
-    old = RunStore(store.path)
-    old.mend()
-    pd.testing.assert_frame_equal(old.observations(), frame(row(1), row(2, error="x")))
-    [alone] = old.tables(["authenticator"])
-    assert alone["authenticator"].null_count == len(alone) == 2
-    assert rows_digest(old) == written
-    old.add(table(row(3, source="committed", authenticator="ed25519_signature", payload_bytes=7)))
-    assert old.observations()["authenticator"].tolist()[-1] == "ed25519_signature"
-    assert RunStore(store.path).rows() == 3
 
 
 def test_full_parts_are_never_written_over(store):

@@ -1,4 +1,4 @@
-"""Study files on disk: hostile ones, the schema for editors, the starter, documents of older runs."""
+"""Study files on disk: hostile ones, the schema for editors, the starter, documents of runs."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_the_starter_is_never_written_over_a_file(tmp_path):
         write_starter(tmp_path / "none" / "study.toml")
 
 
-OLD_DOCUMENT = {
+DOCUMENT = {
     "title": "Old",
     "nodes": ["embedded"],
     "versions": {"plan": "0:-1/5", "initial": 33, "max_requests": 2000},
@@ -240,25 +240,12 @@ OLD_DOCUMENT = {
 }
 
 
-def test_the_document_of_an_older_run_opens_with_its_digest():
-    """A run of an earlier version can be read and continued, also by a study whose calls have no labels."""
-    study = Study.from_document(OLD_DOCUMENT)
-    assert study.document() == OLD_DOCUMENT
-    unlabelled = [{**call, "label": ""} for call in OLD_DOCUMENT["call"]]
-    assert study.digest == Study.from_document(OLD_DOCUMENT | {"call": unlabelled}).digest
-
-
-def test_a_run_with_limits_of_quantiles_can_be_read(tmp_path):
-    """Earlier versions had them; a study with them is refused, since its gate would not judge by them."""
-    run = Study(calls=[VIEW_CALL], versions="0:3").run(tmp_path, progress=False)
-    limits = {"percent": 2, "p90": {"percent": 5}}
-    study = run.manifest["study"] | {"thresholds": limits}
-    study["call"][0]["thresholds"] = {"p50": {"gas_units": 1}}
-    (tmp_path / "run.json").write_text(json.dumps(run.manifest | {"study": study}))
-    found = toolkit.Run.open(tmp_path).study
-    assert (found.thresholds.percent, found.calls[0].thresholds) == (2, None)
-    with pytest.raises(StudyError, match="`p50` is not a key"):
-        Study.from_document(study)
+def test_the_document_of_a_run_opens_with_its_digest():
+    """A run can be continued by a study whose calls have no labels."""
+    study = Study.from_document(DOCUMENT)
+    assert study.document() == DOCUMENT
+    unlabelled = [{**call, "label": ""} for call in DOCUMENT["call"]]
+    assert study.digest == Study.from_document(DOCUMENT | {"call": unlabelled}).digest
 
 
 VIEW_CALL = {"view": "0x1::chain_id::get"}

@@ -195,7 +195,7 @@ class Study:
 
 def record(**more: Any) -> Manifest:
     """The manifest of the made-up run."""
-    known = {"study": {}, "study_digest": "", "fingerprints": (), "nodes": (), "shard": None, "complete": True}
+    known = {"study": {}, "study_digest": "", "fingerprints": (), "nodes": (), "complete": True}
     return Manifest(**known | more)
 
 

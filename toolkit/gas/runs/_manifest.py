@@ -130,8 +130,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fingerprints : tuple of str
         The calls in the order of the study.
     nodes : tuple of NodeRun
-    shard : str or None
-        Part of the study, such as ``2/5``, in runs of earlier versions, which could divide a study.
     complete : bool
     started_at, finished_at, checked_at : datetime or None
         When the run began; when reading ended; when the head was last seen to be the same.
@@ -145,7 +143,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     study_digest: str
     fingerprints: tuple[str, ...]
     nodes: tuple[NodeRun, ...]
-    shard: str | None = None
     complete: bool
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -164,12 +161,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def committed_series(self) -> tuple[CommittedCall, ...]:
-        """The calls whose committed transactions were analysed, of all nodes; empty for runs of earlier versions."""
+        """The calls whose committed transactions were analysed, of all nodes."""
         return tuple(call for plan in self.nodes for call in plan.committed_series or ())
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Manifest:
-        """Return the manifest that is the content of a ``run.json``, of this version or an earlier one.
+        """Return the manifest that is the content of a ``run.json``.
 
         Raises
         ------

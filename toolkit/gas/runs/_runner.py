@@ -158,11 +158,6 @@ def _taken_up(job: Job, manifest: Manifest) -> Manifest:
             f"{store.path} has a run of another study (different: {', '.join(differ)}); choose another folder, or "
             "run that study"
         )
-    if manifest.shard:
-        raise StudyError(
-            f"{store.path} contains shard {manifest.shard} of a study that an earlier release of the toolkit split; "
-            "its observations can be read, but the run cannot be continued. Choose another folder"
-        )
     for node, plan in job.plans_of(manifest):
         try:
             ledger_guard(node, plan).check()

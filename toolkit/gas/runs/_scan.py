@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from toolkit.dtypes import to_pandas
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import EARLIER_COLUMNS, READ_AT_VERSIONS, failed, is_no_answer
+from toolkit.gas._observations import READ_AT_VERSIONS, failed, is_no_answer
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.runs._rows import AGAIN, KEY, Outcome, outcome_of, read_again, unanswered
 from toolkit.gas.runs._store import PART_ROWS, RunStore
@@ -163,8 +163,7 @@ def rows_digest(store: RunStore) -> str:
     Returns
     -------
     str
-        Digest of every row, sorted by node, call and version, over all columns except `LEFT_OUT` and those that were
-        added in later versions and have no value.
+        Digest of every row, sorted by node, call and version, over all columns except `LEFT_OUT`.
     """
     digest = hashlib.blake2b(digest_size=16)
     keys = list(store.tables(KEY, coded=KEY[:2]))
@@ -179,8 +178,6 @@ def rows_digest(store: RunStore) -> str:
     for field in OBSERVATIONS.arrow:
         if field.name not in LEFT_OUT:
             column = pa.concat_tables(store.tables([field.name])) if small is None else small[field.name]
-            if field.name not in EARLIER_COLUMNS and column.null_count == len(column):
-                continue  # so a run of an earlier version has the digest that it was written with
             digest.update(f"{field.name} {field.type}\n".encode())
             for data in _canonical(column.combine_chunks().take(places)):
                 digest.update(data)

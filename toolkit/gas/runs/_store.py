@@ -26,9 +26,8 @@ from toolkit.archive._lock import locked
 from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
-from toolkit.frames._columns import plain_columns, rows_frame
+from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS, Schema
-from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas.runs._manifest import Manifest
 from toolkit.gas.runs._rows import AGAIN, Order, read_again
 
@@ -73,7 +72,6 @@ class RunStore:
         self._order: Order | None = None
         self._last: tuple[int, pa.Table | None] | None = None
         self._check_lock: Callable[[], None] = _unlocked
-        self._columns: dict[_Mark, list[str]] = {}
         self.added = 0
 
     @contextmanager
@@ -124,8 +122,8 @@ class RunStore:
             return
         if (found := self.manifest().study.get("title")) != title:
             raise StudyError(f"{self.path} has a run of another study, {shorten(found)}; choose another folder")
-        # Version 0.1 wrote the copy. run.json comes last: a folder that has parts and no run.json cannot be used again.
-        names = (_STEPS, _TIMELINE, "run.json.copy", _MANIFEST)
+        # run.json comes last: a folder that has parts and no run.json cannot be used again.
+        names = (_STEPS, _TIMELINE, _MANIFEST)
         for place in (*self.part_files(), *(self.path / name for name in names)):
             place.unlink(missing_ok=True)
 
@@ -318,9 +316,6 @@ class RunStore:
             frame = read_parquet(place)
             if list(frame.columns) == schema.names:
                 return frame
-            # A run of an earlier version has fewer columns; missing columns are null.
-            if {column.name for column in schema if column.required} <= set(frame.columns) < set(schema.names):
-                return rows_frame(schema, plain_columns(frame, list(frame.columns)))
             why = f"its columns are not those of the {schema.name}"
         except (ToolkitError, OSError, ValueError) as error:
             why = str(error)
@@ -359,22 +354,12 @@ class RunStore:
 
     def _read(self, place: Path, names: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
         """Read columns of a part; the checksums of its pages are verified."""
-        mark = _mark(place)
-        there = self._columns.get(mark) or self._columns.setdefault(mark, pq.read_schema(place).names)
-        if there not in (OBSERVATIONS.names, EARLIER_COLUMNS):
-            raise ValueError("its columns are not observation columns")
-        known = [name for name in coded if name in there]
-        with pq.ParquetFile(place, read_dictionary=known, page_checksum_verification=True) as file:
-            table = file.read(columns=[name for name in names if name in there])
-            rows = file.metadata.num_rows
-        schema = pa.schema([OBSERVATIONS.arrow.field(name) for name in names])
-        columns = {name: table[name] for name in table.column_names}
-        for field in schema:
-            if field.name not in columns:  # in a part of an earlier version
-                kind = pa.dictionary(pa.int32(), field.type) if field.name in coded else field.type
-                columns[field.name] = pa.nulls(rows, kind)
-        table = pa.table({name: columns[name] for name in names})
-        return table if coded else table.cast(schema)
+        check_regular(place)  # a named pipe would be waited for
+        with pq.ParquetFile(place, read_dictionary=list(coded), page_checksum_verification=True) as file:
+            if file.schema_arrow.names != OBSERVATIONS.names:
+                raise ValueError("its columns are not observation columns")
+            table = file.read(columns=list(names)).select(list(names))
+        return table if coded else table.cast(pa.schema([OBSERVATIONS.arrow.field(name) for name in names]))
 
 
 class Journal:
