@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit.move._bcs import Writer
+from toolkit.move._module_metadata import GROUP_MEMBER, METADATA_KEY, METADATA_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,12 +21,7 @@ if TYPE_CHECKING:
 # Modelled size of compiled code, in bytes: a module, and what each function, struct and field adds.
 _MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 110, 80, 80, 20
 MAGIC = bytes.fromhex("a11ceb0b0700000a")
-_METADATA_TABLE = 0x10  # kind of this table in Move's binary format
-_METADATA_KEY = b"aptos::metadata_v1"
 _MIN_DIGEST_BYTES = 32  # modules with a small modelled size still differ in their code
-
-
-_GROUP_MEMBER = 3  # kind of this attribute of a struct; its argument is the group
 
 
 def modelled_bytecode(
@@ -63,12 +59,12 @@ def _metadata(errors: Mapping[int, AbortCode], groups: Mapping[str, str]) -> byt
     value.uleb128(len(groups))
     for name, group in sorted(groups.items()):
         value.string(name)
-        value.fixed(bytes([1, _GROUP_MEMBER, 1]))  # one attribute with one argument
+        value.fixed(bytes([1, GROUP_MEMBER, 1]))  # one attribute with one argument
         value.string(group)
     value.fixed(b"\0")
-    table.bytes(_METADATA_KEY)
+    table.bytes(METADATA_KEY)
     table.bytes(value.getvalue())
-    for number in (1, _METADATA_TABLE, 0, len(table.getvalue())):  # one table: its kind, offset and size
+    for number in (1, METADATA_TABLE, 0, len(table.getvalue())):  # one table: its kind, offset and size
         start.uleb128(number)
     return bytes(start.getvalue() + table.getvalue())
 

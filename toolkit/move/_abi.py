@@ -12,18 +12,14 @@ import msgspec
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural, short_addresses, visible
-from toolkit.errors import SchemaError
-from toolkit.move._bcs import Reader
-from toolkit.move._ids import parse_address
+from toolkit.errors import InputError, SchemaError
+from toolkit.move._ids import parse_address, parse_hex
 from toolkit.move._json_text import parse_json
+from toolkit.move._module_metadata import named_errors
 from toolkit.move._type_tags import TypeTag, is_signer, parse_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-_MAGIC = bytes.fromhex("a11ceb0b")
-_METADATA_TABLE = 0x10  # kind of this table in Move's binary format
 
 
 class GenericParam(msgspec.Struct, frozen=True):
@@ -333,24 +329,8 @@ def decode_module_abi(data: bytes | Mapping[str, Any]) -> ModuleAbi:
 
 
 def _errors_in(bytecode: object) -> tuple[ErrorAbi, ...]:
-    """Return the error constants named in the metadata of bytecode, or an empty tuple if it cannot be read.
-
-    The format is that of ``move-binary-format``: magic, version, table headers (kind, offset, size), tables. Only the
-    metadata table is read.
-    """
+    """Return the error constants named in the metadata of bytecode, or an empty tuple if it cannot be read."""
     try:
-        data = bytes.fromhex(bytecode.removeprefix("0x")) if isinstance(bytecode, str) else b""
-        if not data.startswith(_MAGIC):
-            return ()
-        reader = Reader(data, len(_MAGIC) + 4)
-        headers = [(reader.u8(), reader.uleb128(), reader.uleb128()) for _ in range(reader.uleb128())]
-        start = reader.position
-        for kind, offset, size in headers:
-            table = Reader(data[start + offset : start + offset + size] if kind == _METADATA_TABLE else b"")
-            while table.remaining:
-                key, value = table.bytes(), Reader(table.bytes())
-                if key in {b"aptos::metadata_v0", b"aptos::metadata_v1"}:  # the value starts with a map of errors
-                    return tuple(ErrorAbi(value.u64(), value.string(), value.string()) for _ in range(value.uleb128()))
-    except (SchemaError, ValueError):
-        pass
-    return ()
+        return tuple(ErrorAbi(*one) for one in named_errors(parse_hex(bytecode)))  # type: ignore[arg-type]  # checked there
+    except (InputError, SchemaError):
+        return ()

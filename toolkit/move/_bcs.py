@@ -265,8 +265,7 @@ class Writer:
         """
         if len(data) > MAX_LENGTH:
             raise SchemaError(f"expected at most {MAX_LENGTH:,} bytes, the limit of BCS, got {len(data):,}")
-        self.out += uleb128(len(data))
-        self.out += data
+        self.out += uleb128(len(data)) + data
 
     def string(self, text: str) -> None:
         """Write a string as UTF-8, preceded by its length in bytes.
