@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from toolkit._present.text import plural
 from toolkit.embedded._state import StateKey, VersionedState, resource_key
 from toolkit.embedded._vm_status import VmError
@@ -235,17 +237,6 @@ def _not_linked(address: str, module: str) -> VmError:
     return VmError("LINKER_ERROR", f"Linker Error: Module {address_to_bytes(address).hex()}::{module} doesn't exist")
 
 
-def _signature(function: Function) -> str:
-    """Return a function's visibility, marks and signature as text."""
-    abi = function.to_abi()
-    marks = [abi["visibility"], *(word for word in ("entry", "view") if abi[f"is_{word}"])]
-    constraints = [" + ".join(one["constraints"]) for one in abi["generic_type_params"]]
-    generic = ", ".join(f"T{place}{text and ': '}{text}" for place, text in enumerate(constraints))
-    returned = ", ".join(abi["return"])
-    text = f"{abi['name']}{generic and f'<{generic}>'}({', '.join(abi['params'])}){returned and ': '}{returned}"
-    return " ".join([*marks, text]).replace("0x1::string::String", "String")
-
-
 def check_upgrade(before: Definition, after: Definition) -> None:
     """Check that an upgrade is compatible with its callers and with stored values.
 
@@ -255,26 +246,25 @@ def check_upgrade(before: Definition, after: Definition) -> None:
         If a public or entry function is missing or has a different signature, or a struct is missing or has different
         fields. An enum may gain variants.
     """
-    for name, function in before.functions.items():
-        if function.mark.visibility != "public" and not function.mark.is_entry:
+    for function in before.abi.exposed_functions:
+        if function.visibility != "public" and not function.is_entry:
             continue
-        found = after.functions.get(name)
-        if found is None or found.to_abi() != function.to_abi():
+        found = after.abi.function(function.name)
+        if found != function:
             problem = "is missing"
             if found is not None:
-                problem = f"has a different signature (published: {_signature(function)}; now: {_signature(found)})"
+                problem = f"has a different signature (published: {function!r}; now: {found!r})"
             raise InputError(
-                f"{before.wire_id} cannot be upgraded: function {name} {problem}. Its callers rely on it: keep it as "
-                "published and add a function with another name, or publish the contract under another name"
+                f"{before.wire_id} cannot be upgraded: function {function.name} {problem}. Its callers rely on it: "
+                "keep it and add a function with another name, or publish the contract under another name"
             )
-    new_structs = {struct["name"]: struct for struct in after.abi_json["structs"]}
-    for struct in before.abi_json["structs"]:
-        changed = new_structs.get(struct["name"])
+    for struct in before.abi.structs:
+        changed = after.abi.struct(struct.name)
         if changed is not None:
-            changed = changed | {"variants": changed["variants"][: len(struct["variants"])]}
+            changed = msgspec.structs.replace(changed, variants=changed.variants[: len(struct.variants)])
         if changed != struct:
             raise InputError(
-                f"{before.wire_id} cannot be upgraded: struct {struct['name']} is missing or has different fields, but "
+                f"{before.wire_id} cannot be upgraded: struct {struct.name} is missing or has different fields, but "
                 "stored values have the old fields. Keep the struct and add a new one; an enum may gain variants"
             )
 

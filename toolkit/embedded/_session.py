@@ -25,9 +25,7 @@ _M = TypeVar("_M", bound="Module")
 _R = TypeVar("_R", bound="Struct")
 _V = TypeVar("_V")
 
-# Abort codes of the native table functions; they have no names.
-_ALREADY_EXISTS = AbortCode(0x6407, "")
-_NOT_FOUND = AbortCode(0x6507, "")
+_NOT_FOUND = AbortCode(0x6507, "")  # of a native table function
 
 
 _HANDLE_BYTES = 48  # BCS of the key, 8 + 32 bytes, and of the sequence number, 8
@@ -192,7 +190,7 @@ class Session:
 
     # -- raw state -----------------------------------------------------------------------------------------
 
-    def peek(self, key: StateKey) -> bytes | None:
+    def _peek(self, key: StateKey) -> bytes | None:
         """Return stored bytes without charging."""
         if key in self.writes:
             return self.writes[key]
@@ -207,7 +205,8 @@ class Session:
         """Return the bytes that a resource had before this execution, without charging."""
         return read_resource(self.snapshot.state, self.code, at, tag, self.snapshot.version)
 
-    def _write(self, key: StateKey, data: bytes | None) -> None:
+    def write(self, key: StateKey, data: bytes | None) -> None:
+        """Store bytes; None deletes a value."""
         if data is None and self.committed(key) is None:
             self.writes.pop(key, None)  # created and deleted in one execution: no change
         else:
@@ -293,13 +292,13 @@ class Session:
         address = str(parse_address(at))  # text as keys have it, not an `Address`
         if kind.group is None:
             key = resource_key(address, kind.tag)
-            data = self.peek(key)
+            data = self._peek(key)
             if key not in self._loaded:
                 self._loaded.add(key)
                 self.meter.charge_read(len(data or b""), key)
             return data
         key = StateKey("group", address, kind.group)
-        whole = self.peek(key)
+        whole = self._peek(key)
         data = decode_group(whole).get(kind.tag)
         if (key, kind.tag) not in self._loaded:
             self._loaded.add((key, kind.tag))
@@ -312,15 +311,15 @@ class Session:
         """Write a resource; writing a member of a group writes the whole group."""
         address = str(parse_address(at))  # text as keys have it, not an `Address`
         if kind.group is None:
-            self._write(resource_key(address, kind.tag), data)
+            self.write(resource_key(address, kind.tag), data)
             return
         key = StateKey("group", address, kind.group)
-        members = decode_group(self.peek(key))
+        members = decode_group(self._peek(key))
         if data is None:
             members.pop(kind.tag, None)
         else:
             members[kind.tag] = data
-        self._write(key, encode_group(members))
+        self.write(key, encode_group(members))
 
     def _encode(self, layout: Any, kind: MoveType, value: Any) -> bytes:
         try:
@@ -342,7 +341,7 @@ class Session:
     def load_item(self, key: StateKey) -> bytes | None:
         """Return an item's bytes; charge the first load as execution, because table functions are native."""
         self._check_not_borrowed(key, "an item of this table")
-        data = self.peek(key)
+        data = self._peek(key)
         if key not in self._loaded:
             self._loaded.add(key)
             self.meter.charge("table.common.load.base_new")
@@ -374,19 +373,10 @@ class Session:
             raise MoveAbort("0x1::table", _NOT_FOUND)
         return data
 
-    def check_new_item(self, key: StateKey) -> None:
-        """Abort if the table item already exists."""
-        if self.load_item(key) is not None:
-            raise MoveAbort("0x1::table", _ALREADY_EXISTS)
-
     def write_item(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any) -> None:
         """Store a table item."""
         self.tables[key.owner] = TableTypes(key_kind.text, kind.text)
-        self._write(key, self._encode(self.code.layout(kind.text), kind, value))
-
-    def delete(self, key: StateKey) -> None:
-        """Delete a stored value."""
-        self._write(key, None)
+        self.write(key, self._encode(self.code.layout(kind.text), kind, value))
 
     # -- borrowing -----------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, datacl
 from toolkit._present.messages import did_you_mean
 from toolkit.embedded._addresses import Address, check_signer
 from toolkit.embedded._integers import INTEGERS, Integer, mismatch
+from toolkit.embedded._vm_status import AbortCode, MoveAbort
 from toolkit.errors import ContractError, InputError
 from toolkit.move import TypeTag, parse_address
 from toolkit.move._codecs import VARIANT
@@ -79,6 +80,7 @@ class Access(_PythonEnum):
     """Only read it: a change would not be stored."""
 
 
+_ALREADY_EXISTS = AbortCode(0x6407, "")  # of a native table function
 READ_ONLY = "borrow returns a copy, and a with block stores its value when it ends: change it inside borrow_mut"
 
 T0 = TypeVar("T0")
@@ -107,10 +109,10 @@ class AliasOf(typing.NamedTuple):
 
 
 def _integer(text: str) -> AliasOf:
-    bits = int(text[1:])
-    if text.startswith("u"):
-        return AliasOf(text, f"Unsigned {bits}-bit integer, from 0 to 2^{bits} - 1; an int in contracts.")
-    return AliasOf(text, f"Signed {bits}-bit integer, from -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts.")
+    bits, signed = int(text[1:]), text[0] == "i"
+    low, high = (f"-2^{bits - 1}", bits - 1) if signed else ("0", bits)
+    kind = "Signed" if signed else "Unsigned"
+    return AliasOf(text, f"{kind} {bits}-bit integer, from {low} to 2^{high} - 1; an int in contracts.")
 
 
 u8 = Annotated[int, _integer("u8")]
@@ -269,7 +271,8 @@ class Table(Generic[T0, T1]):
     def add(self, key: T0, value: T1) -> None:
         """Add an item; abort if `key` already has an item."""
         state_key = self._state_key("add", key)
-        self._session.check_new_item(state_key)
+        if self._session.load_item(state_key) is not None:
+            raise MoveAbort("0x1::table", _ALREADY_EXISTS)
         self._session.write_item(state_key, self._key, self._value, value)
 
     def upsert(self, key: T0, value: T1) -> None:
@@ -281,7 +284,7 @@ class Table(Generic[T0, T1]):
         """Remove the item for `key` and return it; abort if it does not exist."""
         state_key = self._state_key("remove", key)
         value = self._session.item(state_key, self._value, Access.OWN)
-        self._session.delete(state_key)
+        self._session.write(state_key, None)
         return typing.cast("T1", value)
 
     def _state_key(self, verb: str, key: T0) -> Any:
@@ -422,22 +425,18 @@ def argument_type_of(text: str) -> MoveType:
     return _plain_type(text, checked=True) if text in INTEGERS or text == "address" else MoveType(text)
 
 
-def _take_bool(value: Any) -> bool:
-    if type(value) is not bool:
-        raise mismatch("bool", value)
-    return value
+def _take(text: str, *kinds: type) -> Lower:
+    """Return a function that checks that a value is of one of these classes, and not an address."""
+
+    def taken(value: Any) -> Any:
+        if not isinstance(value, kinds) or isinstance(value, Address):
+            raise mismatch(text, value)
+        return value
+
+    return taken
 
 
-def _take_bytes(value: Any) -> bytes:
-    if not isinstance(value, bytes | list):
-        raise mismatch("bytes", value)
-    return bytes(value)
-
-
-def _take_string(value: Any) -> str:
-    if not isinstance(value, str) or isinstance(value, Address):
-        raise mismatch("String", value)
-    return value
+_is_bytes = _take("bytes", bytes, list)
 
 
 def _take_address(value: Any) -> Address:
@@ -459,11 +458,11 @@ def _integer_type(name: str, integer: type[Integer]) -> MoveType:
 _ADDRESS = (lambda _, text: Address(text), lambda value: str(value) if type(value) is Address else value)
 # Types without parts, by annotation or text.
 _PLAIN: dict[Any, MoveType] = {
-    bool: MoveType("bool", take=_take_bool),
-    bytes: MoveType("vector<u8>", take=_take_bytes),
+    bool: MoveType("bool", take=_take("bool", bool)),
+    bytes: MoveType("vector<u8>", take=lambda value: bytes(_is_bytes(value))),
     "address": MoveType("address", *_ADDRESS, _take_address),
     "signer": MoveType("signer", *_ADDRESS, check_signer),
-    "0x1::string::String": MoveType("0x1::string::String", take=_take_string),
+    "0x1::string::String": MoveType("0x1::string::String", take=_take("String", str)),
 } | {name: _integer_type(name, integer) for name, integer in INTEGERS.items()}
 
 
@@ -477,24 +476,14 @@ def _plain_type(key: Any, *, checked: bool) -> MoveType:
 
 def option_of(kind: MoveType) -> MoveType:
     """Return the option type for a type."""
-    lift = kind.lift
-
-    def lifted(session: Any, value: Any) -> Any:
-        return value if value is None or lift is None else lift(session, value)
-
-    return MoveType(
-        f"0x1::option::Option<{kind.text}>",
-        None if lift is None else lifted,
-        _unless_none(kind.lower),
-        _unless_none(kind.take),
-    )
+    return MoveType(f"0x1::option::Option<{kind.text}>", *map(_unless_none, (kind.lift, kind.lower, kind.take)))
 
 
-def _unless_none(convert: Lower | None) -> Lower | None:
-    """Return a conversion that leaves None as it is."""
+def _unless_none(convert: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """Return a conversion that leaves None as it is; its last argument is the value."""
     if convert is None:
         return None
-    return lambda value: None if value is None else convert(value)
+    return lambda *given: None if given[-1] is None else convert(*given)
 
 
 def _table(key: MoveType, value: MoveType, *, checked: bool) -> MoveType:
@@ -581,11 +570,9 @@ class Struct:
     def __init__(self, /, **fields: Any) -> None:  # a field can be called self
         expected = self.move_fields()
         if fields.keys() != expected.keys():
-            missing = [field for field in expected if field not in fields]
-            unknown = [field for field in fields if field not in expected]
-            problems = [f"missing fields: {', '.join(missing)}"] if missing else []
-            problems += [f"unknown fields: {', '.join(unknown)}"] if unknown else []
-            raise InputError(f"{type(self).__name__}: {'; '.join(problems)}")
+            missing = [f"missing fields: {one}" for one in expected if one not in fields]
+            unknown = [f"unknown fields: {one}" for one in fields if one not in expected]
+            raise InputError(f"{type(self).__name__}: {'; '.join(missing + unknown)}")
         for field, take in _takes(type(self)).items():  # type: ignore[arg-type]  # classes are hashable
             fields[field] = take(fields[field])
         _set_access(self, Access.OWN)
@@ -652,7 +639,7 @@ class Struct:
     @functools.lru_cache(maxsize=4096)
     def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
         """Return the struct as a Move type with the given type arguments."""
-        return MoveType(_struct_text(cls, arguments), *_conversions(cls, arguments), _take_struct(cls))
+        return MoveType(_struct_text(cls, arguments), *_conversions(cls, arguments), _take(cls.__name__, cls))
 
     @classmethod
     def move_declared(cls) -> type[Struct]:
@@ -805,7 +792,7 @@ class Enum(Struct):
             name = type(value).__name__
             return {VARIANT: name, **plans[name][1](value)}
 
-        return MoveType(_struct_text(enum, arguments), lift, lower, _take_struct(enum))
+        return MoveType(_struct_text(enum, arguments), lift, lower, _take(enum.__name__, enum))
 
     @classmethod
     def move_declared(cls) -> type[Struct]:
@@ -920,17 +907,6 @@ def _takes(cls: type[Struct]) -> dict[str, Lower]:
     return {name: take for name, take in takes.items() if take is not None}
 
 
-def _take_struct(cls: type[Struct]) -> Lower:
-    """Return a function that checks that a value is an instance of a struct."""
-
-    def taken(value: Any) -> Any:
-        if not isinstance(value, cls):
-            raise mismatch(cls.__name__, value)
-        return value
-
-    return taken
-
-
 def _struct_text(cls: type[Struct], arguments: tuple[MoveType, ...]) -> str:
     if not cls.move_module:
         raise InputError(f"struct {cls.__name__} does not belong to a module: define it inside a Module class")
@@ -944,19 +920,13 @@ def _conversions(
     """Return the two conversions of a struct or variant, which convert only the fields that need it."""
     checked = not is_framework(cls)
     fields = {name: move_type(annotation, arguments, checked=checked) for name, annotation in cls.move_fields().items()}
-    # Most fields of most structs are integers: they are converted here, without a call for each.
-    integers = [(name, INTEGERS[kind.text]) for name, kind in fields.items() if checked and kind.text in INTEGERS]
-    numbers = dict(integers)
-    lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None and name not in numbers]
-    new = int.__new__
+    lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None]
     lowers = [(name, kind.lower) for name, kind in fields.items() if kind.lower is not None]
 
     def lift(session: Any, plain: dict[str, Any]) -> Struct:
         value = cls.__new__(cls)
         state = value.__dict__
         state.update(plain)
-        for name, integer in integers:
-            state[name] = new(integer, plain[name])
         for name, convert in lifts:
             state[name] = convert(session, plain[name])
         _set_access(value, session.access)

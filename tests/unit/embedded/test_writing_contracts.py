@@ -113,9 +113,9 @@ def test_a_refused_upgrade_shows_both_signatures():
     head = "class W(Module, address='0x5407'):\n    "
     ledger.publish(define(head + "@view\n    def f(self) -> u64: ...")["W"])
     for body, message in {
-        "@view\n    def f(self) -> String: ...": "different signature (published: public view f(): u64; now: public view f(): String). Its callers",
-        "@public\n    def f(self) -> u64: ...": "published: public view f(): u64; now: public f(): u64",
-        "...": "function f is missing. Its callers rely on it: keep it as published",
+        "@view\n    def f(self) -> String: ...": "published: <FunctionAbi public view f(): u64>; now: <FunctionAbi public view f(): 0x1::string::String>",
+        "@public\n    def f(self) -> u64: ...": "published: <FunctionAbi public view f(): u64>; now: <FunctionAbi public f(): u64>",
+        "...": "function f is missing",
     }.items():
         with pytest.raises(InputError) as caught:
             ledger.publish(define(head + body)["W"])

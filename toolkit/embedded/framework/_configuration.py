@@ -423,7 +423,7 @@ class Code(Module, address="0x1"):
         Public networks do not have this function. It shows how calls fail after a module has been deleted.
         """
         self.require(aptos_framework == "0x1", GasSchedule.ENOT_FRAMEWORK)
-        self.session.delete(StateKey("module", owner, name))
+        self.session.write(StateKey("module", owner, name), None)
         with self.borrow_mut(Code.PackageRegistry, owner) as registry:
             for package in registry.packages:
                 package.modules = [module for module in package.modules if module.name != name]

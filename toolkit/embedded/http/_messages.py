@@ -10,7 +10,7 @@ import msgspec
 
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, Layout, StructTag, TypeTag, parse_address, parse_type_tag
-from toolkit.move._ids import check_identifier, parse_hex, wire_address
+from toolkit.move._ids import parse_hex, wire_address
 from toolkit.move._values import decode_argument
 
 if TYPE_CHECKING:
@@ -136,46 +136,21 @@ _HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _STATE_KEY_KINDS = {0, 1, 255}  # access paths, table items and raw keys
 
 
-class U16(int):
-    """An unsigned 16-bit integer in text form."""
-
-
-class U32(int):
-    """An unsigned 32-bit integer in text form."""
-
-
 class U64(int):
-    """An unsigned 64-bit integer in text form."""
-
-
-class Flag(int):
-    """``true`` or ``false``."""
+    """An unsigned 64-bit integer in a body, in text form."""
 
 
 class Address(str):
-    """An address, in canonical form."""
-
-    __slots__ = ()
-
-
-class Identifier(str):
-    """A Move identifier."""
-
-    __slots__ = ()
-
-
-class TransactionHash(str):
-    """A transaction hash: 0x and 64 hex digits in lower case."""
+    """An address in a body."""
 
     __slots__ = ()
 
 
 class Hex(bytes):
-    """Bytes in hex."""
+    """Bytes in a body, in hex."""
 
 
-class StateCursor(bytes):
-    """The state key, in hex, at which a page starts."""
+# Parsers of a text, which raise ValueError.
 
 
 def _unsigned(bits: int) -> Callable[[str], int]:
@@ -188,67 +163,62 @@ def _unsigned(bits: int) -> Callable[[str], int]:
     return parse
 
 
-def _flag(text: str) -> bool:
+u16, u32, u64 = map(_unsigned, (16, 32, 64))
+
+
+def flag(text: str) -> bool:
+    """Parse ``true`` or ``false``."""
     if text not in {"true", "false"}:
         raise ValueError(f"expected true or false, got {shown(text)!r}")
     return text == "true"
 
 
-def _transaction_hash(text: str) -> str:
+def transaction_hash(text: str) -> str:
+    """Parse a hash; return 0x and 64 hex digits in lower case."""
     match = _HASH.fullmatch(text)
     if match is None:
         raise ValueError(f"expected a hash of 64 hex digits, got {shown(text)!r}")
     return f"0x{match[1].lower()}"
 
 
-def _state_cursor(text: str) -> bytes:
+def state_cursor(text: str) -> bytes:
+    """Parse the state key, in hex, at which a page starts."""
     data = bytes.fromhex(text) if text.isalnum() else b""
     if not data or data[0] not in _STATE_KEY_KINDS:
         raise ValueError(f"expected a cursor from the previous page, got {shown(text)!r}")
     return data
 
 
-# The parser of each kind's text, which raises ValueError.
-_PARSERS: dict[Any, Callable[[str], Any]] = {
-    U16: _unsigned(16),
-    U32: _unsigned(32),
-    U64: _unsigned(64),
-    Flag: _flag,
-    Address: parse_address,
-    Identifier: check_identifier,
-    TransactionHash: _transaction_hash,
-    Hex: parse_hex,
-    StateCursor: _state_cursor,
-}
+_PARSERS: dict[Any, Callable[[str], Any]] = {U64: u64, Address: parse_address, Hex: parse_hex}
 
 
 def _parsed(kind: type[_T], value: Any) -> _T:
-    """Parse text as a kind of value; msgspec calls this for the fields of a body."""
+    """Return a field of a body; msgspec calls this for the kinds above."""
     if not isinstance(value, str):
         raise ValueError("expected a string")  # noqa: TRY004 - as of the parsers
     return kind(_PARSERS[kind](value))  # type: ignore[call-arg]  # made of what the parser returns
 
 
-def path_value(call: HttpCall, name: str, kind: type[_T]) -> _T:
+def path_value(call: HttpCall, name: str, parse: Callable[[str], _T]) -> _T:
     """Return a parameter of the path."""
     try:
-        return _parsed(kind, call.path[name])
+        return parse(call.path[name])
     except ValueError as error:
         raise framework_error(f"failed to parse path `{name}`: {error}") from None
 
 
-def query_value(call: HttpCall, name: str, kind: type[_T]) -> _T | None:
+def query_value(call: HttpCall, name: str, parse: Callable[[str], _T]) -> _T | None:
     """Return a parameter of the query, or None if it is absent."""
     text = call.query.get(name)
     try:
-        return None if text is None else _parsed(kind, text)
+        return None if text is None else parse(text)
     except ValueError as error:
         raise framework_error(f"failed to parse parameter `{name}`: {error}") from None
 
 
 def path_address(call: HttpCall, name: str) -> str:
     """Return the address in the path."""
-    return str(path_value(call, name, Address))
+    return path_value(call, name, parse_address)
 
 
 def path_struct(call: HttpCall, name: str) -> StructTag:

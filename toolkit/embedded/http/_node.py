@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.embedded._execution import MAX_VIEW_GAS
 from toolkit.embedded._meter import Meter
-from toolkit.embedded.http._messages import U64, ApiError, HttpCall, query_value
+from toolkit.embedded.http._messages import ApiError, HttpCall, query_value, u64
 from toolkit.errors import InputError
 from toolkit.wire._headers import ledger_headers
 
@@ -149,7 +149,7 @@ class EmbeddedNode:
         ApiError
             404 if the version is above the head, 410 if it is pruned.
         """
-        wanted = query_value(call, "ledger_version", U64)
+        wanted = query_value(call, "ledger_version", u64)
         if wanted is None:
             return self.chain.head
         if wanted > self.chain.head:

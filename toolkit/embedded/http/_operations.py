@@ -24,7 +24,7 @@ from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.http import _messages as messages
-from toolkit.embedded.http._messages import BCS, JSON, U64, Address, ApiError, Flag, Hex, HttpAnswer, HttpCall
+from toolkit.embedded.http._messages import BCS, JSON, U64, Address, ApiError, Hex, HttpAnswer, HttpCall
 from toolkit.embedded.http._reads import gas_estimate, read_balance
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, decode_bcs, encode_bcs, encode_json, parse_address
@@ -283,7 +283,7 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     handle = messages.path_address(call, "table_handle")
     messages.media_type(call, JSON)
     body = messages.decoded(_ITEM, call.body)
-    messages.query_value(call, "ledger_version", U64)
+    messages.query_value(call, "ledger_version", messages.u64)
     messages.check_types((body.key_type, body.value_type), "'table_item_request' invalid")
     key, key_tag, value_tag = body.key, messages.type_tag(body.key_type), messages.type_tag(body.value_type)
     version = node.version(call)
@@ -369,7 +369,9 @@ def _loaded(node: EmbeddedNode, version: int, function: FunctionId, tags: tuple[
 
 def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/transactions/simulate``: execute a transaction at the head without committing it."""
-    max_gas, price, prioritized = (bool(messages.query_value(call, f"estimate_{one}", Flag)) for one in _ESTIMATED)
+    max_gas, price, prioritized = (
+        bool(messages.query_value(call, f"estimate_{one}", messages.flag)) for one in _ESTIMATED
+    )
     if messages.media_type(call, JSON, SIGNED_TRANSACTION_BCS) == JSON:
         request = messages.decoded(_SIMULATED, call.body)
         payload = request.payload
@@ -463,12 +465,12 @@ def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall) -
         inner = None if payload.transaction_payload is None else _encoded(node, payload.transaction_payload)
         return payloads.EncodedMultisig(str(payload.multisig_address), inner)  # type: ignore[arg-type]  # only calls are inside a multisig payload
     code = node.chain.code_at(node.chain.head)
+    tags = tuple(map(messages.type_tag, payload.type_arguments))
     if isinstance(payload, _ScriptCall):
         bytecode = payload.code.bytecode
         if not bytecode:
             messages.invalid_input(_NO_BYTECODE)
         known = find_script(bytecode)
-        tags = tuple(map(messages.type_tag, payload.type_arguments))
         if known is None:
             return EncodedScript(bytecode, tags, _simple_arguments(code, bytecode, payload.arguments))
         try:
@@ -478,7 +480,6 @@ def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall) -
         plain = messages.plain_arguments(bound.parameters, payload.arguments)
         return EncodedScript(bytecode, tags, script_arguments(bound.parameters, plain))
     function = FunctionId.parse(payload.function)
-    tags = tuple(map(messages.type_tag, payload.type_arguments))
     bound = messages.bind(code, function, tags, kind="entry")
     if not bound.function.mark.is_entry:
         messages.invalid_input(f"could not find entry function by {function.wire}")

@@ -14,10 +14,10 @@ from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.framework._fungible_asset import METADATA
 from toolkit.embedded.http import _messages as messages
-from toolkit.embedded.http._messages import BCS, U64, ApiError, Flag, HttpAnswer, HttpCall
+from toolkit.embedded.http._messages import BCS, ApiError, HttpAnswer, HttpCall
 from toolkit.errors import InputError
 from toolkit.move import TypeTag, parse_address
-from toolkit.move._ids import address_to_bytes, wire_address
+from toolkit.move._ids import address_to_bytes, check_identifier, wire_address
 from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def index(node: EmbeddedNode, _: HttpCall) -> HttpAnswer:
 
 def healthy(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/-/healthy``: an error if the head is more than ``duration_secs`` behind the system clock."""
-    skew = messages.query_value(call, "duration_secs", messages.U32)
+    skew = messages.query_value(call, "duration_secs", messages.u32)
     if skew is not None:
         head_us = node.chain.blocks[-1].timestamp_us
         if head_us < (time.time() - skew) * 1e6:
@@ -73,7 +73,7 @@ def account(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 def module(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/module/{module_name}``."""
     address = messages.path_address(call, "address")
-    name = messages.path_value(call, "module_name", messages.Identifier)
+    name = messages.path_value(call, "module_name", check_identifier)
     version = node.version(call)
     found = render.module_json(node.chain.code_at(version), address, name)
     if found is None:
@@ -139,7 +139,7 @@ def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions?start=&limit=``: oldest first; the last page by default."""
-    start: int | None = messages.query_value(call, "start", U64)
+    start = messages.query_value(call, "start", messages.u64)
     limit = _limit(call, default=_DEFAULT_PAGE, most=node.limits.page)
     chain = node.chain
     head = chain.head
@@ -156,7 +156,7 @@ def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 def account_transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/transactions?start=&limit=``: by sequence number, the last page by default."""
     address = messages.path_address(call, "address")
-    start: int | None = messages.query_value(call, "start", U64)
+    start = messages.query_value(call, "start", messages.u64)
     limit = _limit(call, default=_DEFAULT_PAGE, most=node.limits.page)
     chain = node.chain
     sent = {
@@ -178,7 +178,7 @@ def transaction_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def _stored_version(node: EmbeddedNode, call: HttpCall, name: str, what: str) -> int:
     """Return the version in the path, or raise `ApiError` if the ledger does not have it."""
-    version = messages.path_value(call, name, U64)
+    version = messages.path_value(call, name, messages.u64)
     if version > node.chain.head:
         messages.not_found(what, f"{what.lower()}_not_found", f"Ledger version({version})")
     node.check_kept(version)
@@ -187,7 +187,7 @@ def _stored_version(node: EmbeddedNode, call: HttpCall, name: str, what: str) ->
 
 def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions/by_hash/{txn_hash}``, and ``wait_by_hash``, because no transaction is ever pending."""
-    wanted = messages.path_value(call, "txn_hash", messages.TransactionHash)
+    wanted = messages.path_value(call, "txn_hash", messages.transaction_hash)
     version = node.chain.by_hash.get(wanted)
     if version is None:
         messages.not_found("Transaction", "transaction_not_found", f"Transaction hash({wanted})")
@@ -196,15 +196,15 @@ def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def block_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/blocks/by_version/{version}``."""
-    with_transactions = bool(messages.query_value(call, "with_transactions", Flag))
+    with_transactions = bool(messages.query_value(call, "with_transactions", messages.flag))
     version = _stored_version(node, call, "version", "Block")
     return _json(render.block_json(node.chain, node.chain.block_of(version), with_transactions=with_transactions))
 
 
 def block_by_height(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/blocks/by_height/{block_height}``."""
-    height = messages.path_value(call, "block_height", U64)
-    with_transactions = bool(messages.query_value(call, "with_transactions", Flag))
+    height = messages.path_value(call, "block_height", messages.u64)
+    with_transactions = bool(messages.query_value(call, "with_transactions", messages.flag))
     blocks = node.chain.blocks
     oldest = blocks[0].height
     if height < oldest:
@@ -241,7 +241,7 @@ def read_balance(node: EmbeddedNode, version: int, module: str, tags: tuple[Type
 
 def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str | None]:
     """Return the keys of a page, sorted by their bytes, and the cursor of the next page."""
-    start = messages.query_value(call, "start", messages.StateCursor) or b""
+    start = messages.query_value(call, "start", messages.state_cursor) or b""
     limit = _limit(call, default=_MAX_STATE_PAGE, most=_MAX_STATE_PAGE)
     rest = [(data, key) for key in keys if (data := state_key_bytes(key)) >= start]
     rest.sort(key=itemgetter(0))
@@ -251,7 +251,7 @@ def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str
 
 def _limit(call: HttpCall, *, default: int, most: int) -> int:
     """Return the page size that a request asks for."""
-    limit = messages.query_value(call, "limit", messages.U16)
+    limit = messages.query_value(call, "limit", messages.u16)
     if limit == 0:
         messages.invalid_input("Given limit value (0) must not be zero")
     return min(default if limit is None else limit, most)
