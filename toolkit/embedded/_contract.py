@@ -305,15 +305,14 @@ class Module(ContractCode):
         choose_revision = next_revision.get()
         if revision is None and choose_revision is not None:
             revision = choose_revision(full_address, module_name)
-        elif revision is None:
-            revision = 1 if before is None else before.revision
         if friends is None:
-            friends = () if before is None else before.friends
+            friends = before.friends if before else ()
         if module_name in map(check_identifier, friends):
             raise InputError(f"{what}: friends must be other modules, got the module's own name {module_name}")
-        used = frozenset() if before is None else before.uses
+        used = before.uses if before else frozenset()
         if uses is not None:
             used = frozenset((one.definition.address, one.definition.name) for one in uses)
+        revision = revision if revision is not None else before.revision if before else 1
         abi_json = {
             "address": wire_address(full_address),
             "name": module_name,
@@ -570,11 +569,9 @@ def _snake_case(name: str) -> str:
 
 def _address(what: str, given: str | None, before: Definition | None) -> str:
     """Return the canonical address of a contract class: the given address, or that of the class it extends."""
-    if given is not None:
-        return parse_address(given)
-    if before is None:
+    if given is None and before is None:
         raise InputError(f"{what} has no address: pass address='0xcafe' in the class statement")
-    return before.address
+    return before.address if given is None else parse_address(given)  # type: ignore[union-attr]
 
 
 def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], dict[int, AbortCode]]:
@@ -600,9 +597,8 @@ def _reason(code: int) -> int:
 
 def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
     """Yield the abort codes in ``errors = {...}``, whose keys are names or numbers and whose values are sentences."""
-    declared = getattr(cls, "errors", {})
     names = {value: name for name, value in inspect.getmembers(cls, lambda one: type(one) is int)}
-    for key, text in declared.items():
+    for key, text in getattr(cls, "errors", {}).items():
         code = getattr(cls, key, None) if isinstance(key, str) else key
         if not isinstance(code, int) or not isinstance(text, str):
             raise InputError(

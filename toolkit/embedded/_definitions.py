@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolkit.move._bcs import Writer
+from toolkit.move._bcs import Writer, uleb128
 from toolkit.move._module_metadata import GROUP_MEMBER, METADATA_KEY, METADATA_TABLE
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _metadata(errors: Mapping[int, AbortCode], groups: Mapping[str, str]) -> byt
     The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors by reason, a map of the attributes of structs,
     and an empty map of the attributes of functions.
     """
-    value, table, start = Writer(), Writer(), Writer()
+    value = Writer()
     value.uleb128(len(errors))
     for reason, error in sorted(errors.items()):
         value.u64(reason)
@@ -62,11 +62,9 @@ def _metadata(errors: Mapping[int, AbortCode], groups: Mapping[str, str]) -> byt
         value.fixed(bytes([1, GROUP_MEMBER, 1]))  # one attribute with one argument
         value.string(group)
     value.fixed(b"\0")
-    table.bytes(METADATA_KEY)
-    table.bytes(value.getvalue())
-    for number in (1, METADATA_TABLE, 0, len(table.getvalue())):  # one table: its kind, offset and size
-        start.uleb128(number)
-    return bytes(start.getvalue() + table.getvalue())
+    table = b"".join(uleb128(len(one)) + one for one in (METADATA_KEY, value.getvalue()))
+    header = 1, METADATA_TABLE, 0, len(table)  # one table: its kind, offset and size
+    return b"".join(map(uleb128, header)) + table
 
 
 @dataclass(frozen=True, slots=True)

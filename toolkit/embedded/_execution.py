@@ -22,9 +22,9 @@ from toolkit.embedded.framework._multisig_account import MultisigAccount
 from toolkit.embedded.framework._object import ObjectModule
 from toolkit.errors import ContractError, InputError, SchemaError
 from toolkit.move import StructTag, TypeTag, decode_bcs, encode_bcs, parse_type_tag
-from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_from_bytes, address_to_bytes
 from toolkit.wire import AccountSignature, FeePayerSignature, TransactionSignature
+from toolkit.wire._bcs_forms import whole
 from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedScript
 
 if TYPE_CHECKING:
@@ -129,10 +129,9 @@ def _has_foreign_key(
     """Return True if the public key of a signer does not belong to its account."""
     for address, signature in signers:
         key = signature.authentication_key()
-        if key is not None:
-            account = find_account(snapshot, address)
-            if key != (address_to_bytes(address) if account is None else account["authentication_key"]):
-                return True
+        account = None if key is None else find_account(snapshot, address)
+        if key not in {None, address_to_bytes(address) if account is None else account["authentication_key"]}:
+            return True
     return False
 
 
@@ -333,14 +332,10 @@ def _run_for_multisig(session: Session, transaction: Transaction, address: str) 
     multisig = session.module(MultisigAccount)
     executor = transaction.raw.sender
     stored = multisig.next_payload(address)
-    executable = transaction.executable
-    if executable is None:
-        try:
-            reader = Reader(stored)
-            executable = MULTISIG_PAYLOAD.read(reader)
-            reader.end()
-        except SchemaError:
-            raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT", "Failed to deserialize multisig payload") from None
+    try:
+        executable = transaction.executable or whole(MULTISIG_PAYLOAD, stored)
+    except SchemaError:
+        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT", "Failed to deserialize multisig payload") from None
     writes, events = dict(session.writes), len(session.events)
     try:
         _run(session, executable, (address,))
@@ -439,8 +434,7 @@ def execute(
     failed = next((status for wrong, status in _checks(snapshot, transaction, check_keys) if wrong), None)
     if failed is not None:  # nothing runs and nothing is charged
         status = VmError(failed).execution_status
-        refused = Output(success=False, vm_status=failed, charges=FREE, writes={}, events=(), execution_status=status)
-        return refused._replace(discarded=True)
+        return Output(False, failed, FREE, {}, (), discarded=True, execution_status=status)  # noqa: FBT003
     raw = transaction.raw
     if meter is None:
         meter = Meter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
@@ -476,9 +470,9 @@ def _open(session: Session, transaction: Transaction) -> None:
 
     The sender pays for the storage, even if the transaction fails, and for the creation of the account.
     """
-    raw = transaction.raw
+    raw, meter = transaction.raw, session.meter
     if transaction.nonce is not None:
-        meter, session.meter = session.meter, free_meter()
+        session.meter = free_meter()
         session.module(NonceValidation).use_nonce(raw.sender, transaction.nonce, raw.expiration_timestamp_secs)
         session.meter = meter
     elif find_account(session.snapshot, raw.sender) is None:

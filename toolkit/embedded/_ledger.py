@@ -171,13 +171,14 @@ class ContractPackage(NamedTuple):
         """
         code = ledger.chain.code_at(ledger.head)
         definitions = tuple(contract.definition for contract in contracts)
-        if len({definition.address for definition in definitions}) != 1:
-            if not definitions:
-                raise InputError("expected at least one contract class, got none")
+        if not definitions:
+            raise InputError("expected at least one contract class, got none")
+        owner = definitions[0].address
+        if any(definition.address != owner for definition in definitions):
             addresses = ", ".join(sorted({wire_address(definition.address) for definition in definitions}))
             raise InputError(f"expected contracts at one address, got {addresses}: publish each address separately")
         for definition in definitions:
-            published = code.modules.get((definition.address, definition.name))
+            published = code.modules.get((owner, definition.name))
             if published is not None:
                 check_upgrade(published, definition)
                 if definition.contract is not published.contract and definition.bytecode == published.bytecode:
@@ -185,15 +186,11 @@ class ContractPackage(NamedTuple):
                         f"{published.wire_id} is already published with this ABI and revision {published.revision}: "
                         f"the upgrade needs revision={published.revision + 1} in the class statement"
                     )
-        owner = definitions[0].address
         registered = _packages(ledger, owner)
         name = name or _package_with(definitions[0].name, registered) or definitions[0].name
         written = {definition.name for definition in definitions}
-        before: list[dict[str, Any]] = next(
-            (package["modules"] for package in registered if package["name"] == name), []
-        )
-        unchanged = [code.modules[owner, module["name"]] for module in before if module["name"] not in written]
-        modules = (*unchanged, *definitions)
+        before = (module["name"] for package in registered if package["name"] == name for module in package["modules"])
+        modules = (*(code.modules[owner, module] for module in before if module not in written), *definitions)
         deps = {} if owner == "0x1" else {_FRAMEWORK: None}  # an ordered set
         for address, module in sorted(set().union(*(definition.uses for definition in modules))):
             needed = _package_with(module, _packages(ledger, address))
@@ -253,20 +250,15 @@ def _request_of(call: Any, **options: Any) -> SimulationRequest:
     if isinstance(call, SimulationRequest):
         if any(one is not None and one != () for one in options.values()):
             raise InputError("a SimulationRequest already has a sender, signers and gas: set them in the request")
-        request = call
-    elif isinstance(call, SimulatedPayload):
-        if options["sender"] is None:
-            raise InputError("pass sender=, the account that sends the transaction; no key is needed")
-        request = SimulationRequest(call, **options)
-    else:
-        hint = ""
-        if isinstance(getattr(call, "request", None), SimulationRequest):
-            hint = "; pass its request, simulation.request"
-        elif isinstance(call, str | StandInScript):
-            hint = "; ledger.commit takes a function and its arguments"
+    elif not isinstance(call, SimulatedPayload):
+        is_simulation = isinstance(getattr(call, "request", None), SimulationRequest)
+        hint = "pass simulation.request" if is_simulation else "ledger.commit takes a function and its arguments"
         raise InputError(
-            f"expected an EntryFunction, Script, Multisig, Batch or SimulationRequest, got {call!r:.80}{hint}"
+            f"expected an EntryFunction, Script, Multisig, Batch or SimulationRequest, got {call!r:.80}; {hint}"
         )
+    elif options["sender"] is None:
+        raise InputError("pass sender=, the account that sends the transaction; no key is needed")
+    request = call if isinstance(call, SimulationRequest) else SimulationRequest(call, **options)
     if request.fee_payer is not None and parse_address(request.fee_payer) == execution.NO_PAYER:
         raise InputError(f"fee_payer {execution.NO_PAYER} works in simulations only: pass an account with coins")
     return request
@@ -278,6 +270,18 @@ def check_number(function: str, bound: BoundFunction, arguments: Sequence[Any]) 
         types = ", ".join(kind.text for kind in bound.parameter_kinds)
         expected = plural(len(bound.parameters), "argument") + (f" ({types})" if types else "")
         raise InputError(f"{function}: expected {expected}, got {len(arguments)}")
+
+
+def _straight_layouts(code: CodeSet, bytecode: bytes) -> tuple[Layout, ...]:
+    """Return the layouts of a script that nobody declared, which must only make calls in a row."""
+    from toolkit.embedded._straight import read_straight, script_layouts  # late: it imports the machine
+
+    try:
+        read_straight(code, bytecode)
+    except VmError as error:
+        reason = error.view_message
+        raise InputError(f"unknown bytecode: declare the script with toolkit.embedded.script ({reason})") from None
+    return tuple(script_layouts(code, bytecode) or ())
 
 
 @contextmanager
@@ -922,22 +926,22 @@ class Ledger:
         """
         enable, disable = tuple(enable), tuple(disable)
         package = ContractPackage.of(upgrades, None, self) if upgrades else None
-        if package is not None and package.owner != "0x1":
+        definitions = package.definitions if package else ()
+        if package and package.owner != "0x1":
             at = wire_address(package.owner)
             raise InputError(f"governance upgrades modules at 0x1 only, got a module at {at}: use publish instead")
-        blob = None if schedule is None else self._schedule_blob(schedule)
-        definitions = () if package is None else package.definitions
+        blob = b"" if schedule is None else self._schedule_blob(schedule)
 
         def run(session: Session, transaction: Transaction) -> None:
-            if package is not None:
+            if package:
                 package.run(session, transaction)
-            if blob is not None:
+            if blob:
                 session.module(GasSchedule).set_gas_schedule("0x1", blob)
             if enable or disable:
                 session.module(Features).change_feature_flags("0x1", list(enable), list(disable))
 
         # The bytecode of the script is a digest of its actions.
-        actions = b"".join(definition.bytecode for definition in definitions) + (blob or b"")
+        actions = b"".join(definition.bytecode for definition in definitions) + blob
         actions += repr((enable, disable)).encode()
         digest = hashlib.shake_256(actions).digest(_SCRIPT_BYTES - len(_SCRIPT_MAGIC))
         script = EncodedScript(_SCRIPT_MAGIC + digest)
@@ -1066,8 +1070,7 @@ class Ledger:
         output = execution.execute(snapshot, transaction, meter=meter)
         self._check_accepted(transaction, output)
         name = getattr(getattr(transaction.executable, "function", None), "wire", "a script")
-        outcome = (output.success, output.vm_status, output.charges.total_charge_gas_units)
-        return profile_of(meter, name, outcome, self.head)
+        return profile_of(meter, name, (output.success, output.vm_status), self.head)
 
     def _view_profile(self, call: ViewFunction, version: int) -> GasProfile:
         name = FunctionId.parse(call.function).wire
@@ -1079,7 +1082,7 @@ class Ledger:
             execution.run_view(snapshot, bound, plain, tags, meter=meter)
         except VmError as error:
             success, status = False, error.vm_status
-        return profile_of(meter, name, (success, status, meter.charges().total_charge_gas_units), version)
+        return profile_of(meter, name, (success, status), version)
 
     # -- internals -----------------------------------------------------------------------------------------
 
@@ -1109,31 +1112,19 @@ class Ledger:
                 raise InputError(f"{function} is not an entry function: transactions cannot call it")
             check_number(function, bound, call.arguments)
             return bound.parameters
-        declared = find_script(bytes.fromhex(call.bytecode.removeprefix("0x")))
+        code, bytecode = self.chain.code_at(self.head), bytes.fromhex(call.bytecode.removeprefix("0x"))
+        declared = find_script(bytecode)
         if declared is None:
-            layouts = self._straight_layouts(call)
+            layouts = _straight_layouts(code, bytecode)
             return None if call.serialized else layouts
         if call.serialized:
             return None
-        tags = tuple(map(parse_type_tag, call.type_arguments))
         try:
-            bound = self.chain.code_at(self.head).script(declared.function, tags)
+            bound = code.script(declared.function, tuple(map(parse_type_tag, call.type_arguments)))
         except VmError as error:
             raise InputError(f"script {declared.name}: {error.view_message}") from None
         check_number(f"script {declared.name}", bound, call.arguments)
         return bound.parameters
-
-    def _straight_layouts(self, call: Script) -> tuple[Layout, ...]:
-        """Return the layouts of a script that nobody declared, which must only make calls in a row."""
-        from toolkit.embedded._straight import read_straight, script_layouts  # late: it imports the machine
-
-        code, bytecode = self.chain.code_at(self.head), bytes.fromhex(call.bytecode.removeprefix("0x"))
-        try:
-            read_straight(code, bytecode)
-        except VmError as error:
-            reason = error.view_message
-            raise InputError(f"unknown bytecode: declare the script with toolkit.embedded.script ({reason})") from None
-        return tuple(script_layouts(code, bytecode) or ())
 
     def _schedule_blob(self, schedule: Schedule | str) -> bytes:
         chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule

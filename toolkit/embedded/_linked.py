@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded._addresses import Address, check_signer, signer_of
 from toolkit.embedded._definitions import PRIVATE, FunctionMark
@@ -45,15 +46,14 @@ class LinkedModule:
         own = [vars(cls) for cls in contract.__mro__ if "definition" in vars(cls)]
         if not definition.is_system or not any(name in members for members in own):
             self._check_visible(definition, name, getattr(value, "move_mark", PRIVATE))
-        signature = _signature(contract, name)
+        takes, finish = _signature(contract, name)
         # The framework computes with plain values; other contracts receive values of the declared types.
         pass_on = _plain if definition.is_system else _unchanged
 
         def called(*arguments: Any, **options: Any) -> Any:
-            takes = signature.takes
             given = [pass_on(takes.get(index, _unchanged)(one)) for index, one in enumerate(arguments)]
             named = {name: pass_on(takes.get(name, _unchanged)(one)) for name, one in options.items()}
-            return signature.finish(value(*given, **named))
+            return finish(value(*given, **named))
 
         return called
 
@@ -70,15 +70,9 @@ class LinkedModule:
             )
 
 
-class _Signature(NamedTuple):
-    """What a call checks: arguments by place and by name, and the result."""
-
-    takes: dict[int | str, Callable[[Any], Any]]
-    finish: Callable[[Any], Any]
-
-
 @functools.cache
-def _signature(contract: Any, name: str) -> _Signature:
+def _signature(contract: Any, name: str) -> tuple[dict[int | str, Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Return what a call checks: arguments by place and by name, and the result."""
     function = inspect.unwrap(getattr(contract, name))
     hints = resolve_annotations(function, contract, f"{contract.__name__}.{name}")
     is_system = contract.definition.is_system
@@ -89,17 +83,15 @@ def _signature(contract: Any, name: str) -> _Signature:
         elif not is_system:
             takes[index] = takes[parameter] = _take(hints.get(parameter))
     returned = hints.get("return")
-    return _Signature(takes, signer_of if is_signer(returned) else _take(returned))
+    return takes, signer_of if is_signer(returned) else _take(returned)
 
 
 def _take(kind: Any) -> Callable[[Any], Any]:
     """Return the function that checks a value of an annotation; helpers may have annotations that are not Move's."""
-    if kind is TypeArgument or getattr(kind, "__origin__", None) is TypeArgument:
-        return _unchanged
-    try:
-        return move_type(kind).take or _unchanged
-    except InputError:
-        return _unchanged
+    if TypeArgument not in (kind, getattr(kind, "__origin__", None)):
+        with suppress(InputError):
+            return move_type(kind).take or _unchanged
+    return _unchanged
 
 
 def _unchanged(value: Any) -> Any:

@@ -292,7 +292,7 @@ def _origin(item: object) -> object:
     return id(item) if isinstance(item, EmittedEvent) else item
 
 
-def profile_of(meter: ProfilingMeter, call: str, outcome: tuple[bool, str, int], version: int) -> GasProfile:
+def profile_of(meter: ProfilingMeter, call: str, outcome: tuple[bool, str], version: int) -> GasProfile:
     """Return a profile of the charges that a meter recorded.
 
     Parameters
@@ -301,15 +301,15 @@ def profile_of(meter: ProfilingMeter, call: str, outcome: tuple[bool, str, int],
         The meter after the execution.
     call : str
         Name of the function or script that was called.
-    outcome : tuple of (bool, str, int)
-        Success, VM status and gas used.
+    outcome : tuple of (bool, str)
+        Success and VM status.
     version : int
         Ledger version that was read.
     """
-    scaling = meter.schedule.scaling
+    scaling, gas_used = meter.schedule.scaling, meter.charges().total_charge_gas_units
     charges = [GasCharge(*key, *counted) for key, counted in meter.rows.items()]
-    rounding = outcome[2] * scaling - sum(charge.internal_gas for charge in charges)
+    rounding = gas_used * scaling - sum(charge.internal_gas for charge in charges)
     if rounding:
         root = charges[0].stack[:1] if charges else ("transaction",)
         charges.append(GasCharge(root, "rounding", _ROUNDING, 1, rounding))
-    return GasProfile(call, *outcome, version, scaling, tuple(charges))
+    return GasProfile(call, *outcome, gas_used, version, scaling, tuple(charges))

@@ -70,9 +70,7 @@ class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False
     kind: TransactionKind
     hash: str
     timestamp_us: Nonnegative
-    success: bool
-    vm_status: str
-    charges: Charges
+    outcome: tuple[bool, str, Charges]
     writes: dict[int, StateValue | None]
     events: tuple[EmittedEvent, ...]
     execution_status: bytes
@@ -80,9 +78,10 @@ class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False
     request: bytes | None
 
 
-class _Content(Settings, frozen=True):
-    """A whole ledger without the code of its modules; the settings of its chain come first."""
+class _Content(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A whole ledger without the code of its modules."""
 
+    settings: Settings
     next_time_us: Nonnegative
     block_us: Nonnegative
     milestones: list[tuple[int, MilestoneKind, str]]
@@ -149,17 +148,17 @@ def _content(chain: Chain) -> _Content:
     ]
     rows = []
     for done in chain.transactions:
-        success, vm_status, charges, values, events, _, status, tables = done.output
+        *outcome, values, events, _, status, tables = done.output
         writes = {keys.setdefault(key, len(keys)): value for key, value in values.items()}
         request = None if done.request is None else done.request.signed.to_bcs()
-        start = done.kind, done.hash, done.timestamp_us, success, vm_status
-        rows.append(_Row(*start, charges, writes, events, status, dict(tables), request))
+        start = done.kind, done.hash, done.timestamp_us, tuple(outcome)
+        rows.append(_Row(*start, writes, events, status, dict(tables), request))
     published = [
         (version, [modules.setdefault(_saved_module(one), len(modules)) for one in code.modules.values()])
         for version, code in zip(chain.code_versions, chain.codes, strict=True)
     ]
     return _Content(
-        **msgspec.structs.asdict(chain.settings),
+        settings=chain.settings,
         next_time_us=chain.next_time_us,
         block_us=chain.block_us,
         milestones=[(one.version, one.kind, one.text) for one in chain.milestones],
@@ -228,23 +227,21 @@ def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
 
 
 def _restored(saved: _Content, definitions: list[Definition]) -> Chain:
-    settings = Settings(**{name: getattr(saved, name) for name in Settings.__struct_fields__})
-    chain = Chain(settings, saved.next_time_us, saved.block_us)
+    chain = Chain(saved.settings, saved.next_time_us, saved.block_us)
     chain.milestones += [Milestone(*milestone) for milestone in saved.milestones]
     keys = [StateKey(kind, owner, item if kind == "table" else item.decode()) for kind, owner, item in saved.keys]
     first = saved.blocks[0].first_version
     _check_versions(saved.blocks, [version for version, _ in saved.published], first + len(saved.transactions) - 1)
     chain.blocks += saved.blocks
     chain.oldest_version = first
-    no_code = CodeSet({}, enum_variants=settings.enum_variants)
+    no_code = CodeSet({}, enum_variants=saved.settings.enum_variants)
     for version, places in saved.published:
         chain.add_code(version, no_code.with_modules(definitions[place] for place in places))
     for version, place, value in saved.older:
         chain.state.write(version, {keys[place]: value})
     for version, row in enumerate(saved.transactions, start=first):
         writes = {keys[place]: value for place, value in row.writes.items()}
-        output = Output(row.success, row.vm_status, row.charges, writes, row.events, tables=row.tables)
-        output = output._replace(execution_status=row.execution_status)
+        output = Output(*row.outcome, writes, row.events, False, row.execution_status, row.tables)  # noqa: FBT003
         request = None if row.request is None else _StoredTransaction(row.request, row.hash)
         code = chain.code_at(version)
         chain.add(CommittedTransaction(version, row.kind, row.hash, output, row.timestamp_us, request, code))
@@ -254,14 +251,15 @@ def _restored(saved: _Content, definitions: list[Definition]) -> Chain:
 
 def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) -> None:
     """Raise ValueError if the versions of blocks, modules and transactions are inconsistent."""
-    follows = (
-        after.height == before.height + 1 and after.first_version == before.last_version + 1
+    first = blocks[0]
+    follows = all(
+        (after.height, after.first_version) == (before.height + 1, before.last_version + 1)
         for before, after in pairwise(blocks)
     )
     grows = all(one.first_version <= one.last_version for one in blocks) and blocks[-1].last_version == head
-    if min(blocks[0].height, blocks[0].first_version) < 0 or not grows or not all(follows):
+    if min(first.height, first.first_version) < 0 or not grows or not follows:
         raise ValueError("its blocks are not consecutive, or do not contain all its transactions")
-    if published != sorted({*published}) or not 0 <= published[0] <= blocks[0].first_version or published[-1] > head:
+    if published != sorted({*published}) or not 0 <= published[0] <= first.first_version or published[-1] > head:
         raise ValueError("the versions of its published modules are not in order, or not within its blocks")
 
 

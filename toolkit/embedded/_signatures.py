@@ -85,9 +85,7 @@ def function_of(cls: type, name: str, member: Callable[..., Any], mark: Function
     annotations = resolve_annotations(function, cls, where)
     _check_parameters(where, function, annotations)
     returned = annotations.pop("return", None)
-    checked = not is_framework(cls)
-    convert = functools.partial(move_type, checked=checked)
-    outside = mark.is_entry or mark.is_view
+    convert = functools.partial(move_type, checked=not is_framework(cls))
     constraints: list[tuple[str, ...]] = []
     parameters: list[MoveType] = []
     signers = 0
@@ -96,7 +94,7 @@ def function_of(cls: type, name: str, member: Callable[..., Any], mark: Function
         if TypeArgument in (kind, getattr(kind, "__origin__", None)) and not signers and not parameters:
             constraints.append(_constraints(kind))
         elif not is_signer(kind):
-            if outside:
+            if mark.is_entry or mark.is_view:
                 _check_passable(at, kind)
             parameters.append(_named(at, convert, kind))
         elif parameters:
@@ -106,14 +104,7 @@ def function_of(cls: type, name: str, member: Callable[..., Any], mark: Function
         else:
             signers += 1
     returns = [_named(f"{where}, returned value", convert, kind) for kind in _returned_kinds(returned)]
-    return Function(
-        name=name,
-        mark=mark,
-        constraints=tuple(constraints),
-        signers=signers,
-        parameters=tuple(parameters),
-        returns=tuple(returns),
-    )
+    return Function(name, mark, tuple(constraints), signers, tuple(parameters), tuple(returns))
 
 
 def _named(where: str, convert: Callable[[Any], _T], kind: Any) -> _T:
@@ -176,11 +167,7 @@ def _constraints(kind: Any) -> tuple[str, ...]:
 def struct_abi(struct: type[Struct]) -> dict[str, Any]:
     """Return a struct as an item of ``structs`` of an ABI."""
     variants = struct.move_variants if issubclass(struct, Enum) else {}
-    fields = _fields_abi(struct)
-    if variants:
-        fields = []
-    elif not fields:
-        fields = [{"name": "dummy_field", "type": "bool"}]  # added by the Move compiler
+    fields = [] if variants else _fields_abi(struct) or [{"name": "dummy_field", "type": "bool"}]  # the compiler's
     return {
         "name": struct.__name__,
         "is_native": False,
@@ -194,8 +181,6 @@ def struct_abi(struct: type[Struct]) -> dict[str, Any]:
 
 
 def _fields_abi(struct: type[Struct]) -> list[dict[str, str]]:
-    fields = []
-    for name, kind in struct.move_fields().items():
-        described = _named(f"struct {struct.__name__}, field {name}", move_type, kind)
-        fields.append({"name": name, "type": described.text})
-    return fields
+    where = f"struct {struct.__name__}, field"
+    kinds = {name: _named(f"{where} {name}", move_type, kind) for name, kind in struct.move_fields().items()}
+    return [{"name": name, "type": kind.text} for name, kind in kinds.items()]

@@ -260,22 +260,22 @@ class CommittedTransaction:
         return Listing(change for key, value in self.output.writes.items() for change in self._changes(key, value))
 
     def _changes(self, key: StateKey, value: StateValue | None) -> list[LedgerChange]:
-        data = None if value is None else value.data
+        at, name, data = wire_address(key.owner), str(key.name), None if value is None else value.data
+        gone = data is None
         if key.kind == "table":
             types = self.output.tables.get(key.owner)
             if types is None:  # known only to the contract that deleted it
-                return [LedgerChange("table item", wire_address(key.owner), "", key.item, data, data is None)]
+                return [LedgerChange("table item", at, "", key.item, data, gone)]
             item = None if data is None else self._decoded(types.value, data)
-            name, index = f"{types.key} -> {types.value}", self._decoded(types.key, key.item)
-            return [LedgerChange("table item", wire_address(key.owner), name, index, item, data is None)]
-        at, name = wire_address(key.owner), str(key.name)
+            name = f"{types.key} -> {types.value}"
+            return [LedgerChange("table item", at, name, self._decoded(types.key, key.item), item, gone)]
         if key.kind == "module":
-            return [LedgerChange("module", at, name, None, None, data is None)]
+            return [LedgerChange("module", at, name, None, None, gone)]
         if data is None:
-            return [LedgerChange("resource", at, wire_type(parse_type_tag(name)), None, None, deleted=True)]
+            return [LedgerChange("resource", at, wire_type(parse_type_tag(name)), None, None, gone)]
         members = decode_group(data) if key.kind == "group" else {name: data}
         values = {wire_type(parse_type_tag(tag)): self._decoded(tag, one) for tag, one in members.items()}
-        return [LedgerChange("resource", at, tag, None, value, deleted=False) for tag, value in values.items()]
+        return [LedgerChange("resource", at, tag, None, value, gone) for tag, value in values.items()]
 
     def _decoded(self, type_text: str, data: bytes) -> Any:
         if self.code is None:
