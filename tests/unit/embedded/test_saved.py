@@ -377,12 +377,15 @@ def test_a_file_whose_parts_do_not_agree_is_an_error(tmp_path, field):
     everyday(ledger)
     file = ledger.save(tmp_path / "x")
     fields = [*_saved._Content.__struct_fields__]
+    settings = _saved.Settings.__struct_fields__
     whole = dict(zip(fields, msgspec.msgpack.decode(file.read_bytes()[len(_saved._MARK) + 32 :]), strict=True))
-    if field in INCONSISTENT:
-        whole[field], text = INCONSISTENT[field]
-    elif field in {"chain_id 256", "window -1"}:
-        name, value = field.split()
-        whole[name], text = int(value), "Expected `int`"
+    name, _, number = field.partition(" ")
+    if field in INCONSISTENT or number:
+        value, text = (int(number), "Expected `int`") if number else INCONSISTENT[field]
+        if name in settings:
+            whole["settings"][settings.index(name)] = value
+        else:
+            whole[name] = value
     else:
         place = {"heights": 0, "timestamp": 2, "versions": 4}[field]
         whole["blocks"][1][place] = -1 if field == "timestamp" else whole["blocks"][1][place] + 1
