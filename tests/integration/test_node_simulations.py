@@ -16,15 +16,11 @@ from toolkit.move import Address, FunctionId, UInt, encode_bcs, parse_address
 from toolkit.wire import (
     Ed25519Signature,
     FeePayerSignature,
-    IndexedSignature,
     MultiAgentSignature,
-    MultiEd25519Signature,
-    MultiKeySignature,
     Multisig,
     NoAccountSignature,
     PublicKey,
     RawTransaction,
-    Signature,
     SignedTransaction,
     SingleKeySignature,
     SingleSenderSignature,
@@ -172,85 +168,9 @@ def test_a_valid_ed25519_signature_is_refused_and_any_other_accepted(url, keys):
     message = SignedTransaction(raw, NONE).signing_message()
     good = key.sign(message)
     assert _refused(url, raw, Ed25519Signature(_public(key), signature=good))
-    assert _refused(
-        url, raw, SingleSenderSignature(SingleKeySignature(PublicKey(_public(key)), signature=Signature(good)))
-    )
     assert not _refused(url, raw, Ed25519Signature(_public(key)))
     assert not _refused(url, raw, Ed25519Signature(_public(keys[1]), signature=good))
     assert not _refused(url, raw, Ed25519Signature(_public(key), signature=key.sign(message + b"x")))
-
-
-def test_a_valid_multi_ed25519_signature_is_refused(url, keys):
-    """The signatures named by the bitmap must be valid, and enough of them."""
-    raw = _raw()
-    message = SignedTransaction(raw, NONE).signing_message()
-    publics = [_public(key) for key in keys]
-    good = [keys[0].sign(message), keys[2].sign(message)]
-    bitmap = bytes([0b10100000, 0, 0, 0])
-    assert _refused(url, raw, MultiEd25519Signature(publics, threshold=2, signatures=good, bitmap=bitmap))
-    assert not _refused(
-        url, raw, MultiEd25519Signature(publics, threshold=2, signatures=good, bitmap=bytes([0b11000000, 0, 0, 0]))
-    )
-    assert not _refused(url, raw, MultiEd25519Signature(publics, threshold=2))
-
-
-def test_a_valid_secp256k1_signature_is_refused(url):
-    """Over the SHA3-256 of the message, with the low s that is canonical; the high s is not valid."""
-    pytest.importorskip("cryptography", reason="needs cryptography, of the test extra")
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec, utils
-
-    raw = _raw()
-    signing = SignedTransaction(raw, NONE).signing_message()
-    key = ec.derive_private_key(7, ec.SECP256K1())
-    public = key.public_key().public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
-    digest = hashlib.sha3_256(signing).digest()
-    r, s = utils.decode_dss_signature(key.sign(digest, ec.ECDSA(utils.Prehashed(hashes.SHA3_256()))))
-    order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-    low, high = min(s, order - s), max(s, order - s)
-    for scalar, refused in ((low, True), (high, False)):
-        value = r.to_bytes(32, "big") + scalar.to_bytes(32, "big")
-        typed = SingleKeySignature(
-            PublicKey(public, type="secp256k1_ecdsa"), signature=Signature(value, type="secp256k1_ecdsa")
-        )
-        assert _refused(url, raw, SingleSenderSignature(typed)) is refused
-
-
-def test_a_multi_key_signature_is_valid_only_as_a_whole(url, keys):
-    """Two good signatures of two required: refused; one of them zeros: simulated."""
-    raw = _raw()
-    message = SignedTransaction(raw, NONE).signing_message()
-    publics = [PublicKey(_public(key)) for key in keys]
-
-    def signed(second):
-        entries = [
-            IndexedSignature(0, signature=Signature(keys[0].sign(message))),
-            IndexedSignature(2, signature=second),
-        ]
-        return SingleSenderSignature(MultiKeySignature(publics, signatures_required=2, signatures=entries))
-
-    assert _refused(url, raw, signed(Signature(keys[2].sign(message))))
-    assert not _refused(url, raw, signed(Signature(bytes(64))))
-
-
-def test_several_signers_are_refused_only_if_all_signed(url, keys):
-    """Multi-agent and fee payer: one zero signature among good ones makes it a simulation."""
-    raw = _raw()
-    publics = [_public(key) for key in keys]
-
-    def shape(kind, signatures):
-        sender, other, payer = (Ed25519Signature(k, signature=s) for k, s in zip(publics, signatures, strict=True))
-        fields = {"secondary_signer_addresses": ["0xb0b"], "secondary_signers": [other]}
-        if kind is FeePayerSignature:
-            fields |= {"fee_payer_address": "0xb0b", "fee_payer_signer": payer}
-        return kind(sender, **fields)
-
-    zeros = [bytes(64)] * 3
-    for kind in (MultiAgentSignature, FeePayerSignature):
-        message = SignedTransaction(raw, shape(kind, zeros)).signing_message()
-        good = [key.sign(message) for key in keys]
-        assert _refused(url, raw, shape(kind, good))
-        assert not _refused(url, raw, shape(kind, [good[0], bytes(64), good[2]]))
 
 
 def test_a_public_key_must_be_the_accounts(url, ledger, keys):

@@ -1,12 +1,10 @@
 """``POST`` endpoints: table items, views and simulation; submitted transactions are rejected.
 
-A simulated transaction must not have a valid signature. Signatures of ed25519, multi-ed25519 and secp256k1 keys are
-verified; keyless, passkey and abstract signatures count as invalid.
+A transaction that one ed25519 key has signed is not simulated, as on a node. Other signatures are not verified.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -29,7 +27,7 @@ from toolkit.embedded.http._reads import gas_estimate, read_balance
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, decode_bcs, encode_bcs, encode_json, parse_address
 from toolkit.move._bcs import uleb128
-from toolkit.move._ids import wire_address
+from toolkit.move._ids import parse_hex, wire_address
 from toolkit.move._values import decode_argument
 from toolkit.wire import FeePayerSignature, RawTransaction, SignedTransaction, TransactionSignature
 from toolkit.wire import _bcs_requests as payloads
@@ -42,7 +40,7 @@ from toolkit.wire._bcs_requests import (
     ScriptArgument,
     script_arguments,
 )
-from toolkit.wire._signatures import SignatureModel, is_zero_padded, parse_account_signature, parse_signature
+from toolkit.wire._signatures import is_zero_padded, parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,10 +49,6 @@ if TYPE_CHECKING:
     from toolkit.embedded.http._node import EmbeddedNode
     from toolkit.wire._bcs_requests import EncodedPayload
 
-
-# Nodes refuse the larger of the two s that verify a message (malleability).
-_SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
-_SCALAR_BYTES = 32
 
 _U8 = Annotated[int, msgspec.Meta(ge=0, le=255)]
 
@@ -116,7 +110,7 @@ def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
     try:
         signature = _pairless(value) or parse_signature(value)
         # The number of signatures must equal the number of keys, or of required signatures; in BCS it may differ.
-        for one in _account_signatures(signature):
+        for one in [*signature.parts()] or [signature]:
             if isinstance(one, wire.MultiEd25519Signature) and not one.has_json_form:
                 raise InputError("MultiEd25519 signature does not have the same number of signatures as public keys")
             if isinstance(one, wire.MultiKeySignature) and len(one.signatures) != one.signatures_required:
@@ -141,67 +135,17 @@ def _pairless(value: dict[str, Any]) -> FeePayerSignature | None:
 
 
 def has_valid_signature(signed: SignedTransaction) -> bool:
-    """Return True if all signatures of a transaction are valid."""
+    """Return True if a transaction has one signature, by an ed25519 key, and it is valid."""
+    signature = signed.signature
     # Signatures of zeros are the usual case and never valid.
-    if is_zero_padded(signed.signature):
+    if is_zero_padded(signature) or not isinstance(signature, wire.Ed25519Signature):
         return False
     if find_spec("cryptography") is None:
         reason = not_installed("checking a signature that is not zeros", "cryptography", "signatures")
         raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
-    message = signed.signing_message()
-    for account in _account_signatures(signed.signature):
-        if not all(_is_valid(*part, message) for part in _to_verify(account)):
-            return False
-    return True
+    from toolkit.vm._ed25519 import verify  # late: it imports the machine
 
-
-def _account_signatures(signature: TransactionSignature) -> list[SignatureModel]:
-    return [*signature.parts()] or [signature]
-
-
-def _to_verify(signature: SignatureModel) -> list[tuple[str, str, str]]:
-    """Return the kind, key and signature of each part; the kind is empty if the signature cannot be valid."""
-    match signature:
-        case wire.Ed25519Signature(public_key=key, signature=value):
-            return [("ed25519", key, value)]
-        case wire.SingleKeySignature(public_key=key, signature=value):
-            return [(key.type if key.type == value.type else "", key.value, value.value)]
-        case wire.MultiKeySignature(public_keys=keys, signatures=given) if len(given) >= signature.signatures_required:
-            signers = [(keys[one.index], one.signature) for one in given]
-            return [(key.type if key.type == one.type else "", key.value, one.value) for key, one in signers]
-        case wire.MultiEd25519Signature(public_keys=keys, signatures=given):
-            # Each bit of the bitmap represents a key; the most significant bit is the first key.
-            bits = int.from_bytes(_data(signature.bitmap), "big")
-            places = [place for place in range(32) if bits >> (31 - place) & 1]
-            if signature.threshold <= len(places) == len(given) and max(places, default=0) < len(keys):
-                return [("ed25519", keys[place], value) for place, value in zip(places, given, strict=True)]
-    return [("", "", "")]
-
-
-def _is_valid(kind: str, key: str, signature: str, message: bytes) -> bool:
-    """Return True if a signature is valid; secp256k1 signs the SHA3-256 of the message, and s must be low."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, utils
-
-    data = _data(signature)
-    try:
-        if kind == "ed25519":
-            ed25519.Ed25519PublicKey.from_public_bytes(_data(key)).verify(data, message)
-            return True
-        r, s = int.from_bytes(data[:_SCALAR_BYTES], "big"), int.from_bytes(data[_SCALAR_BYTES:], "big")
-        if kind != "secp256k1_ecdsa" or s > _SECP256K1_HALF_ORDER:
-            return False
-        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), _data(key))
-        scheme = ec.ECDSA(utils.Prehashed(hashes.SHA3_256()))
-        public.verify(utils.encode_dss_signature(r, s), hashlib.sha3_256(message).digest(), scheme)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
-def _data(text: str) -> bytes:
-    return bytes.fromhex(text.removeprefix("0x"))
+    return verify(parse_hex(signature.public_key), parse_hex(signature.signature), signed.signing_message())
 
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
