@@ -353,7 +353,7 @@ class WideIntArray(WideOperators, ExtensionArray):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("a wide integer array cannot be converted to numpy without a copy")
-        return self._numpy(dtype, None)
+        return self.to_numpy(dtype)
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> NDArray[Any]:
         """Return a numpy array of Python ints, or of `dtype`.
@@ -379,19 +379,16 @@ class WideIntArray(WideOperators, ExtensionArray):
             If a number does not fit an integer `dtype`.
         """
         del copy
-        return self._numpy(dtype, None if na_value is no_default else na_value)
-
-    def _numpy(self, dtype: Any, na_value: Any) -> NDArray[Any]:
-        """Return numpy data of any dtype that the caller requests, including floats."""
+        missing = None if na_value is no_default else na_value
         target = np.dtype(object if dtype is None else dtype)
         if target.kind == "f":
             floats = self.floats().astype(target, copy=False)
-            return floats if na_value is None or pd.isna(na_value) else np.where(self.isna(), na_value, floats)
+            return floats if missing is None or pd.isna(missing) else np.where(self.isna(), missing, floats)
         objects = np.empty(len(self), object)
         objects[:] = self.tolist()
         if self._hasna:
-            if na_value is not None:
-                objects[self.isna()] = na_value
+            if missing is not None:
+                objects[self.isna()] = missing
             elif target.kind in "iub":
                 raise ValueError(f"cannot convert missing values of {self._dtype} to {target}: drop or fill them first")
         return objects.astype(target, copy=False)
@@ -435,7 +432,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         if isinstance(dtype, ExtensionDtype):
             data = self.floats() if np.dtype(getattr(dtype, "numpy_dtype", object)).kind == "f" else self.to_numpy()
             return pd.Series(data, dtype=cast("Any", dtype)).array
-        return self._numpy(dtype, None)
+        return self.to_numpy(dtype)
 
     def _formatter(self, boxed: bool = False) -> Callable[[Any], str | None]:
         del boxed

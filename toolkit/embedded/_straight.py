@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolkit.embedded._code import CodeSet
-    from toolkit.embedded._definitions import Definition
-    from toolkit.move import Layout
+    from toolkit.move import Layout, ModuleAbi
     from toolkit.vm._batch import ModuleCode
     from toolkit.vm._code import FunctionHandle, StructHandle
     from toolkit.vm._module import ScriptCode
@@ -57,11 +56,11 @@ def read_straight(code: CodeSet, bytecode: bytes) -> ScriptCode:
     if not all(map(_may_be_sent, main.parameters[signers:])):
         raise VmError("INVALID_MAIN_FUNCTION_SIGNATURE")
     for module in script.dependencies:
-        _definition(code, module)
+        _abi(code, module)
     for struct in script.struct_handles:
-        _check_struct(_definition(code, struct.module), struct)
+        _check_struct(_abi(code, struct.module), struct)
     for function in script.handles:
-        _check_function(_definition(code, function.module), function)
+        _check_function(_abi(code, function.module), function)
     return script
 
 
@@ -108,31 +107,30 @@ def _may_be_sent(kind: Type) -> bool:
     return isinstance(kind, Primitive) and kind is not SIGNER
 
 
-def _definition(code: CodeSet, module: ModuleId) -> Definition:
-    found = code.modules.get((address_from_bytes(module.address), module.name))
+def _abi(code: CodeSet, module: ModuleId) -> ModuleAbi:
+    found = code.module_abi(address_from_bytes(module.address), module.name)
     if found is None:
         where = f"{module.address.hex()}::{module.name}"
         raise VmError("LINKER_ERROR", f"Linker Error: Module {where} doesn't exist")
     return found
 
 
-def _check_struct(module: Definition, handle: StructHandle) -> None:
+def _check_struct(module: ModuleAbi, handle: StructHandle) -> None:
     """Check that a struct exists, and that it has the abilities that the script expects."""
-    struct = next((one for one in module.abi.structs if one.name == handle.name), None)
+    struct = module.struct(handle.name)
     if struct is None:
         raise VmError("LOOKUP_FAILED")
-    counts = len(struct.generic_type_params), len(handle.type_parameters)
-    if handle.abilities & ~ability_bits(struct.abilities) or counts[0] != counts[1]:
+    is_generic_alike = len(struct.generic_type_params) == len(handle.type_parameters)
+    if handle.abilities & ~ability_bits(struct.abilities) or not is_generic_alike:
         raise VmError("TYPE_MISMATCH", "imported struct mismatches expectation")
 
 
-def _check_function(module: Definition, handle: FunctionHandle) -> None:
+def _check_function(module: ModuleAbi, handle: FunctionHandle) -> None:
     """Check that a function exists, that a script may call it, and that it has the types that the script expects."""
-    function = module.functions.get(handle.name)
-    if function is None or function.mark.visibility != "public":
+    function = module.function(handle.name)
+    if function is None or function.visibility != "public":
         raise VmError("LOOKUP_FAILED")
-    abi = function.to_abi()
-    types = _types(abi["params"]), _types(abi["return"]), function.type_parameters
+    types = _types(function.params), _types(function.return_), len(function.generic_type_params)
     if types != (handle.parameters, handle.results, len(handle.type_parameters)):
         raise VmError("TYPE_MISMATCH", "imported function mismatches expectation")
 

@@ -293,14 +293,6 @@ class Table(Generic[T0, T1]):
             raise InputError("a new table cannot be used yet: store it in a resource, then borrow that resource")
         return self._session.item_key(verb, self.handle, self._key, key)
 
-    def _refuse(self, *_: Any) -> typing.NoReturn:
-        raise ContractError(
-            "a table cannot be counted, iterated or indexed: use contains, borrow, add, upsert and remove with a key, "
-            "and store keys or a count in a separate field"
-        )
-
-    __len__ = __iter__ = __contains__ = __getitem__ = __setitem__ = __delitem__ = _refuse
-
 
 class ReadOnlyVector(list[Any]):
     """A vector in a value that is read, which cannot be changed."""

@@ -5,17 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.embedded._contract import Module
-from toolkit.embedded.framework import (
-    _account,
-    _coin,
-    _configuration,
-    _fungible_asset,
-    _multisig_account,
-    _object,
-    _values,
-)
+from toolkit.embedded.framework import _configuration, _multisig_account  # noqa: F401 - all others are imported by it
 from toolkit.embedded.framework._account import Account, NonceValidation
 from toolkit.embedded.framework._coin import APTOS_COIN, CORE_RESOURCES, OCTAS_PER_APT, AptosCoin, Coin
+from toolkit.embedded.types import is_framework
 from toolkit.move import parse_address
 
 if TYPE_CHECKING:
@@ -46,17 +39,7 @@ ACCOUNT_NAMES = {
 }
 """Names of the accounts of every new ledger, by canonical address."""
 
-FRAMEWORK: tuple[type[Module], ...] = tuple(
-    sorted(
-        {
-            one
-            for module in (_account, _coin, _configuration, _fungible_asset, _multisig_account, _object, _values)
-            for one in vars(module).values()
-            if isinstance(one, type) and one.__base__ is Module  # not the next version of a module
-        },
-        key=lambda one: one.__name__,
-    )
-)
+FRAMEWORK = tuple(sorted(filter(is_framework, Module.__subclasses__()), key=lambda one: one.__name__))
 """The modules published at genesis."""
 
 
