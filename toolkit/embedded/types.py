@@ -912,13 +912,19 @@ def _conversions(
     """Return the two conversions of a struct or variant, which convert only the fields that need it."""
     checked = not is_framework(cls)
     fields = {name: move_type(annotation, arguments, checked=checked) for name, annotation in cls.move_fields().items()}
-    lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None]
+    # Most fields of most structs are integers: they are converted here, without a call for each.
+    integers = [(name, INTEGERS[kind.text]) for name, kind in fields.items() if checked and kind.text in INTEGERS]
+    numbers = dict(integers)
+    lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None and name not in numbers]
+    new = int.__new__
     lowers = [(name, kind.lower) for name, kind in fields.items() if kind.lower is not None]
 
     def lift(session: Any, plain: dict[str, Any]) -> Struct:
         value = cls.__new__(cls)
         state = value.__dict__
         state.update(plain)
+        for name, integer in integers:
+            state[name] = new(integer, plain[name])
         for name, convert in lifts:
             state[name] = convert(session, plain[name])
         _set_access(value, session.access)
