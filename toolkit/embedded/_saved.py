@@ -148,11 +148,11 @@ def _content(chain: Chain) -> _Content:
     ]
     rows = []
     for done in chain.transactions:
-        *outcome, values, events, _, status, tables = done.output
+        success, vm_status, charges, values, events, _, status, tables = done.output
         writes = {keys.setdefault(key, len(keys)): value for key, value in values.items()}
         request = None if done.request is None else done.request.signed.to_bcs()
-        start = done.kind, done.hash, done.timestamp_us, tuple(outcome)
-        rows.append(_Row(*start, writes, events, status, dict(tables), request))
+        outcome, time_us = (success, vm_status, charges), done.timestamp_us
+        rows.append(_Row(done.kind, done.hash, time_us, outcome, writes, events, status, dict(tables), request))
     published = [
         (version, [modules.setdefault(_saved_module(one), len(modules)) for one in code.modules.values()])
         for version, code in zip(chain.code_versions, chain.codes, strict=True)
