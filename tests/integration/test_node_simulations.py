@@ -21,6 +21,7 @@ from toolkit.wire import (
     NoAccountSignature,
     PublicKey,
     RawTransaction,
+    Signature,
     SignedTransaction,
     SingleKeySignature,
     SingleSenderSignature,
@@ -168,9 +169,32 @@ def test_a_valid_ed25519_signature_is_refused_and_any_other_accepted(url, keys):
     message = SignedTransaction(raw, NONE).signing_message()
     good = key.sign(message)
     assert _refused(url, raw, Ed25519Signature(_public(key), signature=good))
+    assert _refused(
+        url, raw, SingleSenderSignature(SingleKeySignature(PublicKey(_public(key)), signature=Signature(good)))
+    )
     assert not _refused(url, raw, Ed25519Signature(_public(key)))
     assert not _refused(url, raw, Ed25519Signature(_public(keys[1]), signature=good))
     assert not _refused(url, raw, Ed25519Signature(_public(key), signature=key.sign(message + b"x")))
+
+
+def test_several_signers_are_refused_only_if_all_signed(url, keys):
+    """Multi-agent and fee payer: one zero signature among good ones makes it a simulation."""
+    raw = _raw()
+    publics = [_public(key) for key in keys]
+
+    def shape(kind, signatures):
+        sender, other, payer = (Ed25519Signature(k, signature=s) for k, s in zip(publics, signatures, strict=True))
+        fields = {"secondary_signer_addresses": ["0xb0b"], "secondary_signers": [other]}
+        if kind is FeePayerSignature:
+            fields |= {"fee_payer_address": "0xb0b", "fee_payer_signer": payer}
+        return kind(sender, **fields)
+
+    zeros = [bytes(64)] * 3
+    for kind in (MultiAgentSignature, FeePayerSignature):
+        message = SignedTransaction(raw, shape(kind, zeros)).signing_message()
+        good = [key.sign(message) for key in keys]
+        assert _refused(url, raw, shape(kind, good))
+        assert not _refused(url, raw, shape(kind, [good[0], bytes(64), good[2]]))
 
 
 def test_a_public_key_must_be_the_accounts(url, ledger, keys):

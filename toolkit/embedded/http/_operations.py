@@ -1,6 +1,6 @@
 """``POST`` endpoints: table items, views and simulation; submitted transactions are rejected.
 
-A transaction that one ed25519 key has signed is not simulated, as on a node. Other signatures are not verified.
+A transaction that ed25519 keys have signed is not simulated, as on a node. Signatures of other kinds are not verified.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from toolkit.embedded.http._reads import gas_estimate, read_balance
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, decode_bcs, encode_bcs, encode_json, parse_address
 from toolkit.move._bcs import uleb128
-from toolkit.move._ids import parse_hex, wire_address
+from toolkit.move._ids import wire_address
 from toolkit.move._values import decode_argument
 from toolkit.wire import FeePayerSignature, RawTransaction, SignedTransaction, TransactionSignature
 from toolkit.wire import _bcs_requests as payloads
@@ -40,7 +40,7 @@ from toolkit.wire._bcs_requests import (
     ScriptArgument,
     script_arguments,
 )
-from toolkit.wire._signatures import is_zero_padded, parse_account_signature, parse_signature
+from toolkit.wire._signatures import SignatureModel, is_zero_padded, parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,17 +135,24 @@ def _pairless(value: dict[str, Any]) -> FeePayerSignature | None:
 
 
 def has_valid_signature(signed: SignedTransaction) -> bool:
-    """Return True if a transaction has one signature, by an ed25519 key, and it is valid."""
-    signature = signed.signature
+    """Return True if all signatures of a transaction are of ed25519 keys and valid."""
     # Signatures of zeros are the usual case and never valid.
-    if is_zero_padded(signature) or not isinstance(signature, wire.Ed25519Signature):
+    if is_zero_padded(signed.signature):
         return False
     if find_spec("cryptography") is None:
         reason = not_installed("checking a signature that is not zeros", "cryptography", "signatures")
         raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
-    from toolkit.vm._ed25519 import verify  # late: it imports the machine
+    from toolkit.vm._signers import signers_of  # late: it imports the machine
 
-    return verify(parse_hex(signature.public_key), parse_hex(signature.signature), signed.signing_message())
+    signers = signers_of(signed.signature)
+    return all(map(_is_by_ed25519, signers.everyone)) and signers.are_valid(signed.signing_message())
+
+
+def _is_by_ed25519(signature: SignatureModel) -> bool:
+    match signature:
+        case wire.Ed25519Signature() | wire.SingleKeySignature(public_key=wire.PublicKey(type="ed25519")):
+            return True
+    return False
 
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
