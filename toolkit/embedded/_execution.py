@@ -195,7 +195,7 @@ def call_contract(session: Session, location: str, body: Callable[..., Any], arg
     except (ZeroDivisionError, OverflowError) as error:
         raise VmError("ARITHMETIC_ERROR", str(error), location=location) from None
     except IndexError:
-        raise VmError("VECTOR_OPERATION_ERROR", location=location, sub_status=1) from None
+        raise VmError("VECTOR_OPERATION_ERROR", location=location) from None
     except RecursionError:
         raise VmError("EXECUTION_STACK_OVERFLOW", location=location) from None
     except InputError as error:
@@ -355,7 +355,6 @@ def run_view(
     arguments: Sequence[Any],
     type_arguments: Sequence[TypeTag] = (),
     *,
-    max_gas: int = MAX_VIEW_GAS,
     meter: Meter | None = None,
 ) -> tuple[list[Any], int]:
     """Run a view function.
@@ -370,10 +369,8 @@ def run_view(
         Decoded arguments.
     type_arguments : sequence of TypeTag, optional
         Type arguments as the function receives them.
-    max_gas : int, default MAX_VIEW_GAS
-        Maximum number of gas units that the view may use.
     meter : Meter, optional
-        Meter to charge; by default, a new one that allows `max_gas`.
+        Meter to charge; by default, a new one that allows `MAX_VIEW_GAS`.
 
     Returns
     -------
@@ -387,7 +384,7 @@ def run_view(
     VmError
         If execution aborts, fails or runs out of gas.
     """
-    meter = meter or Meter(snapshot.schedule, max_gas_units=max_gas)
+    meter = meter or Meter(snapshot.schedule, max_gas_units=MAX_VIEW_GAS)
     session = Session(snapshot, meter, seed=b"view")
     _check_objects(session, function, arguments)
     values = _call(session, function, [*type_arguments, *_lifted(session, function, arguments)])

@@ -16,7 +16,11 @@ from toolkit.wire._aborts import VM_STATUS_CODES
 
 EXECUTED = "Executed successfully"
 
-_WITHOUT_MESSAGE = {"EXECUTION_STACK_OVERFLOW", "VECTOR_OPERATION_ERROR"}
+# Statuses without a message of the VM, which messages name. The sub status 1 is an index out of bounds.
+_WITHOUT_MESSAGE = {
+    "EXECUTION_STACK_OVERFLOW": "EXECUTION_STACK_OVERFLOW",
+    "VECTOR_OPERATION_ERROR": "VECTOR_OPERATION_ERROR with sub status 1",
+}
 
 # BCS of an ``ExecutionStatus``, by variant.
 _OUT_OF_GAS, _MOVE_ABORT, _EXECUTION_FAILURE, _MISCELLANEOUS = range(1, 5)
@@ -194,16 +198,13 @@ class VmError(BaseException):
         Message of the VM.
     location : str, optional
         Function in which execution failed, such as ``0x1::coin::transfer``.
-    sub_status : int, optional
-        Number of the check that failed, for example 1 for an index out of bounds and 2 for an empty vector.
     """
 
-    def __init__(self, status: str, message: str = "", *, location: str = "", sub_status: int = 0) -> None:
+    def __init__(self, status: str, message: str = "", *, location: str = "") -> None:
         super().__init__(message or status)
         self.status = status
         self.message = message
         self.location = location
-        self.sub_status = sub_status
 
     @property
     def vm_error_code(self) -> int:
@@ -217,18 +218,14 @@ class VmError(BaseException):
             return "Out of gas"
         failed = f"Execution failed in {self.location or 'script'} at code offset 0"
         text = failed if self.status in _EXECUTION_FAILURES else self.status
-        # Nodes do not name the status here, but without it an index and an empty vector would look the same.
-        shown = f"{self.status} with sub status {self.sub_status}" if self.sub_status else self.status
-        message = self.message or (shown if self.status in _WITHOUT_MESSAGE else "")
+        message = self.message or _WITHOUT_MESSAGE.get(self.status, "")
         return f"{text}\nExecution failed with message: {message}" if message else text
 
     @property
     def view_message(self) -> str:
         """The message in the error response of a view: the VM's message, or the status and its location."""
-        if self.message:
-            return self.message
-        status = f"{self.status} with sub status {self.sub_status}" if self.sub_status else self.status
-        return f"VMError with status {status} at location {self.location or 'UNDEFINED'}"
+        status = _WITHOUT_MESSAGE.get(self.status, self.status)
+        return self.message or f"VMError with status {status} at location {self.location or 'UNDEFINED'}"
 
     @property
     def execution_status(self) -> bytes:
