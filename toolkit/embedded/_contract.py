@@ -372,7 +372,7 @@ class Module(ContractCode):
 
     def move_to(self, account: signer, value: Struct, *type_arguments: TypeArgument) -> None:
         """Store a new resource under the signer's address."""
-        self._own(type(_struct(value)))
+        self._own(type(value))
         if not self.definition.is_system:
             check_signer(account)
         self.session.meter.charge_code(self.blocks)
@@ -403,7 +403,6 @@ class Module(ContractCode):
 
     def emit(self, event: Event, *type_arguments: TypeArgument) -> None:
         """Emit a module event, which has no handle."""
-        _struct(event)
         self.session.meter.charge_code(2 * self.blocks)
         self.session.emit(event, type_arguments)
 
@@ -424,7 +423,6 @@ class Module(ContractCode):
         ContractError
             If the handle is read-only, such as a handle from `borrow`, because its counter would not be stored.
         """
-        _struct(event)
         self.session.meter.charge_code(3 * self.blocks)
         self.session.emit_event(handle, event, type_arguments)
 
@@ -460,13 +458,6 @@ class Module(ContractCode):
                 "that defines a resource can; call a function of that module instead"
             )
         return resource
-
-
-def _struct(value: Struct) -> Struct:
-    """Return an instance of a struct, or raise ContractError for any other value."""
-    if not isinstance(value, Struct):
-        raise ContractError(f"expected a struct value, got {value!r:.80}")
-    return value
 
 
 class ScriptContext(ContractCode):

