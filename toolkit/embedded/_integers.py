@@ -136,22 +136,13 @@ def _shift(cls: type[Integer], *, is_left: bool) -> Any:
     return operate
 
 
-def _negation(cls: type[Integer]) -> Any:
-    def operate(self: Any) -> Any:
-        result = int.__neg__(self)
-        if not cls.low <= result <= cls.high:
-            raise VmError(_ARITHMETIC_ERROR, "Negation overflow")
-        return int.__new__(cls, result)
-
-    return operate
-
-
 def _typed(name: str, bits: int) -> type[Integer]:
     """Return the class of a type; its operators are created once, because they run millions of times."""
     low, high = (0, (1 << bits) - 1) if name[0] == "u" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     body = {"__slots__": (), "move_name": name, "low": low, "high": high, "bits": bits}
     cls = type(name.upper(), (Integer,), body)
-    operators = {"neg": _negation(cls)}
+    negate, _ = _arithmetic(cls, lambda value, _: int.__neg__(value), "Negation overflow")
+    operators: dict[str, Any] = {"neg": lambda value: negate(value, value)}
     if low == 0:
         operators |= {"lshift": _shift(cls, is_left=True), "rshift": _shift(cls, is_left=False)}
     for operator, compute, problem in _ARITHMETIC:
