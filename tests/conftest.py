@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 from collections.abc import Callable
@@ -21,7 +22,15 @@ settings.load_profile("suite")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# New objects before the garbage collector runs, as in the command line: what is imported and collected stays to the end.
+gc.set_threshold(100_000)
+
 SHARED_DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the thousands of tests that were collected."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

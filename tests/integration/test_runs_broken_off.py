@@ -48,9 +48,9 @@ def server(ledger):
 
 @pytest.fixture(scope="module")
 def study_file(server, tmp_path_factory):
-    """Return a study of 1,500 readings and more."""
+    """Return a study of 750 readings and more."""
     place = tmp_path_factory.mktemp("study") / "study.toml"
-    place.write_text(STUDY.format(url=server.node_url, pace=1_500, last=1_499))
+    place.write_text(STUDY.format(url=server.node_url, pace=1_500, last=749))
     return place
 
 
@@ -109,8 +109,8 @@ def wait_for(out, rows):
 def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file, whole, server, silent_after, tmp_path):
     """kill -9 in the midst of reading: what was written stays, the same command goes on, and the digests are equal."""
     out, kept = tmp_path / "run", 0
-    for wanted in (500, 1_000):
-        silent_after(900)
+    for wanted in (100, 250):
+        silent_after(450)
         with command(study_file, out) as process:
             wait_for(out, wanted)
             process.send_signal(signal.SIGKILL)
@@ -132,9 +132,9 @@ def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file,
 def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, server, silent_after, tmp_path):
     """Ctrl-C: one line, code 130; meanwhile a second run into the folder is refused at once; then it goes on."""
     out = tmp_path / "run"
-    silent_after(900)
+    silent_after(450)
     with command(study_file, out) as process:
-        wait_for(out, 500)
+        wait_for(out, 100)
         with pytest.raises(toolkit.StudyError, match="in use by another run"):
             toolkit.Study.load(study_file).run(out, progress=False)
         process.send_signal(signal.SIGINT)
@@ -151,7 +151,7 @@ def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, s
 def test_a_full_disk_loses_nothing_that_was_written(study_file, whole, tmp_path):
     """The system refuses a write amid the run: one line that says so and code 5; with room again, the run goes on."""
     out = tmp_path / "run"
-    # A part of 10 rows has 34 kB, one of 1,270 has 40 kB.
+    # A part of 10 rows has 34 kB, one of 640 has 38 kB.
     with command(study_file, out, under=["bash", "-c", 'ulimit -f 36; exec "$@"', "bash"]) as process:
         _, words = process.communicate(timeout=60)
     assert process.returncode == 5
@@ -160,7 +160,7 @@ def test_a_full_disk_loses_nothing_that_was_written(study_file, whole, tmp_path)
     assert "The observations written earlier are kept" in words
     assert "Traceback" not in words
     kept = rows_in(out)
-    assert 0 < kept < 1_270
+    assert 0 < kept < 640
     names = sorted(place.name for place in out.rglob("*") if place.is_file())
     assert names == ["part-00000000.parquet", "run.json", "timeline.parquet"]
     run = toolkit.Study.load(study_file).run(out, progress=False)
