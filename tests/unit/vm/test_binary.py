@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.vm.small_ledger import (
@@ -154,7 +154,6 @@ def test_an_instruction_of_a_later_version_is_refused():
 MUTATIONS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4)
 
 
-@settings(max_examples=300, deadline=2_000)
 @given(MUTATIONS, st.sampled_from(["all", "counter"]), st.integers(0, 10**6))
 def test_no_bytes_break_the_reader(mutations, which, cut):
     """Bytes of a module with errors are a module or are refused, and what is read can be shown."""
@@ -170,7 +169,6 @@ def test_no_bytes_break_the_reader(mutations, which, cut):
     assert module.disassemble().startswith("module ")
 
 
-@settings(max_examples=150, deadline=5_000)
 @given(st.integers(0, 10**6), st.binary(max_size=80), st.integers(0, 100))
 def test_no_state_breaks_the_machine(which, data, cut):
     """Any value of the state may be anything: the result has a status, or is refused by name."""
@@ -188,7 +186,6 @@ def test_no_state_breaks_the_machine(which, data, cut):
         assert done.status.kind
 
 
-@settings(max_examples=150, deadline=5_000)
 @given(st.lists(st.tuples(st.integers(8, 10**6), st.integers(0, 255)), min_size=1, max_size=2))
 def test_no_bytecode_breaks_the_machine(mutations):
     """Code of the ledger with errors ends with a status, or is refused by name."""

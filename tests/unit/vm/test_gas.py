@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.vm.small_ledger import ALICE, COUNTER, call, function, schedule_bcs, state, u64
@@ -49,7 +49,6 @@ def programs(draw):
     return [*code, "Ret"]
 
 
-@settings(max_examples=60, deadline=5_000)
 @given(programs(), st.integers(5, 25))
 def test_gas_of_code_that_fails_anywhere_is_the_same(code, max_gas):
     signer = t.Reference(t.SIGNER, False)

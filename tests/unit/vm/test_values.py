@@ -6,7 +6,7 @@ import operator
 from collections import defaultdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.move import Address as AddressLayout
@@ -43,7 +43,6 @@ def truncated(left, right):
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
-@settings(max_examples=400)
 @given(st.data(), st.sampled_from(KINDS))
 def test_arithmetic_is_that_of_python_within_bounds(data, kind):
     left, right = data.draw(integers(kind)), data.draw(integers(kind))
@@ -121,7 +120,6 @@ def typed_values(draw, depth=3):
     return MAKER.vector(mine), theirs and VectorOf(theirs), [value] * count, [other] * count
 
 
-@settings(max_examples=200)
 @given(typed_values())
 def test_bcs_is_that_of_toolkit_move(drawn):
     mine, theirs, value, other = drawn
@@ -142,7 +140,6 @@ def _has_no_bytes(layout):
     return layout.parts[0] != "struct" or all(map(_has_no_bytes, layout.parts[1]))
 
 
-@settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_no_bytes_break_a_closure(data):
     layout = MAKER.function

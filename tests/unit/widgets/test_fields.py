@@ -6,7 +6,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.client._calls import AbiStore
@@ -231,7 +231,6 @@ def test_every_recorded_function_has_a_form(shared_data):
     assert seen > 400
 
 
-@settings(max_examples=25)
 @given(data=st.data())
 def test_a_random_filling_of_every_recorded_type_is_accepted(shared_data, data):
     """For each type that a recorded function takes, what is typed is what the node's converter accepts."""
