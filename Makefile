@@ -10,8 +10,10 @@ INSTALL = @echo "Installing into .venv: $(1) (half a minute to three minutes) ..
 FOR_TESTS := '.[dev,test]'
 FOR_ALL := '.[dev,test,docs]'
 
-# Hundreds of processes are started by the tests: they compile the package once.
+# Hundreds of processes are started by the tests: they compile the package once. In a fresh clone pytest first compiles the
+# tests and the packages that they import: the workers, which load all of them at the same moment, would each do it again.
 unexport PYTHONDONTWRITEBYTECODE
+COMPILE := [ -e tests/__pycache__ ] || $(VENV_PYTHON) -m pytest -q --collect-only tests >/dev/null || true
 
 .PHONY: demo lab docs test lint unit notebooks browser search audit lock wheelhouse class clean
 
@@ -27,7 +29,7 @@ docs: .venv/.for-docs
 
 # Runs every part although an earlier one failed, and ends with the closing line of each. Three lanes go on at once: the
 # tests, the browser's tests, and lint, notebooks, documentation and its search one after the other; the last two lanes are
-# printed at the end.
+# printed at the end. The first two begin when everything is compiled, beside which lint leaves a core free.
 # The browser's tests wait for pages more than they compute, so the others give way to them.
 BESIDE := browser lint notebooks docs search
 PARTS := unit $(BESIDE)
@@ -35,8 +37,9 @@ PARTS := unit $(BESIDE)
 test: .venv/.for-all
 	@logs=$$(mktemp -d) && trap 'rm -rf "$$logs"' EXIT && trap 'trap - TERM; kill 0' INT TERM && \
 	run() { nice -n $$1 $(MAKE) --no-print-directory $$2 2>&1 && touch "$$logs/$$2.passed"; }; \
-	run 0 browser >"$$logs/browser" & \
 	for part in lint notebooks docs search; do run 5 $$part >"$$logs/$$part"; done & \
+	$(COMPILE); \
+	run 0 browser >"$$logs/browser" & \
 	run 5 unit | tee "$$logs/unit"; \
 	wait; failed=0; \
 	for part in $(BESIDE); do cat "$$logs/$$part"; done; echo; \
@@ -52,11 +55,10 @@ lint: .venv/.for-tests
 	$(VENV_PYTHON) -m mypy
 
 # One worker more than there are cores: many tests wait for a process or a server. A file runs in one worker, which makes
-# its fixtures once; in the order of their names the slowest files come early. In a fresh clone pytest compiles the tests first:
-# the workers, which load all of them at the same moment, would each do it again. A worker that crashes ends the tests: with
-# a new one in its place, pytest-xdist can wait for ever.
+# its fixtures once; in the order of their names the slowest files come early. A worker that crashes ends the tests: with a new
+# one in its place, pytest-xdist can wait for ever.
 unit: .venv/.for-tests
-	@[ -e tests/__pycache__ ] || $(VENV_PYTHON) -m pytest -q --collect-only --ignore tests/browser tests >/dev/null || true
+	@$(COMPILE)
 	$(VENV_PYTHON) -m pytest -q -n $$($(VENV_PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --max-worker-restart 0 --dist loadfile --no-loadscope-reorder --ignore tests/browser tests
 
 # Lessons with their solutions: the copies for students are generated from them. The longest notebooks are named first.
