@@ -31,9 +31,15 @@ def rows(frame, *names):
 
 
 @pytest.fixture(scope="module")
-def upgraded(tmp_path_factory):
-    """Return the run over an upgrade from 38 to 332 gas units, and the version of the upgrade."""
-    ledger, version = short_case()
+def case():
+    """Return the ledger of an upgrade from 38 to 332 gas units, which tests only read, and the version of the upgrade."""
+    return short_case()
+
+
+@pytest.fixture(scope="module")
+def upgraded(case, tmp_path_factory):
+    """Return the run over the upgrade, and its version."""
+    ledger, version = case
     return run_of(ledger, tmp_path_factory.mktemp("case") / "run", "sell"), version
 
 
@@ -104,9 +110,9 @@ def test_too_few_transactions_after_the_step_are_not_judged(tmp_path):
     assert content["headline"][1] == second
 
 
-def test_an_upgrade_between_two_runs_is_judged_by_what_each_run_read(tmp_path):
+def test_an_upgrade_between_two_runs_is_judged_by_what_each_run_read(case, tmp_path):
     """Each side has its own timeline: the rise is found although neither run saw the upgrade."""
-    ledger, version = short_case()
+    ledger, version = case
     before = run_of(ledger, tmp_path / "before", "sell", versions=f"8:{version - 3}")
     after = run_of(ledger, tmp_path / "after", "sell", versions=f"{version + 3}:-1")
     assert before.timeline.empty
@@ -116,7 +122,7 @@ def test_an_upgrade_between_two_runs_is_judged_by_what_each_run_read(tmp_path):
     assert found.gate("2%").verdict == "failed"
 
 
-def test_what_nobody_called_or_read_since_an_upgrade_between_two_runs_never_passes(tmp_path):
+def test_what_nobody_called_or_read_since_an_upgrade_between_two_runs_never_passes(case, tmp_path):
     """Nobody called the new code, or the timeline of a side was not read: the gate cannot judge."""
     ledger, version = short_case(after=0)
     before = run_of(ledger, tmp_path / "before", "sell", versions=f"8:{version - 3}")
@@ -124,7 +130,7 @@ def test_what_nobody_called_or_read_since_an_upgrade_between_two_runs_never_pass
     gate = toolkit.compare(before, after).gate("1000%")
     assert (gate.verdict, gate.judged) == ("could not judge", 0)
     assert str(version) in gate.not_judged[0].reason
-    ledger, version = short_case()
+    ledger, version = case
     before = run_of(ledger, tmp_path / "old", "sell", versions=f"8:{version - 3}")
     after = run_of(ledger, tmp_path / "new", "sell", versions=f"{version + 3}:-1")
     for unread, other in ((before, after), (after, before)):
@@ -139,9 +145,9 @@ def test_what_nobody_called_or_read_since_an_upgrade_between_two_runs_never_pass
 
 
 @pytest.mark.parametrize(("limit", "verdict"), [("5%", "FAIL"), ("1000%", "PASS")])
-def test_a_report_of_a_study_with_limits_begins_with_the_verdict(tmp_path, limit, verdict):
+def test_a_report_of_a_study_with_limits_begins_with_the_verdict(case, tmp_path, limit, verdict):
     """Before the upgrade and since, in all formats; without a change within the run, it cannot be judged."""
-    ledger, version = short_case()
+    ledger, version = case
     call = {"sell": {"committed": f"{HOME}::shop::sell"}}
     study = toolkit.Study(node=toolkit.connect(ledger), calls=call, versions="0:-1", thresholds=limit)
     run = study.run(tmp_path / "run", progress=False)

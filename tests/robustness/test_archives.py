@@ -286,6 +286,17 @@ def failing(path, failure, times):
     return change
 
 
+@pytest.fixture(scope="module")
+def undisturbed(honest, tmp_path_factory):
+    """Return archives of syncs of the honest node, of a view and of events."""
+    place = tmp_path_factory.mktemp("undisturbed")
+    with toolkit.connect(f"http://{honest[0]}:{honest[1]}", cache=None) as node:
+        return {
+            name: toolkit.sync(node, place / name, "0:399", partition=200, progress=False, **options)
+            for name, options in (("view", VIEW), ("events", {"events": {"fees": FEES}}))
+        }
+
+
 PASSING = [
     (404, "version_not_found", None),
     (404, "module_not_found", None),
@@ -301,7 +312,7 @@ PASSING = [
 @pytest.mark.fault("a view of a sync is refused for a moment", "read again, or an error; never stored")
 @pytest.mark.parametrize("failure", PASSING)
 @pytest.mark.parametrize("times", [1, 500])
-def test_what_may_pass_is_never_stored(proxy, node, tmp_path, failure, times):
+def test_what_may_pass_is_never_stored(proxy, undisturbed, tmp_path, failure, times):
     """After the failure the archive is that of an undisturbed sync."""
     calls = failing("/v1/view", failure, times)
 
@@ -316,10 +327,9 @@ def test_what_may_pass_is_never_stored(proxy, node, tmp_path, failure, times):
         proxy.change = None
         with toolkit.connect(proxy.url, cache=None) as bent:
             toolkit.sync(bent, tmp_path / "bent", "0:399", partition=200, progress=False, **VIEW)
-    toolkit.sync(node, tmp_path / "whole", "0:399", partition=200, progress=False, **VIEW)
     columns = "ledger_version, value, status, error_code"
     query = f"select {columns} from size order by 1"  # noqa: S608
-    found, expected = (toolkit.Archive(tmp_path / name).sql(query) for name in ("bent", "whole"))
+    found, expected = (archive.sql(query) for archive in (toolkit.Archive(tmp_path / "bent"), undisturbed["view"]))
     if (failure[1], times) != ("module_not_found", 500):  # a node that never has a module says the truth
         assert found.equals(expected)
 
@@ -327,7 +337,7 @@ def test_what_may_pass_is_never_stored(proxy, node, tmp_path, failure, times):
 @pytest.mark.fault("the module of an event table is refused for a moment", "looked up again, or an error")
 @pytest.mark.parametrize("failure", PASSING)
 @pytest.mark.parametrize("times", [1, 6])
-def test_a_type_that_cannot_be_looked_up_is_not_stored(proxy, node, tmp_path, failure, times):
+def test_a_type_that_cannot_be_looked_up_is_not_stored(proxy, undisturbed, tmp_path, failure, times):
     options = {"events": {"fees": FEES}, "partition": 200, "progress": False}
     proxy.change = failing("/v1/accounts/", failure, times)
     for attempt in range(3):
@@ -338,7 +348,7 @@ def test_a_type_that_cannot_be_looked_up_is_not_stored(proxy, node, tmp_path, fa
         except ToolkitError:
             assert attempt < 2
             proxy.change = None
-    whole = toolkit.sync(node, tmp_path / "whole", "0:399", **options)
+    whole = undisturbed["events"]
     assert archive.scan("fees").schema.equals(whole.scan("fees").schema)
     assert archive.scan("fees").to_table().equals(whole.scan("fees").to_table())
 

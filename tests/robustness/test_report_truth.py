@@ -85,15 +85,21 @@ def made(costlier, folder, more=""):
     return toolkit.Study.load(place).run(folder / "run", progress=False)
 
 
+@pytest.fixture(scope="module")
+def runs(costlier, tmp_path_factory):
+    """Return the runs of the committed calls, alone and with a view."""
+    return {more: made(costlier, tmp_path_factory.mktemp("run"), more) for more in ("", VIEW)}
+
+
 @pytest.mark.parametrize("more", ["", VIEW], ids=["committed alone", "with a view"])
 @pytest.mark.parametrize("ending", ["html", "md", "json"])
 @pytest.mark.fault(
     "an entry function that became costlier, with too few committed transactions",
     "the report says that it was not judged",
 )
-def test_a_report_says_what_was_not_judged(costlier, tmp_path, more, ending):
+def test_a_report_says_what_was_not_judged(costlier, runs, tmp_path, more, ending):
     """Not that nothing changed, above a chart with two levels."""
-    run = made(costlier, tmp_path, more)
+    run = runs[more]
     assert set(run.observations.query("source == 'committed'")["gas_used"]) >= set(costlier[1])
     text = reports.write(run, tmp_path / f"report.{ending}").read_text("utf-8")
     plain = re.sub(r"<[^>]+>|`", "", text)
