@@ -181,7 +181,7 @@ class Gateway:
 
 @pytest.fixture(autouse=True)
 def _one_attempt(monkeypatch):
-    monkeypatch.setattr("toolkit.client._http.RetryPolicy", lambda: RetryPolicy(attempts=1))
+    monkeypatch.setattr("toolkit.client._http.RetryPolicy", lambda attempts=1: RetryPolicy(attempts=attempts))
     monkeypatch.setattr("toolkit.client._progress._on_terminal", lambda: True)  # progress bars are drawn
     monkeypatch.delenv(ENVIRONMENT, raising=False)
 
