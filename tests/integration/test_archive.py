@@ -161,9 +161,7 @@ def test_a_second_sync_reads_new_versions_only(url, tmp_path):
     seen = []
     with toolkit.connect(url, cache=None) as node:
         for versions in ("0:549", "0:749", "0:749"):
-            toolkit.sync(
-                node, tmp_path, versions, partition=500, progress=lambda _, done, of: seen.append((done, of))
-            )
+            toolkit.sync(node, tmp_path, versions, partition=500, progress=lambda _, done, of: seen.append((done, of)))
     assert [one for one in seen if one[0] == one[1]] == [(6, 6), (2, 2)]
 
 
