@@ -559,7 +559,7 @@ def test_the_first_wrong_field_has_the_focus(form):
     expect(sender).to_be_focused()
     expect(sender).to_have_attribute("aria-invalid", "true")
     expect(sender).to_have_accessible_description(
-        "expected address: 0x and 1 to 64 hex digits an address; no key is needed"
+        "enter an address: 0x and 1 to 64 hex digits no key is needed; an address, or the name of an account"
     )
     assert set(builder.errors) == {"sender", "arguments.0", "arguments.1"}
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -61,6 +62,13 @@ class Findings:
     missing: dict[str, str] = attribute(default_factory=dict)
     notes: dict[str, str] = attribute(default_factory=dict)
     names: Mapping[str, str] = attribute(default_factory=dict)
+
+    def address(self, typed: str) -> str | None:
+        """Return the canonical address of a typed address or account name; None if it is neither."""
+        named = (address for address, name in self.names.items() if name.lower() == typed.strip().lower())
+        with suppress(InputError):
+            return next(named, None) or move.parse_address(typed.strip())
+        return None
 
     @property
     def good(self) -> bool:
@@ -278,18 +286,19 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
         return draft
     typed = draft.strip()
     if not typed:
-        found.missing[path] = f"expected {short_type(layout)}: {_takes(layout)}"
+        word = "a whole number" if isinstance(layout, move.UInt | move.Int) else "an address"
+        found.missing[path] = f"enter {word}: {_takes(layout)}"
         return None
     if isinstance(layout, move.UInt | move.Int):
         return _read_integer(layout, typed, path, found)
-    try:
-        name = found.names.get(move.parse_address(typed))
-    except InputError:
+    address = found.address(typed)
+    if address is None:
         found.errors[path] = f"{shorten(typed)} is not an address: enter {_takes(layout)}, or choose an account"
         return typed
-    if name:
-        found.notes[path] = f"= {name}"
-    return typed
+    short = wire_address(address)
+    if address in found.names:
+        found.notes[path] = f"= {found.names[address] if typed.startswith('0x') else short}"
+    return typed if typed.startswith("0x") else short
 
 
 def _read_integer(layout: move.UInt | move.Int, typed: str, path: str, found: Findings) -> int | str:

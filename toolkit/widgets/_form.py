@@ -176,6 +176,11 @@ class _Worker(threading.Thread):
             self._job = self.background.next_job(self)
 
 
+def words_of(error: Exception) -> str:
+    """Return the message of an error of the toolkit; of any other, also its class, since nobody expected it."""
+    return str(error) if isinstance(error, ToolkitError) else f"{type(error).__name__}: {error}"
+
+
 def is_given_up() -> bool:
     """Return whether this thread runs a job that was abandoned."""
     thread = threading.current_thread()
@@ -630,7 +635,7 @@ class Builder(Pictured):
     def _report(self, error: Exception) -> None:
         """Show an unexpected error."""
         with suppress(GivenUpError):
-            self._say("error", f"{type(error).__name__}: {error}")
+            self._say("error", words_of(error))
 
     # messages of the browser ----------------------------------------------------------------------------
 
@@ -776,7 +781,7 @@ class Builder(Pictured):
             return page
         rest = self._in_python[page.title]
         note = Html(f"In Python: <code>.{self._result_name}{rest}</code> of this form")
-        return replace(page, html=f"{page.html}{paragraph(note)}")
+        return replace(page, html=f"{page.html}{paragraph(note, 'note ltk-python')}")
 
     def _do_again(self, message: Message) -> None:
         """Fill the form with the entries of an earlier call."""

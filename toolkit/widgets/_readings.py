@@ -26,11 +26,13 @@ from toolkit.widgets._changes import Known
 from toolkit.widgets._fields import LEAST_VERSION, Findings, read_version, validated
 from toolkit.widgets._form import Builder
 from toolkit.widgets._functions import (
+    RESULT,
     FunctionBuilder,
     FunctionDraft,
     FunctionKind,
     FunctionState,
     ValuesDraft,
+    amount_of,
     read_call,
     write_call,
 )
@@ -54,16 +56,18 @@ S = TypeVar("S", bound="ReadState")
 READ_ACTIONS = (("read", "Read"), ("check", "Check entries"))
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
 _MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
+SAMPLE = "0:-1/50"  # the versions that are read unless others are entered
 _ANY_HEAD = 2**64  # for checks without a node: above all versions
 
 
 # which versions ------------------------------------------------------------------------------------------------------
 
 
+_AT = {"head": "the head, the latest version", "version": "one version", "plan": "many versions"}
 VERSION_FIELDS: tuple[tuple[str, Part], ...] = (
-    ("at", select("Read", {"head": "at the head", "version": "at one version", "plan": "over many versions"})),
+    ("at", select("Read at", _AT)),
     ("version", mono("Version", "-1 is the head", ("at", ("version",)), placeholder="4000")),
-    ("plan", mono("Versions", _MANY.removeprefix("expected "), ("at", ("plan",)), placeholder="0:-1/50")),
+    ("plan", mono("Versions", _MANY.removeprefix("expected "), ("at", ("plan",)), placeholder=SAMPLE)),
 )
 
 
@@ -72,7 +76,7 @@ class ReadDraft(ValuesDraft, frozen=True):
 
     at: Literal["head", "version", "plan"] = "head"
     version: str = ""
-    plan: str = ""
+    plan: str = SAMPLE
 
 
 class ViewDraft(FunctionDraft, frozen=True):
@@ -80,7 +84,7 @@ class ViewDraft(FunctionDraft, frozen=True):
 
     at: Literal["head", "version", "plan"] = "head"
     version: str = ""
-    plan: str = ""
+    plan: str = SAMPLE
 
     @property
     def kind(self) -> FunctionKind:
@@ -557,7 +561,11 @@ class ViewBuilder(FunctionBuilder, ReadBuilder):
         return "good", f"Returned {plural(len(result.values), 'value')} at version {result.ledger_version:,}{gas}"
 
     def _one_pages(self, reading: Reading) -> list[Page]:
-        return view_pages(reading.result, Known(names=self._now.names), model=has_model_gas(self.node))
+        known, call = Known(self._now.assets, self._now.names), reading.wanted.request
+        types = [str(parse_type_tag(name)) for name in call.type_arguments]
+        amount = amount_of(call.function, types, call.arguments)
+        asset = amount[1] if amount is not None and amount[0] == RESULT and amount[1] in known.assets else ""
+        return view_pages(reading.result, known, asset=asset, model=has_model_gas(self.node))
 
     def _compared(self, result: Any) -> dict[str, Any]:
         call, reading = self.request, self._reading

@@ -9,6 +9,7 @@ const MAX_UNFILTERED = 3; // items of a list that needs no filter
 const MAX_LINES = 40; // of code that are shown initially
 const CLOSE_MS = 150;
 const READ_MS = 120; // time in which Python reads an edit, unless it is busy
+const PLACES = "Contracts to start from";
 const RECENT = "Recently used, or start from";
 const WAITS = "Waiting for the node\u2026";
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
@@ -104,7 +105,8 @@ function render({ model, el }) {
     if (words) label.append(make("span", { class: "ltk-unseen", text: `${words}, ` }));
     label.append(node.label);
     if (node.type) label.append(" ", make("code", { text: node.type }));
-    const hint = node.hint && make("span", { id: `${id}-h`, class: "ltk-hint", text: node.hint });
+    const named = node.names && get("_about").accounts.length ? ", or the name of an account" : "";
+    const hint = node.hint && make("span", { id: `${id}-h`, class: "ltk-hint", text: node.hint + named });
     const wrap = make("div", { class: `ltk-field ltk-${node.kind}` });
     if (node.kind === "switch") wrap.append(make("div", { class: "ltk-line" }, input, label));
     else if (node.search) wrap.append(label, combobox(input, path), hint || "");
@@ -260,7 +262,7 @@ function render({ model, el }) {
     const closeSoon = later(CLOSE_MS, () => listed && listed.list === list && closeHits());
     input.addEventListener("focus", () => {
       closeSoon.stop();
-      if (!input.value) openHits();
+      if (!input.value && !input.hasAttribute("aria-invalid")) openHits(); // the list would cover the error
     });
     input.addEventListener("blur", () => closeSoon());
     listed = { input, list, path };
@@ -318,7 +320,7 @@ function render({ model, el }) {
     if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || form.words.none }));
     if (total > hits.length && hits.length > 1)
       listed.list.append(make("li", { class: "ltk-hint", role: "presentation", text: `${hits.length.toLocaleString("en")} of ${total.toLocaleString("en")} matches: type more to narrow them down` }));
-    if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: RECENT }));
+    if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: hits.some(([name]) => !name.endsWith("::")) ? RECENT : PLACES }));
     listed.list.hidden = only || (!query && !hits.length);
     listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));
     makeRoom();
@@ -421,9 +423,9 @@ function render({ model, el }) {
       const other = path === "raw" ? "arguments" : path;
       return errors[path] || errors[other] || ((strict || touched.has(path)) && (missing[path] || missing[other])) || "";
     };
-    for (const [path, { input, message, wrap }] of controls) {
-      const searched = listed && listed.input === input && document.activeElement === input; // not a complete name yet
-      const error = searched && !strict ? "" : of(path);
+    for (const [path, { input, message, wrap, names }] of controls) {
+      const typing = document.activeElement === input && ((listed && listed.input === input) || names); // not a complete name yet
+      const error = typing && !strict ? "" : of(path);
       const text = error || notes[path] || "";
       if (message.textContent !== text) message.textContent = text;
       message.classList.toggle("ltk-error", Boolean(error));
