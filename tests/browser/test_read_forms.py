@@ -56,7 +56,7 @@ def test_a_view_over_versions_from_the_keyboard_alone(form, node, shots):
     keys.press("ArrowDown")
     keys.press("Enter")
     expect(page.get_by_text("The function takes no arguments.")).to_be_visible()
-    page.get_by_label("Read", exact=True).focus()
+    page.get_by_label("Read at").focus()
     keys.type("over")
     keys.press("Tab")
     expect(page.get_by_label("Versions", exact=True)).to_be_focused()
@@ -110,7 +110,7 @@ def test_an_item_from_the_account_that_has_its_table(form, node, shots):
     name = builder.found_keys["key"][~builder.found_keys["deleted"]].iloc[0]
     found.filter(has_text=f"{name} (").press("Enter")
     expect(page.get_by_label("Key String")).to_have_value(name)
-    page.get_by_label("Read", exact=True).select_option("version")
+    page.get_by_label("Read at").select_option("version")
     page.get_by_label("Version", exact=True).fill("4,999")
     keys.press("Control+Enter")
     expect(page.get_by_role("tabpanel").first).to_contain_text("registered_at")

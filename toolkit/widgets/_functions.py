@@ -373,7 +373,7 @@ def matching(
 
 
 class Amount(NamedTuple):
-    """The argument of a function that is an amount, by position, or `RESULT` for a view that returns one.
+    """The argument of a function that is an amount, by position.
 
     Its asset is the coin that ``coin`` names, the type argument at position ``of_type``, or the metadata of a fungible
     asset at position ``of_argument``.
@@ -385,10 +385,7 @@ class Amount(NamedTuple):
     of_argument: int | None = None
 
 
-RESULT = -1
 _AMOUNTS: dict[str, Amount] = {
-    "0x1::coin::balance": Amount(RESULT, of_type=0),
-    "0x1::primary_fungible_store::balance": Amount(RESULT, of_argument=1),
     "0x1::aptos_account::transfer": Amount(1, APT),
     "0x1::aptos_account::transfer_coins": Amount(1, of_type=0),
     "0x1::aptos_account::transfer_fungible_assets": Amount(2, of_argument=0),
@@ -725,7 +722,7 @@ class FunctionState(FormState):
     def _units(self, found: Findings) -> dict[int, str]:
         amount, draft = self.amount, self.entries
         about = None if amount is None else self.assets.get(amount[1])
-        if amount is None or amount[0] == RESULT or about is None or not about.symbol or about.decimals is None:
+        if amount is None or about is None or not about.symbol or about.decimals is None:
             return {}
         place, asset = amount
         typed = draft.arguments[place] if place < len(draft.arguments) else ""
@@ -756,7 +753,7 @@ class FunctionState(FormState):
         name = mono("Function", "type a part of its name, or browse", when, search=True, placeholder=placeholder)
         if self.entries.calls_function and not self._is_named:
             return [("function", name)]
-        types = Rows("Type arguments", item=mono("Type", placeholder="0x1::aptos_coin::AptosCoin"), when=unknown)
+        types = Rows("Type arguments", item=mono("Type", placeholder=APT, offers=((APT, "APT"),)), when=unknown)
         if function is not None:
             abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]
             hints = tuple(f"must have {one}" if one else "any type" for one in abilities)

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from traitlets import Instance
 
 from toolkit._present.text import plural
+from toolkit.client._assets import returned_asset
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
 from toolkit.client._versions import FindSteps, VersionPlan, Versions, as_version, resolve_versions
 from toolkit.client._warnings import collected_warnings
@@ -26,13 +27,11 @@ from toolkit.widgets._changes import Known
 from toolkit.widgets._fields import LEAST_VERSION, Findings, read_version, validated
 from toolkit.widgets._form import Builder
 from toolkit.widgets._functions import (
-    RESULT,
     FunctionBuilder,
     FunctionDraft,
     FunctionKind,
     FunctionState,
     ValuesDraft,
-    amount_of,
     read_call,
     write_call,
 )
@@ -505,7 +504,12 @@ class ViewBuilder(FunctionBuilder, ReadBuilder):
     # what is read ----------------------------------------------------------------------------------------
 
     def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> ViewResult:
-        return node.view(wanted.request, ledger_version=version)
+        result = node.view(wanted.request, ledger_version=version)
+        asset = returned_asset(wanted.request)
+        if asset is not None and asset not in self._now.assets:
+            with suppress(ToolkitError):  # without it, the amount is shown in base units only
+                self._learn(assets={**self._now.assets, asset: node.asset(asset)})
+        return result
 
     def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
         return fetch_views(node, wanted.request, versions, flatten=True, progress=False)
@@ -561,10 +565,7 @@ class ViewBuilder(FunctionBuilder, ReadBuilder):
         return "good", f"Returned {plural(len(result.values), 'value')} at version {result.ledger_version:,}{gas}"
 
     def _one_pages(self, reading: Reading) -> list[Page]:
-        known, call = Known(self._now.assets, self._now.names), reading.wanted.request
-        types = [str(parse_type_tag(name)) for name in call.type_arguments]
-        amount = amount_of(call.function, types, call.arguments)
-        asset = amount[1] if amount is not None and amount[0] == RESULT and amount[1] in known.assets else ""
+        known, asset = Known(self._now.assets, self._now.names), returned_asset(reading.wanted.request)
         return view_pages(reading.result, known, asset=asset, model=has_model_gas(self.node))
 
     def _compared(self, result: Any) -> dict[str, Any]:

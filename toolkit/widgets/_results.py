@@ -13,7 +13,17 @@ import numpy as np
 import pandas as pd
 
 from toolkit._present.tables import json_value
-from toolkit._present.text import ELLIPSIS, change_place, number, percent, plural, short_addresses, signed, visible
+from toolkit._present.text import (
+    ELLIPSIS,
+    change_place,
+    number,
+    percent,
+    plural,
+    relative_change,
+    short_addresses,
+    signed,
+    visible,
+)
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._series import is_model
@@ -243,7 +253,7 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
 # reads at one version ------------------------------------------------------------------------------------------------
 
 
-def view_pages(result: ViewResult, known: Known, *, asset: str, model: bool) -> list[Page]:
+def view_pages(result: ViewResult, known: Known, *, asset: str | None, model: bool) -> list[Page]:
     """Return the pages of a view at one version.
 
     Parameters
@@ -251,14 +261,15 @@ def view_pages(result: ViewResult, known: Known, *, asset: str, model: bool) -> 
     result : ViewResult
     known : Known
         Assets, and names of accounts.
-    asset : str
-        The asset of the balance that the view returns; empty if it returns something else.
+    asset : str or None
+        The asset whose amount the view returns; None if it returns something else.
     model : bool
         Whether gas comes from the embedded node's model.
     """
     kinds = [type_html(kind) for kind in result.types or ["JSON"] * len(result.values)]
     if len(result.values) == 1:
-        coins = html.paragraph(f"= {known.words(result.value, asset)}") if asset else ""
+        counted = asset in known.assets and isinstance(result.value, int)
+        coins = html.paragraph(f"= {known.words(result.value, str(asset))}") if counted else ""
         value = Html(f"<p>Returned {kinds[0]}</p>{_answer(result.value, known)}{coins}")
     else:
         cells = zip(kinds, result.values, strict=True)
@@ -526,10 +537,15 @@ def _step_title(group: StepGroup) -> str:
     more = f" and {plural(others, 'other call')}" if others else ""
     colour = style.CAUSE_MARKS[group.cause].colour or "var(--ltk-ink)"
     dot = f'<span class="ltk-dot" style="background:{colour}" aria-hidden="true"></span>'
+    before, after = largest.gas_before, largest.gas_after
+    words = sentences.change_text(largest, _name)
+    if largest.parts and before is not None and after is not None and before != after:  # the parts are in the table
+        doubt = ", uncertain" if largest.uncertain else ""
+        words = f"from {before:,} to {plural(after, 'gas unit')} ({relative_change(before, after)}{doubt})"
     return (
         f"<b>{escape(change_place(group.version_before, group.version_after))}</b> "
         f'<span class="ltk-cause">{dot}{escape(group.cause.label)}</span> '
-        f"{sentences.change_name(largest, _name)}{more}: {sentences.change_text(largest, _name)}"
+        f"{sentences.change_name(largest, _name)}{more}: {words}"
     )
 
 

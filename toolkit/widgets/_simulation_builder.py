@@ -465,8 +465,10 @@ def failure_of(
         detail = aborted[:1].upper() + aborted[1:]
         if (short := _short_amount(simulation)) is not None:
             place, units, asset = short
-            has = _balance(simulation.request.sender, asset, known, on)[1]
-            words = f"{words}: {has}, and the amount is {known.words(units, asset)}"
+            sender = simulation.request.sender
+            _, has = _balance(sender, asset, known, on)
+            name = known.names.get(sender) or short_addresses(sender)
+            words = f"{words}: {name} has {has}, and the amount is {known.words(units, asset)}"
             return Failure(words, detail, f"arguments.{place}")
         only = "arguments.0" if call is not None and len(call.layouts) == 1 else path
         return Failure(words, detail, only)
@@ -492,7 +494,7 @@ def _short_amount(simulation: Simulation) -> tuple[int, int, str] | None:
 
 
 def _balance(owner: str, asset: str, known: Known, on: Node | Fork) -> tuple[int | None, str]:
-    """Return an account's balance, or None if it cannot be read, and in words what the account has."""
+    """Return an account's balance, or None if it cannot be read, and the balance in words."""
     balance = None
     with suppress(ToolkitError):
         if "::" in asset:
@@ -501,8 +503,7 @@ def _balance(owner: str, asset: str, known: Known, on: Node | Fork) -> tuple[int
             types = ["0x1::fungible_asset::Metadata"]
             store = "0x1::primary_fungible_store::balance"
             balance = on.view(store, [owner, asset], type_arguments=types).value
-    has = "less" if balance is None else known.words(balance, asset)
-    return balance, f"{known.names.get(owner) or short_addresses(owner)} has {has}"
+    return balance, "less" if balance is None else known.words(balance, asset)
 
 
 def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, on: Node | Fork, path: str) -> Failure:
@@ -512,7 +513,7 @@ def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, on
     price, most = transaction.gas_unit_price, transaction.max_gas_amount
     balance, has = _balance(payer, APT, known, on)
     needs = f"{known.words(most * price, APT_METADATA)} ({plural(most, 'gas unit')} at {plural(price, 'octa')} each)"
-    words = f"The fee may need {needs}, but {has}"
+    words = f"{known.names.get(payer) or short_addresses(payer)} needs up to {needs} but has {has}"
     remedies = []
     if balance is not None and price and 0 < balance // price < most:
         affordable = balance // price

@@ -100,6 +100,7 @@ function render({ model, el }) {
       input = node.rows ? make("textarea", { ...typed, rows: node.rows }) : make("input", { ...typed, type: "text" });
       if (node.mono) input.classList.add("ltk-mono");
       if (node.names && get("_about").accounts.length) input.setAttribute("list", `${uid}-accounts`);
+      if (node.offers) input.setAttribute("list", `${id}-o`);
     }
     const label = make("label", { for: id, class: node.short ? "ltk-unseen" : "" });
     if (words) label.append(make("span", { class: "ltk-unseen", text: `${words}, ` }));
@@ -112,7 +113,9 @@ function render({ model, el }) {
     else if (node.search) wrap.append(label, combobox(input, path), hint || "");
     else wrap.append(label, input, hint || "");
     wrap.append(message);
-    controls.set(key(path), { input, message, wrap, name, path, unset: node.unset, names: node.names });
+    if (node.offers) wrap.append(choices(`${id}-o`, node.offers));
+    const offers = node.names ? () => get("_about").accounts : () => node.offers || [];
+    controls.set(key(path), { input, message, wrap, name, path, unset: node.unset, offers });
     setValue(input, at(path) ?? node.unset);
     return wrap;
   }
@@ -188,16 +191,17 @@ function render({ model, el }) {
   function touch(path) {
     if (!edited.has(key(path))) return;
     touched.add(key(path));
-    fillAddress(controls.get(key(path)));
+    fillNamed(controls.get(key(path)) || {});
     findings();
   }
-  /** Replace the name of an account by its address. */
-  function fillAddress(control) {
-    const typed = control?.names ? control.input.value.trim().toLowerCase() : "";
-    const [address] = (typed && get("_about").accounts.find(([, name]) => name.toLowerCase() === typed)) || [];
-    if (!address) return;
-    control.input.value = address;
-    put(control.path, address);
+  const choices = (id, offers) => make("datalist", { id }, ...offers.map(([value, label]) => make("option", { value, label })));
+  /** Replace a name by what it stands for: that of an account by its address. */
+  function fillNamed({ input, path, offers }) {
+    const typed = input?.value?.trim().toLowerCase();
+    const [value] = (typed && offers?.().find(([, name]) => name.toLowerCase() === typed)) || [];
+    if (!value) return;
+    input.value = value;
+    put(path, value);
   }
   function type(path, input, node) {
     edited.add(key(path));
@@ -349,7 +353,7 @@ function render({ model, el }) {
   function ask(what, more = {}) {
     if (what === asked && get("busy")) return;
     [asked, begun] = [what, false];
-    for (const control of controls.values()) fillAddress(control);
+    for (const control of controls.values()) fillNamed(control);
     lookSoon.stop();
     looked = target();
     tell(what, more);
@@ -423,8 +427,8 @@ function render({ model, el }) {
       const other = path === "raw" ? "arguments" : path;
       return errors[path] || errors[other] || ((strict || touched.has(path)) && (missing[path] || missing[other])) || "";
     };
-    for (const [path, { input, message, wrap, names }] of controls) {
-      const typing = document.activeElement === input && ((listed && listed.input === input) || names); // not a complete name yet
+    for (const [path, { input, message, wrap, offers }] of controls) {
+      const typing = document.activeElement === input && ((listed && listed.input === input) || offers?.().length); // not a complete name yet
       const error = typing && !strict ? "" : of(path);
       const text = error || notes[path] || "";
       if (message.textContent !== text) message.textContent = text;
