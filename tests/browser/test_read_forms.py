@@ -57,7 +57,7 @@ def test_a_view_over_versions_from_the_keyboard_alone(form, node, shots):
     keys.press("Enter")
     expect(page.get_by_text("The function takes no arguments.")).to_be_visible()
     page.get_by_label("Read at").focus()
-    keys.type("over")
+    keys.type("many")
     keys.press("Tab")
     expect(page.get_by_label("Versions", exact=True)).to_be_focused()
     keys.type("0:-1/x")

@@ -687,8 +687,9 @@ class FunctionState(FormState):
             if got > wanted:
                 words = f"{function.name} takes {plural(wanted, 'type argument')}, got {got}"
                 found.errors["type_arguments"] = words
-        made = dataclasses.replace(self, entries=draft, function=function, call=call, looked=looked)
-        return made.with_units(found)
+        strict = self.strict and not (typed and other)  # the fields of another function are new
+        made = dataclasses.replace(self, entries=draft, function=function, call=call, looked=looked, strict=strict)
+        return dataclasses.replace(made, units=made.units_of_amount(found))
 
     def known(self, draft: Any) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
         """Return the function and call that a draft names, if their ABIs have been read."""
@@ -715,11 +716,8 @@ class FunctionState(FormState):
         call = self.call
         return None if call is None else amount_of(call.function.name, call.type_arguments, self.entries.arguments)
 
-    def with_units(self, found: Findings) -> Self:
-        """Return the state with the unit of the argument that is an amount; its value is noted in whole coins."""
-        return dataclasses.replace(self, units=self._units(found))
-
-    def _units(self, found: Findings) -> dict[int, str]:
+    def units_of_amount(self, found: Findings) -> dict[int, str]:
+        """Return the unit of the argument that is an amount, by position, and note its value in whole coins."""
         amount, draft = self.amount, self.entries
         about = None if amount is None else self.assets.get(amount[1])
         if amount is None or about is None or not about.symbol or about.decimals is None:

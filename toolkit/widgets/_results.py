@@ -173,7 +173,7 @@ def recent_page(facts: Sequence[dict[str, Any]]) -> Html:
 
 
 def _compared(value: Any, before: Any) -> Html:
-    shown = html.safe(html.number(value) if isinstance(value, int) else value)
+    shown = Html(html.safe(html.number(value) if isinstance(value, int) else value).replace("::", "::<wbr>"))
     if value == before:
         return shown
     both = isinstance(value, int) and isinstance(before, int)

@@ -907,8 +907,9 @@ class SimulationBuilder(FunctionBuilder):
             self._learn(earlier=(*earlier[: message.number], *earlier[message.number + 1 :]))
 
     def _do_add_payer(self, _message: parts.Message) -> None:
-        """Show the fields of a fee payer."""
+        """Show the fields of a fee payer, which is missing: the section with its field opens."""
         self._edit(has_fee_payer=True)
+        self._apply(Pressed())
 
     def _load(self, typed: str) -> None:
         text = typed.strip().replace(",", "").replace("_", "")

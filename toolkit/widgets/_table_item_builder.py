@@ -210,7 +210,7 @@ class TableItemState(ReadState):
         )
         key = self._key_value(draft.raw, layout)
         if layout is None and not draft.raw.strip():
-            found.missing["raw"] = "expected the key, as JSON or plain text"
+            found.missing["raw"] = "enter the key, as JSON or plain text"
         elif layout is not None and draft.lead == "raw":
             validated(partial(encode_argument, layout, key, where="key"), found, "raw")
         last = layout or self.last_layout
@@ -231,7 +231,7 @@ class TableItemState(ReadState):
     def controls(self) -> parts.Group:
         """The controls of the form."""
         by_hand = ("table", ("",))
-        about = "an account or object whose resource holds the table; leave empty to enter a handle"
+        about = "its resources hold the table; leave empty to enter a handle; an address"
         tables = self.tables.get(Findings(names=self.names).address(self.entries.owner) or "", [])
         names = {str(place): _table_name(one) for place, one in enumerate(tables)} | {"": "another table, by handle"}
         raw = parts.mono("Key", "JSON, or plain text", rows=2)
@@ -527,7 +527,7 @@ def _read(
     """Return an entry parsed by `read`, or None; an invalid or missing entry is reported in `found`."""
     typed = getattr(draft, path).strip()
     if not typed:
-        found.missing[path] = f"expected {expected}"
+        found.missing[path] = f"enter {expected}"
         return None
     made = validated(partial(read, typed), found, path)
     return None if made is None else str(made)

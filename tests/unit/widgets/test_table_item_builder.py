@@ -133,7 +133,7 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
     [
         ({"handle": "zz"}, "handle", "not a table handle"),
         ({"key_type": "u6"}, "key_type", "did you mean `u64`"),
-        ({"value_type": ""}, "value_type", "expected a Move type"),
+        ({"value_type": ""}, "value_type", "enter a Move type"),
         ({"key": "x"}, "raw", "expected u64"),
         ({"key": ""}, "arguments.0", "enter a whole number: 0 to"),
         ({"owner": "zz"}, "owner", "is not an address"),
