@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import field as attribute
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
@@ -320,13 +321,23 @@ def read_version(typed: str, found: Findings) -> int | None:
     if not plain:
         found.missing["version"] = _VERSION
         return None
+    if is_time(typed):
+        found.missing["version"] = "the version at this time is looked up when the field is left"
+        return None
     if not re.fullmatch(r"-?\d{1,20}", plain):
         found.errors["version"] = f"{_VERSION}, got {visible(typed.strip(), 40)!r}"
         return None
     return validated(lambda: as_version(int(plain), least=LEAST_VERSION), found, "version")
 
 
-_VERSION = "expected a ledger version, such as 4000, or -1 for the head"
+def is_time(typed: str) -> bool:
+    """Return whether a text is a date, or a date and time."""
+    with suppress(ValueError):
+        return "-" in typed.strip()[1:] and bool(datetime.fromisoformat(typed.strip()))
+    return False
+
+
+_VERSION = "expected a ledger version, such as 4000, a date, or -1 for the head"
 LEAST_VERSION = -(2**64)  # for checks without a node, whose head is not known
 
 

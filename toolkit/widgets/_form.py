@@ -21,6 +21,7 @@ from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._accounts import known_names
 from toolkit.client._http import served_ledger
 from toolkit.errors import InputError, ToolkitError
+from toolkit.widgets._fields import is_time
 from toolkit.widgets._html import Html, code, pairs, paragraph, safe
 from toolkit.widgets._messages import (
     About,
@@ -679,6 +680,8 @@ class Builder(Pictured):
 
         The code at the head is read if it is not known, or if `again` is true.
         """
+        if not self._find_version():
+            return False
         good = not self._apply(Pressed()).errors
         if not self._needs_look(good=good, again=again):
             return good
@@ -688,6 +691,25 @@ class Builder(Pictured):
             if now.errors:
                 self._say("error", now.errors.get("node") or now.count_words)
             return not now.errors
+
+    def _find_version(self) -> bool:
+        """Replace a time in the field of the version by the first version at or after it; return False on failure."""
+        entries = self._now.entries
+        if getattr(entries, "at", "") != "version" or not is_time(entries.version):
+            return True
+        try:
+            found = self._asked.version_at(entries.version.strip())
+        except ToolkitError as error:
+            self._refuse("version", str(error))
+            self._say("error", self._now.count_words)
+            return False
+        with self._locked():
+            if self._now.entries.version == entries.version:
+                self._edit(version=str(found))
+        return True
+
+    def _do_time(self, _message: Message) -> None:
+        self._lookups.start("time", self._find_version, again=True)
 
     def _look(self) -> None:
         """Read from the node what the check of the entries needs."""

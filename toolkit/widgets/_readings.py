@@ -65,7 +65,7 @@ _ANY_HEAD = 2**64  # for checks without a node: above all versions
 _AT = {"head": "the head, the latest version", "version": "one version", "plan": "many versions"}
 VERSION_FIELDS: tuple[tuple[str, Part], ...] = (
     ("at", select("Read at", _AT)),
-    ("version", mono("Version", "-1 is the head", ("at", ("version",)), placeholder="4000")),
+    ("version", mono("Version", "a version or a date; -1 is the head", ("at", ("version",)), placeholder="4000")),
     ("plan", mono("Versions", _MANY.removeprefix("expected "), ("at", ("plan",)), placeholder=SAMPLE)),
 )
 

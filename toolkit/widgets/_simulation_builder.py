@@ -626,7 +626,7 @@ class SimulationState(FunctionState):
 
 _ON_FORK = ("at", ("version",))
 _AT = {"head": "the node, at its latest version", "version": "a fork, at one version"}
-_AT_HINT = "-1 is the head; the ledger's own code runs on the state of that version"
+_AT_HINT = "a version or a date; -1 is the head. The ledger's own code runs on its state"
 _MAX_VERSION = 20  # digits of the largest ledger version
 
 

@@ -238,7 +238,7 @@ class FormState:
     def errors(self) -> dict[str, str]:
         """All error messages by path, including those for missing entries once they are errors."""
         required = self.findings.missing if self.strict or self.request is not None else {}
-        return self.findings.errors | dict(self.looked) | dict(self.refused) | required
+        return self.findings.errors | dict(self.looked) | required | dict(self.refused)
 
     @property
     def code_note(self) -> str:

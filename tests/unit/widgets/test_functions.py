@@ -104,6 +104,23 @@ def test_an_amount_has_its_unit_and_is_said_in_whole_coins(form):
     assert fields_of(plain, "Arguments")[1].hint == "in octas (1 APT = 100,000,000)"
 
 
+def test_a_date_becomes_the_first_version_at_or_after_it(node):
+    """When it is left, or when the form is run; a time after the head is refused where it was typed."""
+    form = ViewBuilder(node, "0x1::chain_id::get")
+    day = f"{node.ledger().timestamp:%Y-%m-%d}"
+    type_in(form, at="version", version=day)
+    assert (list(form.errors), form.python) == (["version"], "")
+    press(form, "time")
+    assert form.versions == node.version_at(day)
+    type_in(form, version=f"{day} 00:00")
+    form.read()
+    assert form.result.ledger_version == node.version_at(day)
+    type_in(form, version="2999-01-01")
+    form.read()
+    assert "2999-01-01" in form.errors["version"]
+    form.close()
+
+
 def test_a_balance_that_a_view_returns_is_said_in_whole_coins(node):
     """Its asset is the type argument, or the metadata that is an argument."""
     form = ViewBuilder(node, "0x1::coin::balance")
