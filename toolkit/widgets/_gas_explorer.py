@@ -528,8 +528,8 @@ class GasExplorer(FunctionBuilder):
         if run is not None and run.complete:
             count, errors = plural(len(run.observations), "observation"), run.observations["error_code"].dropna()
             places = len(step_groups(run.steps))
-            at = f" at {plural(places, 'place')}" if places != len(run.steps) else ""
-            found = f"{plural(len(run.steps), 'step')}{at} found in {count}"
+            among = f" ({plural(places, 'change')})" if places != len(run.steps) else ""
+            found = f"{plural(len(run.steps), 'step')}{among} found in {count}"
             failures = int(failed(run.observations).sum())
             if not failures:
                 self._say("good", f"{found}.")

@@ -231,7 +231,7 @@ class TableItemState(ReadState):
     def controls(self) -> parts.Group:
         """The controls of the form."""
         by_hand = ("table", ("",))
-        about = "its resources hold the table; leave empty to enter a handle; an address"
+        about = "whose resources hold the table (leave empty to enter a handle): an address"
         tables = self.tables.get(Findings(names=self.names).address(self.entries.owner) or "", [])
         names = {str(place): _table_name(one) for place, one in enumerate(tables)} | {"": "another table, by handle"}
         raw = parts.mono("Key", "JSON, or plain text", rows=2)
