@@ -381,7 +381,7 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
     if "presence" in frame:
         kinds = frame["presence"][frame["presence"] != "present"].value_counts()
         absent = [f"{kind} at {plural(int(count), 'version')}" for kind, count in kinds.items()]
-        words += [f"{'; '.join(absent)} (crosses in the figure)"] if absent else []
+        words += ["; ".join(absent)] if absent else []
     columns = _numeric_columns(frame)
     for column in [*columns[:_MAX_PANELS], *(["gas_used"] if "gas_used" in frame else [])]:
         known = frame[frame[column].notna()].sort_values("ledger_version")
@@ -397,6 +397,8 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
         first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
         ends = f"{values[0]:,}{unit} at version {first:,}, {values[-1]:,}{unit} at version {last:,}"
         words.append(f"{name}: {ends}; {len(set(values)):,} different values from {min(values):,} to {max(values):,}")
+    if columns and frame[columns].isna().any(axis=None):
+        words.append("versions without a value are crosses in the figure")
     if not columns and frame["error_code"].isna().any():
         words.append("the values are not numbers; see the rows")
     elif len(columns) > _MAX_PANELS:
