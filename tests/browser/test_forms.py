@@ -171,7 +171,7 @@ def test_calls_run_in_order_on_a_fork(form, shots):
     )
     shown.settled()
     page = shown.page
-    page.get_by_label("Simulate", exact=True).select_option("version")
+    page.get_by_label("Simulate on").select_option("version")
     page.get_by_label("Version", exact=True).fill("3000")
     page.get_by_role("button", name="Run this call first, then another").click()
     before = page.get_by_role("group", name="Calls that run before this one").get_by_role("button")
@@ -321,7 +321,7 @@ def test_the_contracts_own_sentence_comes_first(form):
     page.get_by_role("button", name="Simulate", exact=True).click()
     panel = page.get_by_role("tabpanel").first
     expect(panel.locator("strong.ltk-title")).to_have_text("The name is registered already.")
-    expect(panel).to_contain_text("E_TAKEN code 0x80001")
+    expect(panel).to_contain_text("E_TAKEN, code 0x80001")
     expect(page.get_by_label("name String")).to_have_attribute("aria-invalid", "true")
 
 
@@ -559,7 +559,7 @@ def test_the_first_wrong_field_has_the_focus(form):
     expect(sender).to_be_focused()
     expect(sender).to_have_attribute("aria-invalid", "true")
     expect(sender).to_have_accessible_description(
-        "expected address: 0x and 1 to 64 hex digits an address; no key is needed"
+        "enter an address: 0x and 1 to 64 hex digits no key is needed; an address, or the name of an account"
     )
     assert set(builder.errors) == {"sender", "arguments.0", "arguments.1"}
 

@@ -92,7 +92,7 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     tab_to(view, view.get_by_label("Fee payer", exact=True))
     keys.type("0xb0b")
     keys.press("Control+Enter")
-    expect(view.locator(".ltk-panel").first).to_contain_text("-0.000001 APT")  # the amount alone
+    expect(view.locator(".ltk-panel").first).to_contain_text("−0.000001 APT")  # the amount alone
     expect(view.locator(".ltk-inside .ltk-code")).to_contain_text("fee_payer=")
     view.screenshot(path=shots / "lab_fee_payer.png")
 

@@ -310,8 +310,8 @@ def in_whole_coins(units: int, decimals: int) -> str:
     Examples
     --------
     >>> in_whole_coins(1_234_500, 3), in_whole_coins(-7, 0)
-    ('1,234.5', '-7')
+    ('1,234.5', '−7')
     """
     whole, rest = divmod(abs(units), 10**decimals)
     digits = f"{rest:0{decimals}d}".rstrip("0")
-    return f"{'-' if units < 0 else ''}{whole:,}{f'.{digits}' if digits else ''}"
+    return f"{MINUS if units < 0 else ''}{whole:,}{f'.{digits}' if digits else ''}"

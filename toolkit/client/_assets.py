@@ -85,15 +85,22 @@ def note_amounts(
 
 def _unit_of(call: ViewFunction, find: Callable[[str], Asset] | None) -> str | None:
     """Return the unit of a call's result; None if the result is not an amount or its asset is not known."""
+    asset = returned_asset(call)
+    if asset in APT_NAMES:
+        return "octas"
+    with suppress(ToolkitError):  # an asset that cannot be read leaves its amounts without a unit
+        about = None if find is None or asset is None else find(asset)
+        if about is not None and about.decimals is not None:
+            return f"10^-{about.decimals} {visible(about.symbol or 'coins', MAX_SYMBOL)}"
+    return None
+
+
+def returned_asset(call: ViewFunction) -> str | None:
+    """Return the asset whose amount a view returns; None if it returns something else."""
     place = _ASSET_PLACES.get(call.function, -1)
     given = call.type_arguments if place is None else call.arguments[place : place + 1] if place >= 0 else ()
-    with suppress(ToolkitError, TypeError):  # an asset that cannot be read leaves its amounts without a unit
+    with suppress(ToolkitError, TypeError):
         for asset in given[:1]:
             inner = asset.get("inner", "") if isinstance(asset, dict) else asset
-            text = asset if place is None else parse_address(inner)
-            if text in APT_NAMES:
-                return "octas"
-            about = None if find is None else find(text)
-            if about is not None and about.decimals is not None:
-                return f"10^-{about.decimals} {visible(about.symbol or 'coins', MAX_SYMBOL)}"
+            return asset if place is None else parse_address(inner)
     return None

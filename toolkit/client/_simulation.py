@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import in_whole_coins, listed, plural, short_addresses, visible
+from toolkit._present.text import in_whole_coins, listed, plural, short_addresses, signed, visible
 from toolkit.client._arguments import entry_function, explained
 from toolkit.client._assets import APT_NAMES, MAX_SYMBOL, Asset
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
@@ -298,7 +298,7 @@ class _Amounts:
         sign = "+" if change > 0 else ""
         unit = self._unit(APT if asset in APT_NAMES else asset)
         if unit is None:
-            return f"{sign}{change:,} {'octas' if asset in APT_NAMES else f'of {asset}'}"
+            return f"{signed(change)} {'octas' if asset in APT_NAMES else f'of {asset}'}"
         amount = f"{sign}{in_whole_coins(change, unit[1])} {unit[0]}"
         return amount if asset in APT_NAMES else f"{amount} ({asset})"  # anybody may choose any symbol
 
@@ -633,7 +633,7 @@ def abort_parts(abort: Abort | None) -> tuple[str | None, str]:
     kind = f", category {code >> 16 & 0xFF} ({category}), reason {code & 0xFFFF}" if category else ""
     kind += f", {abort.native}" if abort.native else ""
     where = f" in {abort.module}" if abort.module else ""
-    name = f" {abort.name}" if abort.name else ""
+    name = f" {abort.name}," if abort.name else ""
     return abort.sentence, f"the code{where} aborted:{name} code {code:#x}{kind}"
 
 

@@ -264,7 +264,9 @@ class Call(CallFields):
             gas_unit_price=_STUDY_PRICE if request.gas_unit_price is None else request.gas_unit_price,
         )
         made = call.request
-        if isinstance(made, SimulationRequest) and made.replace(gas_unit_price=request.gas_unit_price) != request:
+        # The payload is the request's, but large numbers are text in a study file.
+        kept = {"payload": payload, "gas_unit_price": request.gas_unit_price}
+        if isinstance(made, SimulationRequest) and made.replace(**kept) != request:
             raise InputError(
                 "a simulation in a study can set only sender, fee_payer, gas_unit_price and max_gas_amount; "
                 "for other options use node.simulate"

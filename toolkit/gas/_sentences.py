@@ -157,13 +157,14 @@ def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
 def few_text(few: FewCalls, name: Renderer) -> str:
     """Say which changes could not be judged, or distinguished, because there are too few transactions."""
     kind = _of_kind(few.stratum, name)
-    versions = listed(map(str, few.changes), _MAX_LISTED)
+    places = dict.fromkeys(few.changes)  # a transaction may change several things
+    versions = listed(map(str, places), _MAX_LISTED)
     gas = "" if few.mean is None else f", gas {few.mean:,.0f}"
     if few.between:
         verb = "costs" if few.count == 1 else "cost"
         there = f"{plural(few.count, 'transaction')} between the changes {versions}{kind} {verb}"
         return f"{there} {few.mean or 0:,.0f} gas units, unlike those before and after"
-    which = f"the change at version {versions}" if len(few.changes) == 1 else f"the changes at versions {versions}"
+    which = f"the change at version {versions}" if len(places) == 1 else f"the changes at versions {versions}"
     if not few.count:
         return f"{which} cannot be judged: no transaction{kind} on one side of it"
     return f"{which} cannot be judged: only {plural(few.count, 'transaction')}{kind} on one side{gas}"

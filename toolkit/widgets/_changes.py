@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolkit import move
-from toolkit._present.text import ELLIPSIS, in_whole_coins, plural, short_addresses
+from toolkit._present.text import ELLIPSIS, in_whole_coins, plural, short_addresses, signed
 from toolkit.client._arguments import structs_of
 from toolkit.errors import ToolkitError
 from toolkit.move import Layout, decode_bcs, encode_json, parse_address, parse_type_tag
@@ -266,7 +266,7 @@ class _Tree:
         amount, difference = is_amount(name, asset), ""
         one, two = (integer(value, layout, is_amount=amount) for value in (old, new))
         if one is not None and two is not None:
-            shown = safe(f"{two - one:+,}")
+            shown = safe(signed(two - one))
             if amount and asset is not None:
                 shown = self.known.amount(two - one, asset, signed=True)
                 self.amounts.append(shown)

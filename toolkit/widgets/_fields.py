@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import field as attribute
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
@@ -61,6 +63,13 @@ class Findings:
     missing: dict[str, str] = attribute(default_factory=dict)
     notes: dict[str, str] = attribute(default_factory=dict)
     names: Mapping[str, str] = attribute(default_factory=dict)
+
+    def address(self, typed: str) -> str | None:
+        """Return the canonical address of a typed address or account name; None if it is neither."""
+        named = (address for address, name in self.names.items() if name.lower() == typed.strip().lower())
+        with suppress(InputError):
+            return next(named, None) or move.parse_address(typed.strip())
+        return None
 
     @property
     def good(self) -> bool:
@@ -278,18 +287,19 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
         return draft
     typed = draft.strip()
     if not typed:
-        found.missing[path] = f"expected {short_type(layout)}: {_takes(layout)}"
+        word = "a whole number" if isinstance(layout, move.UInt | move.Int) else "an address"
+        found.missing[path] = f"enter {word}: {_takes(layout)}"
         return None
     if isinstance(layout, move.UInt | move.Int):
         return _read_integer(layout, typed, path, found)
-    try:
-        name = found.names.get(move.parse_address(typed))
-    except InputError:
+    address = found.address(typed)
+    if address is None:
         found.errors[path] = f"{shorten(typed)} is not an address: enter {_takes(layout)}, or choose an account"
         return typed
-    if name:
-        found.notes[path] = f"= {name}"
-    return typed
+    short = wire_address(address)
+    if address in found.names:
+        found.notes[path] = f"= {found.names[address] if typed.startswith('0x') else short}"
+    return typed if typed.startswith("0x") else short
 
 
 def _read_integer(layout: move.UInt | move.Int, typed: str, path: str, found: Findings) -> int | str:
@@ -311,13 +321,23 @@ def read_version(typed: str, found: Findings) -> int | None:
     if not plain:
         found.missing["version"] = _VERSION
         return None
+    if is_time(typed):
+        found.missing["version"] = "the version at this time is looked up when the field is left"
+        return None
     if not re.fullmatch(r"-?\d{1,20}", plain):
         found.errors["version"] = f"{_VERSION}, got {visible(typed.strip(), 40)!r}"
         return None
     return validated(lambda: as_version(int(plain), least=LEAST_VERSION), found, "version")
 
 
-_VERSION = "expected a ledger version, such as 4000, or -1 for the head"
+def is_time(typed: str) -> bool:
+    """Return whether a text is a date, or a date and time."""
+    with suppress(ValueError):
+        return "-" in typed.strip()[1:] and bool(datetime.fromisoformat(typed.strip()))
+    return False
+
+
+_VERSION = "expected a ledger version, such as 4000, a date, or -1 for the head"
 LEAST_VERSION = -(2**64)  # for checks without a node, whose head is not known
 
 

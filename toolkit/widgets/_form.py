@@ -21,6 +21,7 @@ from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._accounts import known_names
 from toolkit.client._http import served_ledger
 from toolkit.errors import InputError, ToolkitError
+from toolkit.widgets._fields import is_time
 from toolkit.widgets._html import Html, code, pairs, paragraph, safe
 from toolkit.widgets._messages import (
     About,
@@ -174,6 +175,11 @@ class _Worker(threading.Thread):
         while self._job is not None:
             self._job()
             self._job = self.background.next_job(self)
+
+
+def words_of(error: Exception) -> str:
+    """Return the message of an error of the toolkit; of any other, also its class, since nobody expected it."""
+    return str(error) if isinstance(error, ToolkitError) else f"{type(error).__name__}: {error}"
 
 
 def is_given_up() -> bool:
@@ -630,7 +636,7 @@ class Builder(Pictured):
     def _report(self, error: Exception) -> None:
         """Show an unexpected error."""
         with suppress(GivenUpError):
-            self._say("error", f"{type(error).__name__}: {error}")
+            self._say("error", words_of(error))
 
     # messages of the browser ----------------------------------------------------------------------------
 
@@ -674,6 +680,8 @@ class Builder(Pictured):
 
         The code at the head is read if it is not known, or if `again` is true.
         """
+        if not self._find_version():
+            return False
         good = not self._apply(Pressed()).errors
         if not self._needs_look(good=good, again=again):
             return good
@@ -683,6 +691,25 @@ class Builder(Pictured):
             if now.errors:
                 self._say("error", now.errors.get("node") or now.count_words)
             return not now.errors
+
+    def _find_version(self) -> bool:
+        """Replace a time in the field of the version by the first version at or after it; return False on failure."""
+        entries = self._now.entries
+        if getattr(entries, "at", "") != "version" or not is_time(entries.version):
+            return True
+        try:
+            found = self._asked.version_at(entries.version.strip())
+        except ToolkitError as error:
+            self._refuse("version", str(error))
+            self._say("error", self._now.count_words)
+            return False
+        with self._locked():
+            if self._now.entries.version == entries.version:
+                self._edit(version=str(found))
+        return True
+
+    def _do_time(self, _message: Message) -> None:
+        self._lookups.start("time", self._find_version, again=True)
 
     def _look(self) -> None:
         """Read from the node what the check of the entries needs."""
@@ -776,7 +803,7 @@ class Builder(Pictured):
             return page
         rest = self._in_python[page.title]
         note = Html(f"In Python: <code>.{self._result_name}{rest}</code> of this form")
-        return replace(page, html=f"{page.html}{paragraph(note)}")
+        return replace(page, html=f"{page.html}{paragraph(note, 'note ltk-python')}")
 
     def _do_again(self, message: Message) -> None:
         """Fill the form with the entries of an earlier call."""

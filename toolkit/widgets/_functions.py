@@ -402,18 +402,27 @@ _AMOUNTS: dict[str, Amount] = {
 }
 
 
-def amount_of(draft: FunctionDraft, call: ResolvedCall | None) -> tuple[int, str] | None:
-    """Return the position of the argument that is an amount, and its asset; None if either is not known."""
-    amount = None if call is None else _AMOUNTS.get(FunctionId.parse(call.function.name).wire)
-    if call is None or amount is None:
+def amount_of(function: str, types: Sequence[str], arguments: Sequence[Any]) -> tuple[int, str] | None:
+    """Return the position of the argument that is an amount, and its asset; None if either is not known.
+
+    Parameters
+    ----------
+    function : str
+    types : sequence of str
+        Canonical type arguments.
+    arguments : sequence
+        Values or drafts.
+    """
+    amount = _AMOUNTS.get(FunctionId.parse(function).wire)
+    if amount is None:
         return None
-    if amount.of_type is not None:
-        return (amount.argument, call.type_arguments[amount.of_type]) if call.type_arguments[amount.of_type] else None
-    if amount.of_argument is None:
-        return amount.argument, amount.coin
-    with suppress(InputError, IndexError):
-        return amount.argument, parse_address(draft.arguments[amount.of_argument].strip())
-    return None
+    asset = amount.coin
+    with suppress(InputError, IndexError, AttributeError):
+        if amount.of_type is not None:
+            asset = types[amount.of_type]
+        elif amount.of_argument is not None:
+            asset = parse_address(arguments[amount.of_argument].strip())
+    return (amount.argument, asset) if asset else None
 
 
 # fields and drafts of a function --------------------------------------------------------------------------------------
@@ -450,7 +459,7 @@ class FunctionDraft(ValuesDraft, frozen=True):
 
 def raw_field(when: When = None, label: str = "Arguments") -> Text:
     """Return the field for all arguments as JSON."""
-    return mono(label, "a JSON array without the signers", when, rows=3, placeholder='["0xb0b", 100]')
+    return mono(label, "a JSON array, without signers", when, rows=3, placeholder='["0xb0b", 100]')
 
 
 def write_call(call: ViewFunction | EntryFunction | Script) -> dict[str, Any]:
@@ -494,8 +503,8 @@ def read_call(
 
 
 _EXPECTED = {
-    "function": "expected address::module::function, such as 0x1::aptos_account::transfer or 0x1::coin::supply",
-    "bytecode": "expected the bytecode of the compiled script as hex",
+    "function": "choose a function, or enter address::module::function",
+    "bytecode": "enter the bytecode of the compiled script as hex",
 }
 
 
@@ -578,10 +587,15 @@ def read_types(drafts: Sequence[str], found: Findings) -> tuple[str, ...] | None
     for place, typed in enumerate(drafts):
         path = f"type_arguments.{place}"
         if not typed.strip():
-            found.missing[path] = "expected a Move type, such as 0x1::aptos_coin::AptosCoin"
+            found.missing[path] = f"enter {_TYPE}"
         elif (tag := validated(partial(parse_type_tag, typed.strip()), found, path)) is not None:
             types.append(str(tag))
+        elif typed.strip().isalnum():  # a word, of which the parser has nothing more to say
+            found.errors[path] = f"{shorten(typed.strip())} is not a Move type: enter {_TYPE}"
     return tuple(types) if len(types) == len(drafts) else None
+
+
+_TYPE = "a type, such as 0x1::aptos_coin::AptosCoin or u64"
 
 
 def parse_arguments(typed: str, found: Findings) -> tuple[Any, ...] | None:
@@ -673,8 +687,9 @@ class FunctionState(FormState):
             if got > wanted:
                 words = f"{function.name} takes {plural(wanted, 'type argument')}, got {got}"
                 found.errors["type_arguments"] = words
-        units = self._amounts(draft, call, found)
-        return dataclasses.replace(self, entries=draft, function=function, call=call, units=units, looked=looked)
+        strict = self.strict and not (typed and other)  # the fields of another function are new
+        made = dataclasses.replace(self, entries=draft, function=function, call=call, looked=looked, strict=strict)
+        return dataclasses.replace(made, units=made.units_of_amount(found))
 
     def known(self, draft: Any) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
         """Return the function and call that a draft names, if their ABIs have been read."""
@@ -695,9 +710,15 @@ class FunctionState(FormState):
         """The call that checks the JSON; None if the fields were edited last."""
         return self.call if self.entries.lead == "raw" else None
 
-    def _amounts(self, draft: FunctionDraft, call: ResolvedCall | None, found: Findings) -> dict[int, str]:
+    @property
+    def amount(self) -> tuple[int, str] | None:
+        """The position of the argument that is an amount, and its asset."""
+        call = self.call
+        return None if call is None else amount_of(call.function.name, call.type_arguments, self.entries.arguments)
+
+    def units_of_amount(self, found: Findings) -> dict[int, str]:
         """Return the unit of the argument that is an amount, by position, and note its value in whole coins."""
-        amount = amount_of(draft, call)
+        amount, draft = self.amount, self.entries
         about = None if amount is None else self.assets.get(amount[1])
         if amount is None or about is None or not about.symbol or about.decimals is None:
             return {}
@@ -728,9 +749,9 @@ class FunctionState(FormState):
         """
         function, call, unknown = self.function, self.call, unknown_when or when
         name = mono("Function", "type a part of its name, or browse", when, search=True, placeholder=placeholder)
-        if self.entries.calls_function and not self.entries.function.strip():
+        if self.entries.calls_function and not self._is_named:
             return [("function", name)]
-        types = Rows("Type arguments", item=mono("Type", placeholder="0x1::aptos_coin::AptosCoin"), when=unknown)
+        types = Rows("Type arguments", item=mono("Type", placeholder=APT, offers=((APT, "APT"),)), when=unknown)
         if function is not None:
             abilities = [", ".join(param.constraints) for param in function.abi.generic_type_params]
             hints = tuple(f"must have {one}" if one else "any type" for one in abilities)
@@ -746,6 +767,14 @@ class FunctionState(FormState):
             inner[place] = place, replace(inner[place][1], hint=unit)
         twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
         return [*fields, ("arguments", Group("Arguments", fields=tuple(inner), when=when)), ("", twin)]
+
+    @property
+    def _is_named(self) -> bool:
+        """Whether the entries name a function, or have arguments that need a field."""
+        draft = self.entries
+        with suppress(InputError):
+            return bool(draft.raw.strip() or draft.type_arguments or FunctionId.parse(draft.function.strip()))
+        return False
 
     def entered(self, name: str, value: Any) -> Any:
         """Return the entries after a trait was set."""
@@ -841,7 +870,7 @@ class FunctionBuilder(Builder):
             path = "type_arguments"
             if function is not None and types is not None:
                 self._look_up_types(name, function, types)
-            amount = amount_of(self._now.entries, self._now.call)
+            amount = self._now.amount
             if amount is not None and amount[1] not in self._now.assets:
                 with suppress(ToolkitError):
                     self._learn(assets={**self._now.assets, amount[1]: self._asked.asset(amount[1])})

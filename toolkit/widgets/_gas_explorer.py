@@ -26,6 +26,7 @@ from toolkit._present.text import plural, short_addresses, visible
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.gas._observations import failed
+from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
 from toolkit.gas._study_file import VersionChoice
 from toolkit.gas.plan._estimate import estimate
@@ -117,7 +118,7 @@ def _read_call(draft: StudyDraft, last: Call | None, found: Findings, known: Res
         draft = replace(draft, raw="", type_arguments=tuple(name for name in draft.type_arguments if name.strip()))
     if last is not None and written == {name: getattr(draft, name) for name in written}:
         return last
-    mine = Findings()
+    mine = Findings(names=found.names)
     model: Any = ViewFunction if draft.source == "view" else EntryFunction
     made = read_call(draft, model, mine, call=known)
     values: dict[str, Any] = {"label": draft.label.strip()}
@@ -155,7 +156,7 @@ class StudyState(FunctionState):
         """Return the state with what follows from its entries."""
         now, chosen = self, self.entries.chosen
         if typed and chosen != before.entries.chosen:
-            if before.call_in_fields(Findings()) is None:
+            if before.call_in_fields(Findings(names=self.names)) is None:
                 now = dataclasses.replace(self, entries=replace(self.entries, chosen=before.entries.chosen))
                 now = now.saying("error", INCOMPLETE)
             else:
@@ -268,7 +269,7 @@ class StudyState(FunctionState):
         """The controls of the form."""
         draft = self.entries
         example = "0x1::coin::supply" if draft.source == "view" else "0x1::aptos_account::transfer"
-        sender = "an address; no key is needed. For committed transactions, leave empty to include all senders"
+        sender = "no key is needed; for committed transactions, leave empty to include all senders"
         part = f"leave empty to use the study's versions; {SAMPLE} reads a sample"
         span = "0:-1 for all versions; also 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300"
         sends = ("source", ("simulate", "committed"))
@@ -526,7 +527,9 @@ class GasExplorer(FunctionBuilder):
             self._answer(run, study.digest)
         if run is not None and run.complete:
             count, errors = plural(len(run.observations), "observation"), run.observations["error_code"].dropna()
-            found = f"{plural(len(run.steps), 'step')} found in {count}"
+            places = len(step_groups(run.steps))
+            among = f" ({plural(places, 'change')})" if places != len(run.steps) else ""
+            found = f"{plural(len(run.steps), 'step')}{among} found in {count}"
             failures = int(failed(run.observations).sum())
             if not failures:
                 self._say("good", f"{found}.")
@@ -580,7 +583,7 @@ class GasExplorer(FunctionBuilder):
     def _do_add(self, _message: parts.Message) -> None:
         with self._locked():
             now = self._now
-            if now.call_in_fields(Findings()) is None:
+            if now.call_in_fields(Findings(names=now.names)) is None:
                 self._say("error", INCOMPLETE)
                 return
             self._choose((*now.calls, None), len(now.calls))

@@ -28,13 +28,17 @@ class Part(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=str.lo
 
 
 class Text(Part, frozen=True):
-    """A text field, multi-line if it has ``rows``. With ``search`` it suggests functions, with ``names`` accounts."""
+    """A text field, multi-line if it has ``rows``. With ``search`` it suggests functions, with ``names`` accounts.
+
+    ``offers`` has values with their names: the name of one, once it is left, becomes the value, as that of an account.
+    """
 
     mono: bool = False
     rows: int = 0
     placeholder: str = ""
     search: bool = False
     names: bool = False
+    offers: tuple[tuple[str, str], ...] = ()
 
 
 class Switch(Part, frozen=True):

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from traitlets import Instance
 
 from toolkit._present.text import plural
+from toolkit.client._assets import returned_asset
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
 from toolkit.client._versions import FindSteps, VersionPlan, Versions, as_version, resolve_versions
 from toolkit.client._warnings import collected_warnings
@@ -54,16 +55,18 @@ S = TypeVar("S", bound="ReadState")
 READ_ACTIONS = (("read", "Read"), ("check", "Check entries"))
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
 _MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
+SAMPLE = "0:-1/50"  # the versions that are read unless others are entered
 _ANY_HEAD = 2**64  # for checks without a node: above all versions
 
 
 # which versions ------------------------------------------------------------------------------------------------------
 
 
+_AT = {"head": "the head, the latest version", "version": "one version", "plan": "many versions"}
 VERSION_FIELDS: tuple[tuple[str, Part], ...] = (
-    ("at", select("Read", {"head": "at the head", "version": "at one version", "plan": "over many versions"})),
-    ("version", mono("Version", "-1 is the head", ("at", ("version",)), placeholder="4000")),
-    ("plan", mono("Versions", _MANY.removeprefix("expected "), ("at", ("plan",)), placeholder="0:-1/50")),
+    ("at", select("Read at", _AT)),
+    ("version", mono("Version", "a version or a date; -1 is the head", ("at", ("version",)), placeholder="4000")),
+    ("plan", mono("Versions", _MANY.removeprefix("expected "), ("at", ("plan",)), placeholder=SAMPLE)),
 )
 
 
@@ -72,7 +75,7 @@ class ReadDraft(ValuesDraft, frozen=True):
 
     at: Literal["head", "version", "plan"] = "head"
     version: str = ""
-    plan: str = ""
+    plan: str = SAMPLE
 
 
 class ViewDraft(FunctionDraft, frozen=True):
@@ -80,7 +83,7 @@ class ViewDraft(FunctionDraft, frozen=True):
 
     at: Literal["head", "version", "plan"] = "head"
     version: str = ""
-    plan: str = ""
+    plan: str = SAMPLE
 
     @property
     def kind(self) -> FunctionKind:
@@ -501,7 +504,12 @@ class ViewBuilder(FunctionBuilder, ReadBuilder):
     # what is read ----------------------------------------------------------------------------------------
 
     def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> ViewResult:
-        return node.view(wanted.request, ledger_version=version)
+        result = node.view(wanted.request, ledger_version=version)
+        asset = returned_asset(wanted.request)
+        if asset is not None and asset not in self._now.assets:
+            with suppress(ToolkitError):  # without it, the amount is shown in base units only
+                self._learn(assets={**self._now.assets, asset: node.asset(asset)})
+        return result
 
     def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
         return fetch_views(node, wanted.request, versions, flatten=True, progress=False)
@@ -557,7 +565,8 @@ class ViewBuilder(FunctionBuilder, ReadBuilder):
         return "good", f"Returned {plural(len(result.values), 'value')} at version {result.ledger_version:,}{gas}"
 
     def _one_pages(self, reading: Reading) -> list[Page]:
-        return view_pages(reading.result, Known(names=self._now.names), model=has_model_gas(self.node))
+        known, asset = Known(self._now.assets, self._now.names), returned_asset(reading.wanted.request)
+        return view_pages(reading.result, known, asset=asset, model=has_model_gas(self.node))
 
     def _compared(self, result: Any) -> dict[str, Any]:
         call, reading = self.request, self._reading

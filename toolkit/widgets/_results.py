@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import json
 from html import escape
+from itertools import pairwise
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 import pandas as pd
 
 from toolkit._present.tables import json_value
-from toolkit._present.text import ELLIPSIS, change_place, number, percent, plural, short_addresses, visible
+from toolkit._present.text import (
+    ELLIPSIS,
+    change_place,
+    number,
+    percent,
+    plural,
+    relative_change,
+    short_addresses,
+    signed,
+    visible,
+)
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._series import is_model
@@ -160,11 +173,11 @@ def recent_page(facts: Sequence[dict[str, Any]]) -> Html:
 
 
 def _compared(value: Any, before: Any) -> Html:
-    shown = html.safe(html.number(value) if isinstance(value, int) else value)
+    shown = Html(html.safe(html.number(value) if isinstance(value, int) else value).replace("::", "::<wbr>"))
     if value == before:
         return shown
     both = isinstance(value, int) and isinstance(before, int)
-    return Html(f"<b>{shown}</b>{f' ({value - before:+,})' if both else ''}")
+    return Html(f"<b>{shown}</b>{f' ({signed(value - before)})' if both else ''}")
 
 
 def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
@@ -240,11 +253,24 @@ def _gas_page(split: GasBreakdown, known: Known, *, model: bool) -> Html:
 # reads at one version ------------------------------------------------------------------------------------------------
 
 
-def view_pages(result: ViewResult, known: Known, *, model: bool) -> list[Page]:
-    """Return the pages of a view at one version; `known` has the names of accounts."""
+def view_pages(result: ViewResult, known: Known, *, asset: str | None, model: bool) -> list[Page]:
+    """Return the pages of a view at one version.
+
+    Parameters
+    ----------
+    result : ViewResult
+    known : Known
+        Assets, and names of accounts.
+    asset : str or None
+        The asset whose amount the view returns; None if it returns something else.
+    model : bool
+        Whether gas comes from the embedded node's model.
+    """
     kinds = [type_html(kind) for kind in result.types or ["JSON"] * len(result.values)]
     if len(result.values) == 1:
-        value = Html(f"<p>Returned {kinds[0]}</p>{_answer(result.value, known)}")
+        counted = asset in known.assets and isinstance(result.value, int)
+        coins = html.paragraph(f"= {known.words(result.value, str(asset))}") if counted else ""
+        value = Html(f"<p>Returned {kinds[0]}</p>{_answer(result.value, known)}{coins}")
     else:
         cells = zip(kinds, result.values, strict=True)
         rows = [(place, kind, value_html(one, known)) for place, (kind, one) in enumerate(cells)]
@@ -363,13 +389,16 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
             continue
         values = [int(one) for one in known[column]]
         name = "gas" if column == "gas_used" else column
-        unit = (" gas unit" if values[-1] == 1 else " gas units") if column == "gas_used" else ""
+        unit = " gas units" if column == "gas_used" else ""
         if len(set(values)) == 1:
-            words.append(f"{name}: {values[0]:,}{unit} at every version")
+            where = "every version" if len(known) == len(frame) else f"each of {plural(len(known), 'version')}"
+            words.append(f"{name}: {values[0]:,}{unit} at {where}")
             continue
         first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
-        ends = f"{values[0]:,} at version {first:,}, {values[-1]:,}{unit} at version {last:,}"
+        ends = f"{values[0]:,}{unit} at version {first:,}, {values[-1]:,}{unit} at version {last:,}"
         words.append(f"{name}: {ends}; {len(set(values)):,} different values from {min(values):,} to {max(values):,}")
+    if columns and frame[columns].isna().any(axis=None):
+        words.append("versions without a value are crosses in the figure")
     if not columns and frame["error_code"].isna().any():
         words.append("the values are not numbers; see the rows")
     elif len(columns) > _MAX_PANELS:
@@ -417,25 +446,29 @@ def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
 
 
 def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
-    """Draw one column as steps, interrupted at reads without a value; few reads are also drawn as dots.
+    """Draw one column as points, joined by steps only where the versions of two reads follow each other.
 
-    A value holds until the next read: the line is flat, and vertical at the first read of another value.
+    Nothing is known of the versions between other reads, so nothing is drawn there.
     """
     from toolkit.plots import _style as style
 
     ax.spines[["top", "right"]].set_visible(False)
     ordered = frame.sort_values("ledger_version")
-    x = [float(one) for one in ordered["ledger_version"]]
-    y = [float("nan") if pd.isna(one) else float(int(one)) for one in ordered[column]]
-    few = len(x) <= 80  # noqa: PLR2004 - more dots would touch
-    [line] = ax.plot(x, y, color=colour, linewidth=1.2, drawstyle="steps-post", gid=column)
-    line.set(marker="o" if few else "", markersize=3)
-    absent = [at for at, value in zip(x, y, strict=True) if value != value]  # noqa: PLR0124 - not a number
+    x = [int(one) for one in ordered["ledger_version"]]
+    y = [nan if pd.isna(one) else float(int(one)) for one in ordered[column]]
+    apart = [place for place, (one, two) in enumerate(pairwise(x), start=1) if two - one > 1]
+    size = 3 if len(x) <= 80 else 1.5  # noqa: PLR2004 - larger dots would touch
+    ax.plot(x, y, color=colour, linewidth=0, marker="o", markersize=size, gid=column)
+    joined = np.insert(np.array(x, float), apart, nan), np.insert(np.array(y), apart, nan)
+    ax.plot(*joined, color=colour, linewidth=1.2, drawstyle="steps-post")
+    absent = [at for at, value in zip(x, y, strict=True) if isnan(value)]
     if absent:
         foot = ax.get_xaxis_transform()
-        ax.plot(absent, [0.03] * len(absent), "|", transform=foot, color=style.muted(ax), markersize=6, gid="absent")
+        ax.plot(absent, [0.04] * len(absent), "x", transform=foot, color=style.muted(ax), markersize=3, gid="absent")
     ax.yaxis.set_major_formatter(style.GAS_NUMBERS)
     ax.locator_params(axis="y", nbins=4, integer=True)
+    if column == "gas_used":
+        ax.set_ylim(bottom=0)
     ax.set_axisbelow(True)
     ax.grid(visible=True, axis="y", linewidth=0.5)
 
@@ -470,9 +503,9 @@ def _figure_page(run: Run) -> Html:
     for text in [text for text in axes.texts if text.get_gid() == "note"]:
         text.remove()
     stopped = "The run was stopped before it looked for causes."
-    words = "For the causes of the steps, see Changes." if run.complete else stopped
+    note = "" if run.complete else html.paragraph(stopped)
     drawn = html.figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
-    return Html(f"{drawn}{html.paragraph(words)}{html.model_note() if is_model(observations) else ''}")
+    return Html(f"{drawn}{note}{html.model_note() if is_model(observations) else ''}")
 
 
 def _steps_page(run: Run, groups: Sequence[StepGroup]) -> Html:
@@ -506,10 +539,15 @@ def _step_title(group: StepGroup) -> str:
     more = f" and {plural(others, 'other call')}" if others else ""
     colour = style.CAUSE_MARKS[group.cause].colour or "var(--ltk-ink)"
     dot = f'<span class="ltk-dot" style="background:{colour}" aria-hidden="true"></span>'
+    before, after = largest.gas_before, largest.gas_after
+    words = sentences.change_text(largest, _name)
+    if largest.parts and before is not None and after is not None and before != after:  # the parts are in the table
+        doubt = ", uncertain" if largest.uncertain else ""
+        words = f"from {before:,} to {plural(after, 'gas unit')} ({relative_change(before, after)}{doubt})"
     return (
         f"<b>{escape(change_place(group.version_before, group.version_after))}</b> "
         f'<span class="ltk-cause">{dot}{escape(group.cause.label)}</span> '
-        f"{sentences.change_name(largest, _name)}{more}: {sentences.change_text(largest, _name)}"
+        f"{sentences.change_name(largest, _name)}{more}: {words}"
     )
 
 

@@ -461,7 +461,17 @@ def failure_of(
     cause = ("function",) if aborted else next((paths for name, paths in _CAUSES.items() if name in status), ())
     path = _first_shown(cause, draft)
     if sentence:
-        return Failure(sentence[:1].upper() + sentence[1:], aborted, _argument_path(simulation, draft, call) or path)
+        words = sentence[:1].upper() + sentence[1:]
+        detail = aborted[:1].upper() + aborted[1:]
+        if (short := _short_amount(simulation)) is not None:
+            place, units, asset = short
+            sender = simulation.request.sender
+            _, has = _balance(sender, asset, known, on)
+            name = known.names.get(sender) or short_addresses(sender)
+            words = f"{words}: {name} has {has}, and the amount is {known.words(units, asset)}"
+            return Failure(words, detail, f"arguments.{place}")
+        only = "arguments.0" if call is not None and len(call.layouts) == 1 else path
+        return Failure(words, detail, only)
     words = failure_reason(simulation.request, simulation.transaction) or status
     return Failure(words[:1].upper() + words[1:], "" if words == status else f"Status: {status}", path)
 
@@ -473,15 +483,27 @@ def _first_shown(paths: Iterable[str], draft: SimulationDraft) -> str:
     return next((path for path, when in conditions if when is None or getattr(draft, when[0]) in when[1]), "")
 
 
-def _argument_path(simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None) -> str:
-    """Return the path of the argument that an abort concerns; empty if the code does not say which.
+def _short_amount(simulation: Simulation) -> tuple[int, int, str] | None:
+    """Return the position, units and asset of the amount that the balance does not cover; None for another failure."""
+    abort, call = simulation.transaction.abort, called_by(simulation.request.payload)
+    if abort is None or (abort.module, abort.code) not in _BALANCE_TOO_LOW or not isinstance(call, wire.EntryFunction):
+        return None
+    types = [str(move.parse_type_tag(name)) for name in call.type_arguments]
+    amount = amount_of(call.function, types, call.arguments)
+    return None if amount is None else (amount[0], int(call.arguments[amount[0]]), amount[1])
 
-    It is the amount of a transfer that the balance does not cover, or the only argument.
-    """
-    abort, amount = simulation.transaction.abort, amount_of(draft, call)
-    if abort is not None and amount is not None and (abort.module, abort.code) in _BALANCE_TOO_LOW:
-        return f"arguments.{amount[0]}"
-    return "arguments.0" if call is not None and len(call.layouts) == 1 else ""
+
+def _balance(owner: str, asset: str, known: Known, on: Node | Fork) -> tuple[int | None, str]:
+    """Return an account's balance, or None if it cannot be read, and the balance in words."""
+    balance = None
+    with suppress(ToolkitError):
+        if "::" in asset:
+            balance = on.view("0x1::coin::balance", [owner], type_arguments=[asset]).value
+        else:
+            types = ["0x1::fungible_asset::Metadata"]
+            store = "0x1::primary_fungible_store::balance"
+            balance = on.view(store, [owner, asset], type_arguments=types).value
+    return balance, "less" if balance is None else known.words(balance, asset)
 
 
 def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, on: Node | Fork, path: str) -> Failure:
@@ -489,13 +511,9 @@ def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, on
     request, transaction = simulation.request, simulation.transaction
     payer = request.fee_payer or request.sender
     price, most = transaction.gas_unit_price, transaction.max_gas_amount
-    balance: Any = None
-    with suppress(ToolkitError):
-        balance = on.view("0x1::coin::balance", [payer], type_arguments=[APT]).value
-    has = "less" if balance is None else known.words(balance, APT_METADATA)
-    name = known.names.get(payer) or short_addresses(payer)
+    balance, has = _balance(payer, APT, known, on)
     needs = f"{known.words(most * price, APT_METADATA)} ({plural(most, 'gas unit')} at {plural(price, 'octa')} each)"
-    words = f"{name} needs up to {needs} but has {has}"
+    words = f"{known.names.get(payer) or short_addresses(payer)} needs up to {needs} but has {has}"
     remedies = []
     if balance is not None and price and 0 < balance // price < most:
         affordable = balance // price
@@ -567,14 +585,14 @@ class SimulationState(FunctionState):
         scripts, known = ("payload", _SCRIPTS), ("payload", (*_ENTRIES, *_SCRIPTS))
         signers = self.further_signers
         call = parts.group(
-            ("sender", parts.mono("Sender", "an address; no key is needed", placeholder="0xa11ce", names=True)),
+            ("sender", parts.mono("Sender", "no key is needed; an address", placeholder="0xa11ce", names=True)),
             ("payload", parts.select("The transaction runs", _PAYLOAD_LABELS)),
             ("multisig_address", parts.mono("Multisig account", when=("payload", _MULTISIGS), names=True)),
             ("bytecode", parts.mono("Bytecode", "hex", scripts, rows=3)),
             *self.function_fields("0x1::aptos_account::transfer", ("payload", _ENTRIES), known),
             *([] if self.call is None else [("raw", raw_field(scripts))]),
             *([("secondary", replace(_FURTHER, exactly=signers))] if signers else []),
-            ("at", parts.select("Simulate", _AT)),
+            ("at", parts.select("Simulate on", _AT)),
             ("version", parts.mono("Version", _AT_HINT, _ON_FORK, placeholder="4000")),
             *self._earlier_calls(),
         )
@@ -607,8 +625,8 @@ class SimulationState(FunctionState):
 
 
 _ON_FORK = ("at", ("version",))
-_AT = {"head": "on the node, at the latest version", "version": "on a fork, at one version"}
-_AT_HINT = "-1 is the head; the ledger's own code runs on the state of that version"
+_AT = {"head": "the node, at its latest version", "version": "a fork, at one version"}
+_AT_HINT = "a version or a date; -1 is the head. The ledger's own code runs on its state"
 _MAX_VERSION = 20  # digits of the largest ledger version
 
 
@@ -889,8 +907,9 @@ class SimulationBuilder(FunctionBuilder):
             self._learn(earlier=(*earlier[: message.number], *earlier[message.number + 1 :]))
 
     def _do_add_payer(self, _message: parts.Message) -> None:
-        """Show the fields of a fee payer."""
+        """Show the fields of a fee payer, which is missing: the section with its field opens."""
         self._edit(has_fee_payer=True)
+        self._apply(Pressed())
 
     def _load(self, typed: str) -> None:
         text = typed.strip().replace(",", "").replace("_", "")

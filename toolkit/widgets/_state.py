@@ -238,7 +238,7 @@ class FormState:
     def errors(self) -> dict[str, str]:
         """All error messages by path, including those for missing entries once they are errors."""
         required = self.findings.missing if self.strict or self.request is not None else {}
-        return self.findings.errors | dict(self.looked) | dict(self.refused) | required
+        return self.findings.errors | dict(self.looked) | required | dict(self.refused)
 
     @property
     def code_note(self) -> str:
@@ -287,7 +287,10 @@ def step(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one case
             made = dataclasses.replace(state, strict=False, refused={}, status=Status())
             return made.restored(kept).read(state)
         case Learned(facts):
-            return dataclasses.replace(state, **facts).read(state)
+            made = dataclasses.replace(state, **facts).read(state)
+            # The entries were taken for a request before the code was known, and are not one.
+            premature = state.findings.good and not made.findings.good and not made.findings.errors
+            return dataclasses.replace(made, request=None) if premature else made
         case Pressed():
             made = dataclasses.replace(state, strict=True, refused={}).read(state)
             return made.saying("error", made.count_words) if made.errors else made
@@ -299,7 +302,7 @@ def step(state: State, event: Event) -> State:  # noqa: PLR0911, C901 - one case
         case Answered(result, asked, facts):
             recent = (*state.recent, (state.entries, facts))[-_MAX_RECENT:] if facts else state.recent
             made = dataclasses.replace(state, recent=recent, serial=state.serial + 1)
-            return dataclasses.replace(made, result=result, asked=asked, unfinished=False)
+            return dataclasses.replace(made, result=result, asked=asked, unfinished=False, strict=False)
         case Said(kind, words):
             return state.saying(kind, words)
         case Worked(busy):

@@ -165,13 +165,13 @@ class TableItemState(ReadState):
     def with_table(self, was: TableItemDraft, found: Findings) -> Self:
         """Return the state with one of the owner's tables, as entered or else the first, and its handle and types."""
         draft = self.entries
-        owner = _canonical(draft.owner)
+        owner = found.address(draft.owner)
         if draft.owner.strip():
             read_leaf(move.Address(), draft.owner, "owner", found)
         tables = self.tables.get(owner or "", [])
         if owner in self.tables and not tables:
             found.notes["owner"] = "its resources contain no tables"
-        if owner != _canonical(was.owner) and was.table:  # its types belong to the previous owner
+        if owner != found.address(was.owner) and was.table:  # its types belong to the previous owner
             draft = replace(draft, table="", handle="", key_type="", value_type="")
         handles = {table.declared.handle: str(place) for place, table in enumerate(tables)}
         named, chosen = "", draft.table
@@ -210,7 +210,7 @@ class TableItemState(ReadState):
         )
         key = self._key_value(draft.raw, layout)
         if layout is None and not draft.raw.strip():
-            found.missing["raw"] = "expected the key, as JSON or plain text"
+            found.missing["raw"] = "enter the key, as JSON or plain text"
         elif layout is not None and draft.lead == "raw":
             validated(partial(encode_argument, layout, key, where="key"), found, "raw")
         last = layout or self.last_layout
@@ -231,8 +231,8 @@ class TableItemState(ReadState):
     def controls(self) -> parts.Group:
         """The controls of the form."""
         by_hand = ("table", ("",))
-        about = "an account or object whose resource holds the table; leave empty to enter a handle"
-        tables = self.tables.get(_canonical(self.entries.owner) or "", [])
+        about = "whose resources hold the table (leave empty to enter a handle): an address"
+        tables = self.tables.get(Findings(names=self.names).address(self.entries.owner) or "", [])
         names = {str(place): _table_name(one) for place, one in enumerate(tables)} | {"": "another table, by handle"}
         raw = parts.mono("Key", "JSON, or plain text", rows=2)
         key: list[tuple[str, parts.Part]] = [("raw", raw)]
@@ -438,7 +438,7 @@ class TableItemBuilder(ReadBuilder):
 
     def _look(self) -> None:
         """Read the tables of the owner, then the layouts of the types."""
-        owner, path = _canonical(self._now.entries.owner), "owner"
+        owner, path = self._now.findings.address(self._now.entries.owner), "owner"
         try:
             if owner is not None and owner not in self._now.tables:
                 read = account_tables(self._asked, owner, self._asked.ledger().version)
@@ -527,7 +527,7 @@ def _read(
     """Return an entry parsed by `read`, or None; an invalid or missing entry is reported in `found`."""
     typed = getattr(draft, path).strip()
     if not typed:
-        found.missing[path] = f"expected {expected}"
+        found.missing[path] = f"enter {expected}"
         return None
     made = validated(partial(read, typed), found, path)
     return None if made is None else str(made)
@@ -540,13 +540,6 @@ def _types_of(request: TableItemRequest) -> dict[str, Any]:
 def _short(kind: str) -> str:
     """Return a type with short addresses."""
     return wire_type(move.parse_type_tag(kind))
-
-
-def _canonical(typed: str) -> str | None:
-    """Return the canonical form of a typed address, or None if it is not an address."""
-    with suppress(InputError):
-        return move.parse_address(typed.strip())
-    return None
 
 
 def _encoded(layout: Layout | None, value: Any) -> Any:

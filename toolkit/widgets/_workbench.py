@@ -17,7 +17,7 @@ from toolkit.client._http import base_url
 from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, ToolkitError
 from toolkit.move import FunctionId
-from toolkit.widgets._form import Background, Builder, Pictured, is_given_up, picture, source_of
+from toolkit.widgets._form import Background, Builder, Pictured, is_given_up, picture, source_of, words_of
 from toolkit.widgets._messages import Message, NodeShown, message_of, shown
 from toolkit.wire import NodeInfo, TableItemRequest
 
@@ -327,7 +327,7 @@ class Workbench(Pictured):
             return
         if self._background is not None:
             self._background.close()
-        self._background = made = Background(node, lambda error: self._end(f"{type(error).__name__}: {error}"))
+        self._background = made = Background(node, lambda error: self._end(words_of(error)))
         made.start("read", partial(self._answered, made, node, self.node))
 
     def _answered(self, background: Background, node: Node, held: Node | None) -> None:
@@ -388,7 +388,8 @@ class Workbench(Pictured):
 
     @validate("node")
     def _check_node(self, proposal: Any) -> Node | None:
-        self._check_idle()
+        if proposal["value"] is not self.node:
+            self._check_idle()
         return proposal["value"]  # type: ignore[no-any-return]
 
     @observe("node")

@@ -9,6 +9,7 @@ const MAX_UNFILTERED = 3; // items of a list that needs no filter
 const MAX_LINES = 40; // of code that are shown initially
 const CLOSE_MS = 150;
 const READ_MS = 120; // time in which Python reads an edit, unless it is busy
+const PLACES = "Contracts to start from";
 const RECENT = "Recently used, or start from";
 const WAITS = "Waiting for the node\u2026";
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
@@ -99,18 +100,22 @@ function render({ model, el }) {
       input = node.rows ? make("textarea", { ...typed, rows: node.rows }) : make("input", { ...typed, type: "text" });
       if (node.mono) input.classList.add("ltk-mono");
       if (node.names && get("_about").accounts.length) input.setAttribute("list", `${uid}-accounts`);
+      if (node.offers) input.setAttribute("list", `${id}-o`);
     }
     const label = make("label", { for: id, class: node.short ? "ltk-unseen" : "" });
     if (words) label.append(make("span", { class: "ltk-unseen", text: `${words}, ` }));
     label.append(node.label);
     if (node.type) label.append(" ", make("code", { text: node.type }));
-    const hint = node.hint && make("span", { id: `${id}-h`, class: "ltk-hint", text: node.hint });
+    const named = node.names && get("_about").accounts.length ? ", or the name of an account" : "";
+    const hint = node.hint && make("span", { id: `${id}-h`, class: "ltk-hint", text: node.hint + named });
     const wrap = make("div", { class: `ltk-field ltk-${node.kind}` });
     if (node.kind === "switch") wrap.append(make("div", { class: "ltk-line" }, input, label));
     else if (node.search) wrap.append(label, combobox(input, path), hint || "");
     else wrap.append(label, input, hint || "");
     wrap.append(message);
-    controls.set(key(path), { input, message, wrap, name, path, unset: node.unset, names: node.names });
+    if (node.offers) wrap.append(choices(`${id}-o`, node.offers));
+    const offers = node.names ? () => get("_about").accounts : () => node.offers || [];
+    controls.set(key(path), { input, message, wrap, name, path, unset: node.unset, offers });
     setValue(input, at(path) ?? node.unset);
     return wrap;
   }
@@ -186,16 +191,18 @@ function render({ model, el }) {
   function touch(path) {
     if (!edited.has(key(path))) return;
     touched.add(key(path));
-    fillAddress(controls.get(key(path)));
+    fillNamed(controls.get(key(path)) || {});
+    if (key(path) === "version" && /\d-\d/.test(draft.version)) tell("time");
     findings();
   }
-  /** Replace the name of an account by its address. */
-  function fillAddress(control) {
-    const typed = control?.names ? control.input.value.trim().toLowerCase() : "";
-    const [address] = (typed && get("_about").accounts.find(([, name]) => name.toLowerCase() === typed)) || [];
-    if (!address) return;
-    control.input.value = address;
-    put(control.path, address);
+  const choices = (id, offers) => make("datalist", { id }, ...offers.map(([value, label]) => make("option", { value, label })));
+  /** Replace a name by what it stands for: that of an account by its address. */
+  function fillNamed({ input, path, offers }) {
+    const typed = input?.value?.trim().toLowerCase();
+    const [value] = (typed && offers?.().find(([, name]) => name.toLowerCase() === typed)) || [];
+    if (!value) return;
+    input.value = value;
+    put(path, value);
   }
   function type(path, input, node) {
     edited.add(key(path));
@@ -260,7 +267,7 @@ function render({ model, el }) {
     const closeSoon = later(CLOSE_MS, () => listed && listed.list === list && closeHits());
     input.addEventListener("focus", () => {
       closeSoon.stop();
-      if (!input.value) openHits();
+      if (!input.value && !input.hasAttribute("aria-invalid")) openHits(); // the list would cover the error
     });
     input.addEventListener("blur", () => closeSoon());
     listed = { input, list, path };
@@ -318,7 +325,7 @@ function render({ model, el }) {
     if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || form.words.none }));
     if (total > hits.length && hits.length > 1)
       listed.list.append(make("li", { class: "ltk-hint", role: "presentation", text: `${hits.length.toLocaleString("en")} of ${total.toLocaleString("en")} matches: type more to narrow them down` }));
-    if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: RECENT }));
+    if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: hits.some(([name]) => !name.endsWith("::")) ? RECENT : PLACES }));
     listed.list.hidden = only || (!query && !hits.length);
     listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));
     makeRoom();
@@ -347,7 +354,7 @@ function render({ model, el }) {
   function ask(what, more = {}) {
     if (what === asked && get("busy")) return;
     [asked, begun] = [what, false];
-    for (const control of controls.values()) fillAddress(control);
+    for (const control of controls.values()) fillNamed(control);
     lookSoon.stop();
     looked = target();
     tell(what, more);
@@ -421,9 +428,9 @@ function render({ model, el }) {
       const other = path === "raw" ? "arguments" : path;
       return errors[path] || errors[other] || ((strict || touched.has(path)) && (missing[path] || missing[other])) || "";
     };
-    for (const [path, { input, message, wrap }] of controls) {
-      const searched = listed && listed.input === input && document.activeElement === input; // not a complete name yet
-      const error = searched && !strict ? "" : of(path);
+    for (const [path, { input, message, wrap, offers }] of controls) {
+      const typing = document.activeElement === input && ((listed && listed.input === input) || offers?.().length); // not a complete name yet
+      const error = typing && !strict ? "" : of(path);
       const text = error || notes[path] || "";
       if (message.textContent !== text) message.textContent = text;
       message.classList.toggle("ltk-error", Boolean(error));

@@ -75,7 +75,7 @@ function render({ model, el, host, signal }) {
     gas.hidden = !["simulation", "view"].includes(now) || !get("_node").name;
     open();
   }
-  const gas = make("div", { class: "ltk-line ltk-jumps" }, button("Show when its gas stepped", () => model.send({ do: "gas" }), "ltk-small"));
+  const gas = make("div", { class: "ltk-line ltk-jumps" }, button("Open this call in Gas", () => model.send({ do: "gas" }), "ltk-small"));
 
   /** Show the builder of the open tab, and request it if it does not exist yet. */
   async function open() {

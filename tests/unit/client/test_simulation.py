@@ -192,7 +192,7 @@ class TestExplain:
         told = abort_parts(
             Abort.find(f"Move abort in 0x1::coin: E_X({number << 16 | 7:#x}): The text of the contract.")
         )
-        code = f"E_X code {number << 16 | 7:#x}, category {number} ({words}), reason 7"
+        code = f"E_X, code {number << 16 | 7:#x}, category {number} ({words}), reason 7"
         assert told == ("The text of the contract", f"the code in 0x1::coin aborted: {code}")
 
     @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_equal_fields_are_folded_and_numbers_have_their_difference(simulation):
             "0x1::fungible_asset::FungibleStore",
             '{"metadata":{"inner":"0xa"},"balance":"3000"}',
             {"metadata": {"inner": "0xa"}, "balance": "0"},
-            "-0.00003 APT",
+            "−0.00003 APT",
         ),
         (
             "0x1::fungible_asset::FungibleStore",

@@ -23,6 +23,7 @@ from toolkit.move import (
     UInt,
     VectorOf,
     decode_module_abi,
+    parse_address,
     parse_type_tag,
     resolve_layout,
 )
@@ -138,6 +139,17 @@ def test_a_field_and_its_draft_are_json(text):
     found = Findings()
     _fields.read(layout, blank, "arguments.0", found)
     assert found.errors == {}
+
+
+@pytest.mark.parametrize(
+    ("typed", "value", "note"),
+    [("Bob", "0xb0b", "= 0xb0b"), ("0xb0b", "0xb0b", "= bob"), ("b0b", "0xb0b", "= 0xb0b"), ("0xca7", "0xca7", None)],
+)
+def test_the_name_of_an_account_is_an_address(typed, value, note):
+    """While it is typed, and after a reload; what it stands for is said below the field."""
+    found = Findings(names={parse_address("0xb0b"): "bob"})
+    assert _fields.read(layout_of("address"), typed, "x", found) == value
+    assert (found.errors, found.notes.get("x")) == ({}, note)
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,49 @@ def test_an_amount_has_its_unit_and_is_said_in_whole_coins(form):
     assert fields_of(plain, "Arguments")[1].hint == "in octas (1 APT = 100,000,000)"
 
 
+def test_a_date_becomes_the_first_version_at_or_after_it(node):
+    """When it is left, or when the form is run; a time after the head is refused where it was typed."""
+    form = ViewBuilder(node, "0x1::chain_id::get")
+    day = f"{node.ledger().timestamp:%Y-%m-%d}"
+    type_in(form, at="version", version=day)
+    assert (list(form.errors), form.python) == (["version"], "")
+    press(form, "time")
+    assert form.versions == node.version_at(day)
+    type_in(form, version=f"{day} 00:00")
+    form.read()
+    assert form.result.ledger_version == node.version_at(day)
+    type_in(form, version="2999-01-01")
+    form.read()
+    assert "2999-01-01" in form.errors["version"]
+    form.close()
+
+
+def test_a_balance_that_a_view_returns_is_said_in_whole_coins(node):
+    """Its asset is the type argument, or the metadata that is an argument."""
+    form = ViewBuilder(node, "0x1::coin::balance")
+    form.type_arguments, form.arguments = "0x1::aptos_coin::AptosCoin", '["0xa11ce"]'
+    form.read()
+    assert f"= {form.result.value / 10**8:,.8f}".rstrip("0") in form._pages[0].html
+    form.function = "0x1::coin::is_balance_at_least"
+    form.arguments = '["0xa11ce", 1]'
+    form.read()
+    assert "APT" not in form._pages[0].html
+    form.close()
+
+
+def test_a_transfer_that_the_balance_does_not_cover_says_both(node):
+    """What the sender, who is typed by name, has; and the amount, where the error stands."""
+    form = SimulationBuilder(node, "0x1::aptos_account::transfer")
+    form.sender, form.arguments = "bob", f'["0xa11ce", {10**14}]'
+    form.simulate()
+    balance = node.view("0x1::coin::balance", ["0xb0b"], type_arguments=["0x1::aptos_coin::AptosCoin"]).value
+    words = form.errors["arguments.1"]
+    assert f"bob has {balance / 10**8:,.8f}".rstrip("0") in words
+    assert "1,000,000 APT" in words
+    assert dict(form._programs)["Study"].startswith("[[call]]")
+    form.close()
+
+
 def test_each_signer_of_the_abi_has_a_field(form):
     """The sender is the first; the others are required, and go when another function is chosen."""
     made = form("0xbeef::pair::both")

@@ -225,7 +225,7 @@ def test_calls_are_added_chosen_and_removed(form):
         ({"function": ""}, "function", "address::module::function"),
         ({"raw": "{"}, "arguments", "JSON array"),
         ({"type_arguments": ["u9"]}, "type_arguments.0", "u9"),
-        ({"source": "simulate"}, "sender", "expected address"),
+        ({"source": "simulate"}, "sender", "enter an address"),
         ({"source": "simulate", "sender": "0xg"}, "sender", "0xg"),
         ({"source": "committed", "range": "0:-1:2"}, "range", "pages of 100"),
         ({"source": "committed", "sender": "0xg"}, "sender", "0xg"),
@@ -612,6 +612,7 @@ def test_steps_and_failures_are_the_numbers_of_the_frame():
     run = form.result
     assert len(run.steps) == 2
     assert form._status.text.startswith("2 steps found in ")
+    assert [one.count for one in form._pages if one.title == "Changes"] == [2]
     assert form._status.text.endswith("; 1 failed.")
     assert (run.manifest["counts"]["failures"], sum(call.failures for call in build(run).calls)) == (1, 1)
     form.close()

@@ -6,6 +6,8 @@ import ast
 import re
 from html.parser import HTMLParser
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import toolkit
@@ -14,6 +16,7 @@ from toolkit.widgets import _results
 from toolkit.widgets._changes import GAS_COIN, Known
 from toolkit.widgets._html import Html, pairs, safe, short_id, table
 from toolkit.widgets._programs import format_expression, programs
+from toolkit.widgets._results import _history_figure
 from toolkit.widgets._simulation_builder import Failure, Remedy
 
 KNOWN = Known({one: Asset(one, "coin", "Aptos Coin", "APT", 8) for one in GAS_COIN})
@@ -135,6 +138,16 @@ def test_a_free_price_has_no_storage_part(simulation):
     assert (
         "Storage00\u202f%" in Elements(shown(simulation(gas_unit_price="0", events=[event]), "Gas", model=False)).text
     )
+
+
+@pytest.mark.parametrize(("versions", "gaps"), [([4, 5, 6], 0), ([4, 5, 9, 20], 2)])
+def test_only_reads_of_adjacent_versions_are_joined(versions, gaps):
+    """Nothing is drawn where nothing was read; each read is a point."""
+    frame = pd.DataFrame({"ledger_version": versions, "value": range(len(versions))})
+    points, line = _history_figure(frame, "what").axes[0].lines
+    assert [int(one) for one in points.get_xdata()] == versions
+    assert (points.get_linewidth(), points.get_marker()) == (0, "o")
+    assert (line.get_drawstyle(), int(np.isnan(line.get_xdata()).sum())) == ("steps-post", gaps)
 
 
 def test_safe_writes_out_what_cannot_be_seen():

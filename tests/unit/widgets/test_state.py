@@ -115,6 +115,8 @@ def test_fields_follow_from_what_was_learned(empty):
     assert looked.entries.arguments == ("", "")
     assert looked.findings.missing.keys() == {"arguments.0", "arguments.1"}
     assert looked.findings.errors == {}
+    assert (looked.request, looked.code_note) == (None, UNFILLED)
+    assert typed(looked, arguments=("0xb0b", "x"), lead="fields").code_note == UNFILLED
 
 
 def test_fields_and_json_are_two_forms_of_the_same_arguments(filled):

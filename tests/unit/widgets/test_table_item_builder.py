@@ -133,9 +133,9 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
     [
         ({"handle": "zz"}, "handle", "not a table handle"),
         ({"key_type": "u6"}, "key_type", "did you mean `u64`"),
-        ({"value_type": ""}, "value_type", "expected a Move type"),
+        ({"value_type": ""}, "value_type", "enter a Move type"),
         ({"key": "x"}, "raw", "expected u64"),
-        ({"key": ""}, "arguments.0", "expected u64: 0 to"),
+        ({"key": ""}, "arguments.0", "enter a whole number: 0 to"),
         ({"owner": "zz"}, "owner", "is not an address"),
         ({"versions": "9:1"}, "plan", "write the older version first"),
         ({"versions": 99_999}, "version", "does not exist yet"),
@@ -184,7 +184,7 @@ def test_numbers_over_versions_have_a_figure(builder):
     pd.testing.assert_frame_equal(builder.result, expected)
     shown = page(builder, "Figure")
     assert "missing at 1 version" in shown
-    assert "value.registered_at: 1,767,334,464 at every version" in shown
+    assert "value.registered_at: 1,767,334,464 at each of 8 versions" in shown
     assert builder._stale == ""
     builder.key = "bob"
     assert builder._stale

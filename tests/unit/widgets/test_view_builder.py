@@ -149,7 +149,7 @@ def test_a_plan(builder):
     shown = page(builder, "Figure")
     words = re.search(r'alt="([^"]*)"', shown)[1]
     assert "value: 81 at version 624, 652 at version 4,999; 8 different values from 81 to 652" in words
-    assert "gas: 3 at version 624, 21 gas units at version 4,999; 2 different values from 3 to 21" in words
+    assert "gas: 3 gas units at version 624, 21 gas units at version 4,999; 2 different values from 3 to 21" in words
     assert base64.b64decode(re.search(r"base64,([^\"]*)", shown)[1]).startswith(b"\x89PNG")
     assert "Model gas" in shown
     assert "can&#x27;t be found" in page(builder, "Failed")
@@ -228,9 +228,9 @@ def test_a_failure_is_said_at_the_field_that_caused_it(builder, request_, versio
 def test_missing_entries(builder):
     """Read on an empty form names what is needed; nothing is asked."""
     builder.read()
-    assert "expected address::module::function" in builder.errors["function"]
+    assert "address::module::function" in builder.errors["function"]
     builder.function = SIZE
-    builder._draft = replace(builder._draft, seq=builder._draft.seq + 1, at="plan")
+    builder._draft = replace(builder._draft, seq=builder._draft.seq + 1, at="plan", plan="")
     builder.read()
     assert builder.errors == {
         "plan": "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"

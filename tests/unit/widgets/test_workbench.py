@@ -40,6 +40,13 @@ def test_nothing_is_asked_and_nothing_is_made_before_it_is_needed(workbench, mem
     assert memory.asked == []
 
 
+def test_the_state_is_read_while_a_form_reads(workbench):
+    """After a reload, the forms look up their functions while the workbench reads the same node."""
+    workbench.simulation_builder.set_trait("busy", value=True)
+    message(workbench, do="refresh")
+    assert (workbench.error, workbench.info.ledger.version) == ("", 4999)
+
+
 def test_the_state_of_the_ledger_is_read_when_it_is_asked_for(workbench):
     """Chain id, head and its time, oldest version, block height and kind of node."""
     message(workbench, do="refresh")
