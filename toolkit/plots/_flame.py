@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 from matplotlib.patches import Rectangle
 
-from toolkit._present.text import plural, short_addresses
+from toolkit._present.text import plural, short_addresses, signed
 from toolkit.errors import InputError
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, name_boxes
+from toolkit.plots._labels import figure_text, legend_below, name_boxes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _GAS = ("execution", "io")
 GAS_UNIT = 1_000_000  # internal gas units in a gas unit on all public networks
+_MEANING = {1: "more gas after", -1: "less gas after", 0: "equal"}
 _LEVEL = 0.34  # inches of a level
 _MIN_SHARE = 0.0005  # of the width: narrower boxes are not seen
 
@@ -128,10 +130,10 @@ def flame(
     if after is not None:
         _add(root, after, "after")
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.2 + _LEVEL * max(root.levels, 3), "across": None}
+    model = hasattr(before, "charges") or hasattr(after, "charges")
     if title is None:
-        model = hasattr(before, "charges") or hasattr(after, "charges")
-        title = f"{'Model gas' if model else 'Gas'} by function: {_total(root, compared=after is not None)}"
-    with style.drawing(ax, title=title, xlabel="gas units", **shape) as axes:
+        title = f"Gas by function: {_total(root, compared=after is not None)}"
+    with style.drawing(ax, title=title, xlabel=style.gas_label(model=model), **shape) as axes:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         if not root.width:
@@ -139,6 +141,7 @@ def flame(
         axes.set_xlim(0, root.width / GAS_UNIT)
         axes.set_ylim(0, root.levels)
         name_boxes(axes, _draw(axes, root, (0, 0), compared=after is not None))
+        legend_below(axes, axes.get_legend_handles_labels()[0])
     return axes
 
 
@@ -166,13 +169,15 @@ def _draw(
     left, level = at
     colour = _colour(ax, box, compared=compared)
     look = {"facecolor": colour, "edgecolor": style.paper(ax), "linewidth": 0.8}
+    if compared:
+        look["label"] = style.once(ax, _MEANING[int(np.sign(box.after - box.before))])
     drawn = Rectangle((left / GAS_UNIT, level), box.width / GAS_UNIT, 0.94, gid=f"function-{box.name}", **look)
     ax.add_patch(drawn)
     style.tip(drawn, f"{short_addresses(box.name)}: {_total(box, compared=compared)}")
     short = "::".join(short_addresses(box.name.partition("<")[0]).split("::")[-2:])
     change = ""
     if compared and box.before != box.after:
-        change = f" {'+' if box.after > box.before else '-'}{abs(box.after - box.before) / GAS_UNIT:,.2f}"
+        change = f" {signed((box.after - box.before) / GAS_UNIT, ',.2f')}"
     names = [figure_text(text, 80) for text in (f"{short}{change}", short, short.rpartition("::")[2])]
     text = style.write(ax, names[0], (left / GAS_UNIT, level + 0.47), gid="name", offset=(3, 0))
     text.set_in_layout(False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from matplotlib.patches import Rectangle
 
-from toolkit._present.text import plural, short_addresses
+from toolkit._present.text import number, plural, short_addresses
 from toolkit.errors import InputError
 from toolkit.gas._series import require
 from toolkit.plots import _style as style
@@ -67,8 +67,8 @@ def gas_by_function(
     profile : GasProfile or DataFrame
         A profile from `toolkit.embedded.Ledger.profile`, or its ``to_frame()``.
     categories : sequence of {"execution", "io", "storage", "rounding"}, optional
-        Kinds of charges to draw; all by default. Leaving out storage can help, since new storage often costs far more
-        than the rest.
+        Kinds of charges to draw. By default all, or all but storage if it costs more than five times the rest, whose
+        boxes would be too narrow to see; the title then states how much storage costs.
     ax : Axes, optional
         Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
@@ -103,7 +103,10 @@ def gas_by_function(
     unknown = [name for name in categories or () if name not in COLOURS]
     if unknown or isinstance(categories, str):
         raise InputError(f"categories: expected a list of names from {', '.join(COLOURS)}, got {categories!r:.80}")
-    drawn = frame if categories is None else frame[frame["category"].isin(list(categories))]
+    chosen = list(COLOURS if categories is None else categories)
+    storage = int(frame.loc[frame["category"] == "storage", "internal_gas"].sum())
+    dwarfed = categories is None and storage > style.DWARFS * (frame["internal_gas"].sum() - storage) > 0
+    drawn = frame[frame["category"].isin(set(chosen) - ({"storage"} if dwarfed else set()))]
     there = {name: colour for name, colour in COLOURS.items() if (drawn["category"] == name).any()}
     kind = "category" if len(there) > 1 or "operation" not in drawn else "operation"
     if kind == "operation":
@@ -117,7 +120,10 @@ def gas_by_function(
     levels = boxes.depth - 1
     unit = int(getattr(profile, "scaling", GAS_UNIT))
     colours = style.chosen(there, colors)
-    title = _title(profile, boxes.gas, unit, categories) if title is None else title
+    if title is None:
+        which = f" without storage ({number(round(storage / unit))})" if dwarfed else ""
+        which = which if categories is None else f", {' and '.join(categories)} only"
+        title = f"{_title(profile)}: {_units(boxes.gas, unit)}{which}"
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.2 + 0.34 * max(levels, 3), "across": None}
     with style.drawing(ax, title=title, xlabel=style.gas_label(model=True), **shape) as axes:
         axes.set_yticks([])
@@ -140,12 +146,13 @@ def _operations(drawn: pd.DataFrame) -> dict[str, Any]:
     return colours if len(names) == len(gas) else colours | {OTHERS: style.GREY}
 
 
-def _title(profile: Any, gas: int, unit: int, categories: Sequence[str] | None) -> str:
+def _title(profile: Any) -> str:
     call = "::".join(str(getattr(profile, "call", "")).split("::")[-2:])
-    of = f" of {figure_text(call, 60)}" if call else ""
-    which = "" if categories is None else f", {' and '.join(categories)} only"
-    whole = plural(gas // unit, "gas unit") if gas % unit == 0 else f"{gas / unit:,.1f} gas units"
-    return f"Gas{of} by function{which}: {whole}"
+    return f"Gas{f' of {figure_text(call, 60)}' if call else ''} by function"
+
+
+def _units(gas: int, unit: int) -> str:
+    return plural(gas // unit, "gas unit") if gas % unit == 0 else f"{gas / unit:,.1f} gas units"
 
 
 def _draw(

@@ -473,8 +473,7 @@ def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
     at: Any  # in the stubs a group key is any hashable
     for at, rows in marks.assign(size=size).groupby("x"):
         cause = next(cause for cause in style.CAUSE_MARKS if cause in set(rows["cause"]))
-        calls = rows["label"].nunique()
         text = f"{change_place(int(rows['start'].min()), int(rows['end'].max()))} {cause.label}"
-        text += f" · {plural(calls, 'call')}" if calls > 1 else ""
-        captions.append((1 - calls - float(rows["size"].max()), (at, text, style.cause_colour(cause))))
+        rank = -rows["label"].nunique() - float(rows["size"].max())
+        captions.append((rank, (at, text, style.cause_colour(cause))))
     return [caption for _, caption in sorted(captions)]

@@ -196,7 +196,6 @@ MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundr
 
 # Widths of figures in inches: on a screen, and on a phone, where a wide figure would have to be shrunk or scrolled.
 _WIDE, _NARROW = 9.4, 4.4
-DWARFS = 5  # times the other parts, whose bars would then be shorter than their numbers
 
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
@@ -255,7 +254,7 @@ def spent_on(data: ReportData) -> list[Sized]:
     """Draw what gas was spent on. If storage dwarfs the other parts, it has a separate figure."""
     split = breakdown(data.paid)
     rows = min(len(split), MAX_BARS)
-    dwarfed = split["storage"].max() > DWARFS * (split["execution"] + split["io"]).max()
+    dwarfed = split["storage"].max() > style.DWARFS * (split["execution"] + split["io"]).max()
 
     def draw(parts: Sequence[str], name: str, width: float) -> Markup:
         size = (width, 1.3 + (0.4 if width == _WIDE else 0.5) * rows)

@@ -210,7 +210,7 @@ def test_figures_take_their_colours_from_the_page(page: str) -> None:
 def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
     """Overview of each scale and split, for wide and for narrow pages, and one figure per call."""
     assert page.count("<svg ") == 2 * (2 + 1) + 8
-    assert ">2503 gas schedule · 5 calls</text>" in page
+    assert ">2503 gas schedule</text>" in page
 
 
 def test_figures_tell_their_values_on_hover(page: str) -> None:
