@@ -240,7 +240,9 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
     function: Annotated[str, Argument(help="address::module::function")],
-    sender: Annotated[str, Option(help="Account that sends the transaction; no key is needed.")],
+    sender: Annotated[
+        str, Option(help="Account that sends the transaction; no key is needed.", callback=console.address)
+    ],
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
     request: Annotated[Path | None, Option(help="JSON file with other fields of toolkit.SimulationRequest.")] = None,

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from toolkit._present.text import change_place, number, version_range, visible
+from toolkit._present.text import change_place, number, plural, version_range, visible
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Source
 from toolkit.gas._series import MODEL_NOTICE
@@ -31,7 +31,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"chain": chain, "code": code, "number": number, "visible": visible}
+    made.filters |= {"chain": chain, "code": code, "number": number, "plural": plural, "visible": visible}
     made.globals |= {
         "all_transactions": ALL_TRANSACTIONS,
         "change_place": change_place,
@@ -42,6 +42,7 @@ def environment() -> Environment:
         "max_explanation": sentences.MAX_EXPLANATION,
         "max_groups": sentences.MAX_GROUPS,
         "model_notice": MODEL_NOTICE,
+        "others_text": sentences.others_text,
         "short_change": sentences.short_change,
         "source_labels": {source: source.label for source in Source},
         "version_range": version_range,
