@@ -263,10 +263,9 @@ def add_dates(ax: Axes, versions: Floats, seconds: Floats) -> None:
     def text(version: float, _: object) -> str:
         if version < 0:
             return ""
-        # A version just before the known times is extrapolated. One just after them, which may not exist yet, has the
-        # date of the last known version. Further away, a version has none.
-        near = 0.01 * (versions[-1] - versions[0])
-        known = versions[0] - near <= version <= versions[-1] + near
+        # A version before the known times has no date; the genesis of some ledgers has no time. One just after them,
+        # which may not exist yet, has the date of the last known version.
+        known = versions[0] <= version <= versions[-1] + 0.01 * (versions[-1] - versions[0])
         return f"{version:.0f}\n{f'{_time(ticks.dates(min(version, versions[-1]))):{form}}' if known else ''}"
 
     whole_ticks(ax.xaxis, FuncFormatter(text), characters=len("2026-05-01"))
