@@ -211,7 +211,7 @@ def study_plan(
     elif as_json:
         console.print_json(plan.document())
     else:
-        print(plan)
+        print(plan, f"Next: ledger-toolkit study run {quote(study)}", sep="\n")
 
 
 def study_schema(
