@@ -162,7 +162,7 @@ def few_text(few: FewCalls, name: Renderer) -> str:
     if few.between:
         verb = "costs" if few.count == 1 else "cost"
         there = f"{plural(few.count, 'transaction')} between the changes {versions}{kind} {verb}"
-        return f"{there} {few.mean or 0:,.0f} gas units, unlike those before and after"
+        return f"{there} {plural(round(few.mean or 0), 'gas unit')}, unlike those before and after"
     which = f"the change at version {versions}" if len(few.changes) == 1 else f"the changes at versions {versions}"
     if not few.count:
         return f"{which} cannot be judged: no transaction{kind} on one side of it"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from toolkit._present.text import number
+from toolkit._present.text import number, plural
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._labels import function_names
@@ -167,7 +167,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
     rest = rows[[name for name in style.PART_COLOURS if name not in colours]].sum(axis=1)
     for name, bar in zip(colours, ax.containers, strict=True):
         for row, part in zip(plain_rows(rows), bar, strict=True):
-            style.tip(part, f"{row['label']}: {name} {number(round(row[name]))} gas units")
+            style.tip(part, f"{row['label']}: {name} {plural(round(row[name]), 'gas unit')}")
     totals = []
     for place, (row, end, more) in enumerate(zip(plain_rows(rows), ends, rest, strict=True)):
         left, narrow = 0.0, []

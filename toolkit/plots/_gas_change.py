@@ -104,7 +104,7 @@ def gas_change(
 def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
     before, after = (rows[name].to_numpy(dtype=np.float64) for name in ("gas_before", "gas_after"))
     places, grey = np.arange(len(rows)), style.muted(ax)
-    several = rows.duplicated(["label"]).any() or "part" in rows  # a call with one row needs no version
+    several = bool(rows.duplicated(["label"]).any()) or "part" in rows  # a call with one row needs no version
     style.name_rows(ax, [_row_name(row, placed=several) for row in plain_rows(rows)], below=0.6, above=0.6)
     ax.hlines(places, before, after, colors=colours, linewidth=2.2, alpha=0.55, gid="span")
     ax.scatter(before, places, s=34, facecolors=style.paper(ax), edgecolors=colours, zorder=3, gid="before")

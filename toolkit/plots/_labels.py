@@ -139,7 +139,7 @@ def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]], offset: float = 24)
     place: dict[str, Any] = {"gid": "end-label", "offset": (offset, 0), "arrowprops": arrow} | outside
     names = [write(ax, name, (1, last), **place) for (_, name), last in zip(lines, _last(lines), strict=True)]
     for name in names if offset < SHORT else ():  # the layout leaves room for the second column
-        name.set_position((offset + 1.6 * name.get_fontsize(), 0))
+        name.set_position((offset + 1.6 * float(name.get_fontsize()), 0))
     if names:
         Placed(ax, partial(_place_ends, ax, lines, names, offset))
 

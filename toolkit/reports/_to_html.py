@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from toolkit._present.files import replacing
 from toolkit._present.tables import csv_table
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
@@ -35,7 +34,7 @@ from toolkit.plots._style import CAUSE_MARKS, INK, PAGE_COLOURS, page_colours
 from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import ReportData, build
-from toolkit.reports._templates import chain, content, environment
+from toolkit.reports._templates import chain, content, environment, put
 from toolkit.reports._to_markdown import comparison_markdown, render_markdown
 from toolkit.reports._verdict import shown, verdict_html
 
@@ -176,15 +175,7 @@ def write(run: Run, path: str | Path) -> Path:
     if rendered is None:
         ending = visible(repr(target.suffix), 40) if target.suffix else "no ending"
         raise InputError(f"report: expected a path ending in .html, .md or .json, got {ending} ({visible(path)})")
-    text = rendered(build(run))
-    try:
-        with replacing(target, parents=True) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise InputError(
-            f"report: {visible(target)} cannot be written ({error.strerror or error}); choose a file in a writable "
-            "folder"
-        ) from error
+    put(target, rendered(build(run)), "report")
     return target
 
 
