@@ -62,6 +62,7 @@ PALETTE = (
     *("#8038c4", "#b58310", "#e43e85", "#00218e", "#056907", "#611400", "#0793f8"),
     *("#238a91", "#c30c06", "#9f79c3", "#834666", "#551462"),
 )
+MAX_NAMED = 7  # calls with a name and a colour by default; more cannot be told apart at a glance
 DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.2, 1.5, 1.2)))
 DOTS = (0, (1, 2.5))
 
@@ -164,16 +165,18 @@ def chosen(defaults: Mapping[str, Any], colors: Colors) -> dict[str, Any]:
 def cycle_colours(positions: Sequence[int]) -> list[Any]:
     """Return the colours of the calls at `positions`: from the active style if it sets colours, else from `PALETTE`.
 
-    A call has the colour of its position; if another call has it already, the first that is free; grey if none is.
+    A call has the colour of its position, one of those that are far apart; if another call has it already, the first
+    that is free; grey if none is.
     """
     own = mpl.rcParams["axes.prop_cycle"].by_key().get("color", ())
     usual = mpl.rcParamsDefault["axes.prop_cycle"].by_key()["color"]
     cycle = list(dict.fromkeys(PALETTE if not own or own == usual else own))
+    apart = min(len(cycle), MAX_NAMED)
     taken: dict[int, int] = {}  # position of a call by place of its colour
     for position in positions:
-        taken.setdefault(position % len(cycle), position)
+        taken.setdefault(position % apart, position)
     free = (place for place in range(len(cycle)) if place not in taken)
-    places = [place if taken[place := one % len(cycle)] == one else next(free, None) for one in positions]
+    places = [place if taken[place := one % apart] == one else next(free, None) for one in positions]
     return [GREY if place is None else cycle[place] for place in places]
 
 

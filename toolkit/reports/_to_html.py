@@ -29,7 +29,7 @@ from toolkit.gas._series import series_of
 from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
-from toolkit.plots._gas_by_version import MAX_NAMED, by_scale
+from toolkit.plots._gas_by_version import by_scale
 from toolkit.plots._style import CAUSE_MARKS, INK, PAGE_COLOURS, page_colours
 from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
@@ -193,7 +193,7 @@ def overview_calls(data: ReportData) -> tuple[str, ...]:
     """Return the calls of the first figures, at most `MAX_NAMED`: those that change most, and then others."""
     by_weight = [change.label for group in data.largest for change in group.changes]
     moving = [call.label for call in data.calls if call.first_version != call.last_version]
-    kept = list(dict.fromkeys([*by_weight, *moving, *data.labels]))[:MAX_NAMED]
+    kept = list(dict.fromkeys([*by_weight, *moving, *data.labels]))[: style.MAX_NAMED]
     return tuple(label for label in data.labels if label in kept)
 
 
