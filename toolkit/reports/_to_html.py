@@ -237,18 +237,27 @@ def _by_version(
     times, _ = known_times(observations, steps, timeline)
 
     x = "both" if len(data.dates.versions) and len(times) else "version"
-    shown = {"steps": data.steps, "calls": labels, "levels": levels, "timeline": timeline, "x": x, "title": title}
+    shown: dict[str, Any] = {"steps": data.steps, "levels": levels, "timeline": timeline, "x": x, "title": title}
+    shown |= {"calls": labels, "colors": _colours(data, labels)}
     return _svg(name, size, alt, gas_by_version, data.observations, **shown)
+
+
+def _colours(data: ReportData, labels: Sequence[str]) -> dict[str, str] | None:
+    """Return the colours of calls, which are the same in the whole page; with several nodes, figures choose them."""
+    if len(data.provenance.nodes) > 1:
+        return None
+    places = {label: place for place, label in enumerate(dict.fromkeys([*overview_calls(data), *data.labels]))}
+    return {label: style.PALETTE[places[label] % len(style.PALETTE)] for label in labels}
 
 
 def spent_on(data: ReportData) -> list[Sized]:
     """Draw what gas was spent on. If storage dwarfs the other parts, it has a separate figure."""
     split = breakdown(data.paid)
-    rows = min(len(split), MAX_BARS)
     dwarfed = split["storage"].max() > style.DWARFS * (split["execution"] + split["io"]).max()
 
     def draw(parts: Sequence[str], name: str, width: float) -> Markup:
-        size = (width, 1.3 + (0.4 if width == _WIDE else 0.5) * rows)
+        rows = min(int((split[list(parts)].sum(axis=1) > 0).sum()), MAX_BARS)
+        size = (width, 1.3 + (0.4 if width == _WIDE else 0.5) * max(rows, 1))
         alt = f"Gas of simulations and committed transactions: {' and '.join(parts)}"
         wanted = None if len(parts) == len(style.PART_COLOURS) else parts
         return _svg(f"split{parts[0]}{name}", size, alt, gas_breakdown, data.paid, parts=wanted)
