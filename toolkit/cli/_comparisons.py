@@ -310,7 +310,7 @@ def schedule(
     text = visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {reached.name}: {words}.", 600)
     console.print_found(facts, [text], frame, out, as_json=as_json)
     if out is None and len(frame) and not as_json:
-        factors = [None if row["ratio"] is None else times(row["ratio"]) for row in plain_rows(frame, ["ratio"])]
+        factors: Any = [None if row["ratio"] is None else times(row["ratio"]) for row in plain_rows(frame, ["ratio"])]
         console.print_frame(frame.assign(ratio=factors), as_json=False)
 
 
