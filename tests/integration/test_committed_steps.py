@@ -56,8 +56,7 @@ def test_an_upgrade_of_an_entry_function_is_a_step_with_its_cause(upgraded):
     names = ("version_before", "version_after", "exact", "gas_before", "gas_after", "cause", "part")
     assert rows(run.steps, *names) == [(version - 1, version, True, 38, 332, "code", "execution")]
     assert run.explain().splitlines()[1] == (
-        "  sell: from 38 to 332 gas units (×8.7; execution from 38 to 332, +293 to +295; "
-        "40 transactions before and 40 after)"
+        "  sell: from 38 to 332 gas units (×8.7: execution +293 to +295; 40 transactions before, 40 after)"
     )
     assert f"upgraded module {HOME}::shop" in run.explain()
     # The last sale before the upgrade is three versions earlier.
@@ -74,8 +73,8 @@ def test_the_report_of_committed_calls_alone_answers_in_its_first_lines(upgraded
     assert content["events"][0]["changes"][0]["parts"][0]["low"] == 293
     page = reports.write(run, tmp_path / "report.html").read_text("utf-8")
     text = reports.write(run, tmp_path / "report.md").read_text("utf-8")
-    assert page.index("×8.7 since") < page.index("<svg") < page.index("execution from 38 to 332") < page.index("<main>")
-    assert "| `sell` | 38 | 332 | ×8.7; execution from 38 to 332, +293 to +295; " in text
+    assert page.index("×8.7 since") < page.index("<svg") < page.index("execution +293 to +295") < page.index("<main>")
+    assert "| `sell` | 38 | 332 | ×8.7: execution +293 to +295; " in text
     for report in (page, text):
         assert "Nothing changed" not in report
         assert "not judged" not in report

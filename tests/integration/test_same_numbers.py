@@ -1,4 +1,4 @@
-"""Steps, failures and gas of the demo are the same numbers in the frame, the terminal, the report and the figures."""
+"""Steps, failures and gas of a run are the same numbers in the frame, the terminal, the report and the figures."""
 
 from __future__ import annotations
 
@@ -11,14 +11,25 @@ import pytest
 import toolkit
 from toolkit import reports
 from toolkit.cli import _studies as studies
+from toolkit.gas._study_file import write_starter
 
 RUN = Path(__file__).resolve().parents[2] / "data" / "samples" / "demo"
 
 
 @pytest.fixture(scope="module")
-def run():
+def demo():
     """The demo study, as `make demo` runs it."""
     return toolkit.Run.open(RUN)
+
+
+@pytest.fixture(scope="module", params=["demo", "starter"])
+def run(request, tmp_path_factory):
+    """The demo study, or the study that `ledger-toolkit study new` writes, which has other sources and a plan."""
+    if request.param == "demo":
+        return request.getfixturevalue("demo")
+    folder = tmp_path_factory.mktemp("starter")
+    study = toolkit.Study.load(write_starter(folder / "study.toml"))
+    return study.run(out=folder / "run", progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -71,19 +82,30 @@ def test_gas_of_a_call_is_that_of_its_last_observation(run, page):
     known = run.observations[run.observations["gas_used"].notna()].sort_values("ledger_version", kind="stable")
     last = known.groupby("label")["gas_used"].last().to_dict()
     assert of_calls(page, "last gas") == last
-    axes = toolkit.plots.gas_by_version(run.observations, calls=["APT supply", "desk quote"])
+    axes = toolkit.plots.gas_by_version(run.observations, calls=["APT supply", "order book depth"])
     ends = {line.get_label(): line.get_ydata()[-1] for line in axes.lines if line.get_gid() == "gas-line"}
-    assert ends == {label: last[label] for label in ("APT supply", "desk quote")}
+    assert ends == {label: last[label] for label in ("APT supply", "order book depth")}
 
 
-def test_the_demo_prints_at_most_twelve_lines(run, capsys):
-    """What was found, and where the report is."""
-    lines = studies._found_lines(run)
+def test_bars_end_with_the_gas_used(run):
+    """Of all parts, or of some, where the parts that are not drawn are not forgotten."""
+    used = {f"{gas:,}" for gas in run.observations["gas_used"].dropna()}
+    for parts in (None, ["execution", "io"], ["storage"]):
+        axes = toolkit.plots.gas_breakdown(run.observations, parts=parts)
+        ends = [text.get_text() for text in axes.texts if text.get_gid() == "total"]
+        assert ends
+        assert {re.split(r"[ (]", end.rpartition(" of ")[2])[0] for end in ends} <= used
+
+
+def test_the_demo_prints_at_most_twelve_lines(demo):
+    """What was found, and where the report is; a line about several calls is true of each."""
+    lines = studies._found_lines(demo)
+    assert lines[1].startswith("vault share price: ")  # the same transaction made another call available
     assert len(lines) <= 8  # four are left for what is built and where the report is
     assert "×7 to ×10 since 2026-05-06 (version 3502)" in lines[0]
 
 
-def test_every_figure_of_the_embedded_node_says_model_gas(run):
+def test_every_figure_of_the_embedded_node_says_model_gas(demo):
     """Also of frames without a column that says so: steps, transactions, views and simulations."""
     node = toolkit.connect()
     paid = toolkit.fetch_transactions(node, "-50:", progress=False)
@@ -91,7 +113,7 @@ def test_every_figure_of_the_embedded_node_says_model_gas(run):
     sent = node.simulate(toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100]), sender="0xa11ce")
     plots = toolkit.plots
     labels = [
-        plots.gas_change(run.steps).get_xlabel(),
+        plots.gas_change(demo.steps).get_xlabel(),
         plots.gas_by_version(views).get_ylabel(),
         *(draw(frame).get_xlabel() for draw in (plots.gas_distribution, plots.gas_breakdown) for frame in (paid, sent)),
     ]

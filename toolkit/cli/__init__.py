@@ -10,6 +10,7 @@ import errno
 import gc
 import inspect
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -48,6 +49,7 @@ EXIT_CODES = (
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 # New objects before the garbage collector runs: what a command loads stays in use until the command ends.
 _MIN_COLLECTED = 100_000
+_PLAN = re.compile(r"-?\d+:(-?\d+)?[:/\d]*").fullmatch
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
 
 
@@ -146,6 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(_MIN_COLLECTED)
     warnings.showwarning = _warn
     _debug.set(debugging())
+    given = list(sys.argv[1:] if arguments is None else arguments)
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if None in streams:  # a file or socket opened later must not reuse the descriptor of a closed stream
         while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(streams):
@@ -156,8 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if reconfigure is not None:  # the terminal's encoding may lack characters in text from the chain
             reconfigure(errors="backslashreplace")
     try:
-        _check_utf8(sys.argv[1:] if arguments is None else arguments)
-        code = app(args=arguments, prog_name="ledger-toolkit", standalone_mode=False)
+        _check_utf8(given)
+        code = app(args=given, prog_name="ledger-toolkit", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -167,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _unheard()
         code = stop.code or 0
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - every error has an exit code and one line
-        return _fail(error)
+        return _fail(error, given)
     return code if isinstance(code, int) else 0
 
 
@@ -190,11 +193,11 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(error: BaseException) -> int:
+def _fail(error: BaseException, given: Sequence[str]) -> int:
     """Print an error as one line, after its traceback with ``--debug``, and return its exit code."""
     from toolkit._present.text import visible
 
-    code, text = _meaning(error)
+    code, text = _meaning(error, given)
     if sys.stderr is None:
         return code
     if _debug.get():
@@ -204,7 +207,7 @@ def _fail(error: BaseException) -> int:
     return code
 
 
-def _meaning(error: BaseException) -> tuple[int, str]:
+def _meaning(error: BaseException, given: Sequence[str]) -> tuple[int, str]:
     """Return the exit code and the message for an error."""
     if isinstance(error, _InterruptedError | KeyboardInterrupt):
         return INTERRUPTED, str(error) or "interrupted"
@@ -227,11 +230,22 @@ def _meaning(error: BaseException) -> tuple[int, str]:
     if isinstance(error, MemoryError):
         return STOPPED, "error: out of memory; read fewer rows at once, or end other processes"
     # The errors of typer have no public base class, but a method that formats their text.
-    words = getattr(error, "format_message", None)
-    if words is not None:
-        return BAD_INPUT, f"error: {words()} Try --help."
+    if hasattr(error, "format_message"):
+        return BAD_INPUT, f"error: {error.format_message()} {_advice(error, given)}"
     what = f"{type(error).__name__}: {error}".removesuffix(": ")
     return INTERNAL, f"internal error: {what}; please report this line and the command ({DEBUG}=1 adds a traceback)"
+
+
+def _advice(error: Any, given: Sequence[str]) -> str:
+    """Return what to do about a wrong command line: a version plan is often given without its option."""
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return "Try --help."
+    plan = next((one for one in given if _PLAN(one)), None)
+    options = {option for one in context.command.params for option in one.opts}
+    if plan is not None and "--versions" in options - {*given}:
+        return f"Pass the versions as --versions {plan}"
+    return f"Try {context.command_path} --help."
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:

@@ -240,7 +240,9 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
     function: Annotated[str, Argument(help="address::module::function")],
-    sender: Annotated[str, Option(help="Account that sends the transaction; no key is needed.")],
+    sender: Annotated[
+        str, Option(help="Account that sends the transaction; no key is needed.", callback=console.address)
+    ],
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
     request: Annotated[Path | None, Option(help="JSON file with other fields of toolkit.SimulationRequest.")] = None,
@@ -364,8 +366,8 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
-    rows, columns = _named(_rows(found, frame), address), _SHOWN.get(frame)
-    read = found.transactions["ledger_version"]
+        rows = _named(_rows(found, frame), address)  # balance changes read state
+    columns, read = _SHOWN.get(frame), found.transactions["ledger_version"]
     console.print_rows(rows, out, as_json=as_json, columns=columns, hidden=("vm_status",), versions=read)
 
 
@@ -444,7 +446,8 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
-    frame, unread = found.balance_changes, int(found.transactions["error_code"].notna().sum())
+        frame = found.balance_changes  # may read the state before a change
+    unread = int(found.transactions["error_code"].notna().sum())
     if owner:
         from toolkit.frames._addresses import address
 

@@ -294,7 +294,8 @@ def schedule(
     ledger-toolkit schedule 3501 3502
     ledger-toolkit schedule 2026-05-01 --out schedule.csv
     """
-    from toolkit._present.text import visible
+    from toolkit._present.text import times, visible
+    from toolkit.frames._columns import plain_rows
     from toolkit.gas._schedules import schedule_diff, schedule_words
 
     with console.connected(where) as reached:
@@ -309,7 +310,8 @@ def schedule(
     text = visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {reached.name}: {words}.", 600)
     console.print_found(facts, [text], frame, out, as_json=as_json)
     if out is None and len(frame) and not as_json:
-        console.print_frame(frame, as_json=False)
+        factors: Any = [None if row["ratio"] is None else times(row["ratio"]) for row in plain_rows(frame, ["ratio"])]
+        console.print_frame(frame.assign(ratio=factors), as_json=False)
 
 
 def timeline(  # noqa: PLR0917 - typer makes options of parameters

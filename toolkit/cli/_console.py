@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-from typer import Argument, Option
+from typer import Argument, CallbackParam, Option
 
 from toolkit._present.files import replacing
 from toolkit._present.messages import not_installed
@@ -41,7 +41,9 @@ StudyArgument = Annotated[str, Argument(help="TOML file of a study, or demo for 
 UseKeyOption = Annotated[bool, Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to the study's URLs.")]
 JsonOption = Annotated[bool, Option("--json", help="Print JSON, with integers beyond 2^53 as text.")]
 QuietOption = Annotated[bool, Option("--quiet", help="Do not show a progress bar.")]
-TypesOption = Annotated[Texts, Option("--type", "-t", help="Type argument; may be repeated.")]
+TypesOption = Annotated[
+    Texts, Option("--type", "-t", help="Type argument, such as 0x1::aptos_coin::AptosCoin; may be repeated.")
+]
 VersionOption = Annotated[int | None, Option(min=0, help="Ledger version to read; the head by default.")]
 TimesOption = Annotated[bool, Option("--times", help="Fill in ledger_timestamp, with one request per block.")]
 AddressOption = Annotated[str | None, Option(help="Only rows that mention this account, module, function or type.")]
@@ -66,6 +68,16 @@ OutOption = Annotated[
         callback=_with_known_ending,
     ),
 ]
+
+
+def address(option: CallbackParam, text: str) -> str:
+    """Return the address of an option. Raise InputError that names the option if it is not one."""
+    from toolkit.move import parse_address
+
+    try:
+        return parse_address(text)
+    except InputError as error:
+        raise InputError(f"{option.opts[0]}: {error}") from None
 
 
 def connected(where: str) -> Node:

@@ -76,8 +76,11 @@ def node(
 
 def study_run(
     study: console.StudyArgument,
-    out: Annotated[Path, Option(help="Folder of the run. An incomplete run is continued, a complete run extended.")],
     *,
+    out: Annotated[
+        Path | None,
+        Option(help="Folder of the run, continued or extended if it exists; runs/NAME for NAME.toml by default."),
+    ] = None,
     fresh: Annotated[bool, Option("--fresh", help="Remove the run in the folder and start over.")] = False,
     executor: Annotated[str | None, Option(help="threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
     max_tasks: Annotated[int, Option(min=1, help="Maximum number of tasks in flight.")] = 8,
@@ -93,9 +96,11 @@ def study_run(
     Examples
     --------
     ledger-toolkit study run demo --out runs/demo
+    ledger-toolkit study run study.toml
     ledger-toolkit study run study.toml --out runs/one --node mainnet
     """
     loaded = console.loaded_study(study, nodes, use_api_key=use_api_key)
+    out = out or Path("runs") / Path(study).stem
     run = loaded.run(out, executor=executor, max_tasks=max_tasks, fresh=fresh, progress=not quiet)
     _print_run(run, {"run": str(out)}, as_json=as_json)
     if as_json:
@@ -206,7 +211,7 @@ def study_plan(
     elif as_json:
         console.print_json(plan.document())
     else:
-        print(plan)
+        print(plan, f"Next: ledger-toolkit study run {quote(study)}", sep="\n")
 
 
 def study_schema(

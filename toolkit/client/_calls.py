@@ -454,7 +454,8 @@ def encode_arguments(
     """
     expected = len(function.generic_type_params)
     if len(type_arguments) != expected:
-        raise InputError(f"{where}: expected {plural(expected, 'type argument')}, got {len(type_arguments)}")
+        such = " (such as 0x1::aptos_coin::AptosCoin)" if expected > len(type_arguments) else ""
+        raise InputError(f"{where}: expected {plural(expected, 'type argument')}{such}, got {len(type_arguments)}")
     layouts = parameter_layouts(function, type_arguments, abis)
     if len(arguments) != len(layouts):
         given = tuple(parse_type_tag(text) for text in type_arguments)

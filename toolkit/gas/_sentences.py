@@ -163,7 +163,7 @@ def few_text(few: FewCalls, name: Renderer) -> str:
     if few.between:
         verb = "costs" if few.count == 1 else "cost"
         there = f"{plural(few.count, 'transaction')} between the changes {versions}{kind} {verb}"
-        return f"{there} {few.mean or 0:,.0f} gas units, unlike those before and after"
+        return f"{there} {plural(round(few.mean or 0), 'gas unit')}, unlike those before and after"
     which = f"the change at version {versions}" if len(places) == 1 else f"the changes at versions {versions}"
     if not few.count:
         return f"{which} cannot be judged: no transaction{kind} on one side of it"
@@ -268,7 +268,7 @@ def timeline_lines(timeline: Timeline, node: str) -> list[str]:
     for change in timeline.changes:
         time = change.transaction.time if change.transaction else None
         place = _place_text(change.ledger_version, change.start, time, exact=change.exact)
-        lines.append(short_addresses(f"  {place}, {change.kind.label}: {change.what}"))
+        lines.append(short_addresses(f"  {place}: {change.what}"))
     lines += [f"could not be read, so changes may be missing: {text}" for text in map(unread_text, timeline.unread)]
     return [visible(line, _MAX_LINE) for line in [*lines, f"note: {not_seen_text(timeline.initial)}"]]
 
@@ -325,6 +325,7 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
     doubt = "" if group.sure else f"; uncertain, because {' and '.join(doubts)}"
     if group.sure:
         group = replace(group, changes=tuple(change for change in group.changes if not change.uncertain))
+    group = replace(group, changes=_alike(group.changes)[0])
     labels = list(dict.fromkeys(change.label for change in group.changes))
     who = change_name(group.changes[0], name) if len(labels) == 1 else f"{len(labels):,} of {calls:,} calls"
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
@@ -333,6 +334,25 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
         date = date_text(group.time)
         when = f"since {date} (version {group.version_after})" if date else f"since version {group.version_after}"
     return f"{who}: {_magnitude(group)} {when}{node}{_because(group)}{doubt}."
+
+
+def _alike(changes: Sequence[StepChange]) -> list[tuple[StepChange, ...]]:
+    """Return changes apart by what they are: of a call that runs on both sides, that is new, or that fails now."""
+    kinds: dict[tuple[bool, bool, bool], list[StepChange]] = {}
+    for change in changes:
+        known = change.gas_before is not None, change.gas_after is not None
+        kinds.setdefault((*known, change.is_usage), []).append(change)
+    return [tuple(found) for found in kinds.values()]
+
+
+def others_text(group: StepGroup) -> str:
+    """Return how many other calls a change moved, after the first one, and by how much; empty if there are none."""
+    first = group.changes[0].label
+    others = [change for change in group.changes if change.label != first]
+    if not others:
+        return ""
+    much = listed((_magnitude(replace(group, changes=found)) for found in _alike(others)), _MAX_LISTED)
+    return f"and {len({change.label for change in others}):,} more ({much})"
 
 
 def _magnitude(group: StepGroup) -> str:
@@ -372,7 +392,9 @@ def _because(group: StepGroup) -> str:
 
 def between_text(found: Sequence[StepGroup]) -> str:
     """Describe the steps of a call between two versions."""
-    return listed((f"{place_text(one)}, {one.cause.label}: {evidence_text(one)}" for one in found), _MAX_LISTED)
+    causes = [f"{place_text(one)}, {one.cause.label}: {evidence_text(replace(one, rounded=False))}" for one in found]
+    more = [f"{len(causes) - _MAX_LISTED:,} more"] if len(causes) > _MAX_LISTED else []
+    return "; then ".join([*causes[:_MAX_LISTED], *more])
 
 
 def change_name(change: StepChange, name: Renderer) -> str:
@@ -445,9 +467,9 @@ def short_change(change: StepChange, name: Renderer) -> str:
     were compared, and the reasons for caution.
     """
     if change.parts and change.gas_before is not None and change.gas_after is not None:
-        texts = [relative_change(change.gas_before, change.gas_after)] if change.gas_before != change.gas_after else []
-        texts += [_part_text(part) for part in change.parts]
-        texts.append(f"{change.count_before:,} transactions before and {change.count_after:,} after")
+        moved = f"{relative_change(change.gas_before, change.gas_after)}: " * (change.gas_before != change.gas_after)
+        texts = [moved + ", ".join(_part_text(part) for part in change.parts)]
+        texts.append(f"{plural(change.count_before or 0, 'transaction')} before, {change.count_after:,} after")
         if change.uncertain:
             texts.append(f"uncertain, because {' and '.join(map(name, change.uncertain))}")
         return "; ".join(texts)
@@ -471,7 +493,7 @@ _UNJUDGED = {
 def _part_text(part: PartChange) -> str:
     if part.before is None or part.after is None or part.low is None or part.high is None:
         return part.part
-    return f"{part.part} from {part.before:,} to {part.after:,}, {_bounds(part.low, part.high, sign=True)}"
+    return f"{part.part} {_bounds(part.low, part.high, sign=True)}"
 
 
 def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str]:
@@ -606,7 +628,9 @@ def comparison_lines(calls: pd.DataFrame, name: Renderer) -> list[str]:
     for place, text in enumerate(calls["explanation"].tolist()):
         if isinstance(text, str):
             causes.setdefault(text, []).append(place)
-    lines = [f"cause of {_labels(calls.iloc[rows], name)}: {name(text, MAX_NOTE)}" for text, rows in causes.items()]
+    lines = [
+        f"cause of {_labels(calls.iloc[rows], name)}: {name(text, MAX_EXPLANATION)}" for text, rows in causes.items()
+    ]
     lines += [
         f"{kind}: {_labels(rows, name)}"
         for kind in (Kind.ADDED, Kind.REMOVED, Kind.UNCHANGED)
@@ -628,6 +652,8 @@ def fee_bounds(row: Mapping[str, Any]) -> str:
     low, high = row["fee_change_low"], row["fee_change_high"]
     if low is None or high is None:
         return ""
+    if low >= 100:  # noqa: PLR2004 - percent; as in `relative_change`, a factor from a doubling on
+        return " to ".join(dict.fromkeys(times(1 + end / 100) for end in (low, high)))
     ends = [percent(end, "+.1f") for end in (low, high)]
     return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(PERCENT)} to {ends[1]}"
 

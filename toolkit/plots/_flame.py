@@ -5,24 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from matplotlib.patches import Rectangle
+import numpy as np
 
-from toolkit._present.text import plural, short_addresses
+from toolkit._present.text import short_addresses, signed
 from toolkit.errors import InputError
+from toolkit.plots import _boxes as boxes
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, name_boxes
+from toolkit.plots._labels import legend_below, name_boxes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.text import Annotation
 
     from toolkit.vm._trace import Call, Profile
 
 _GAS = ("execution", "io")
-GAS_UNIT = 1_000_000  # internal gas units in a gas unit on all public networks
-_LEVEL = 0.34  # inches of a level
 _MIN_SHARE = 0.0005  # of the width: narrower boxes are not seen
 
 
@@ -56,7 +54,7 @@ class _Box:
         for charge in profile.charges:
             if charge.category not in _GAS:
                 continue
-            gas, box = charge.internal_gas * GAS_UNIT // profile.scaling, self
+            gas, box = charge.internal_gas * boxes.GAS_UNIT // profile.scaling, self
             box.spend(gas, side)
             for name in charge.stack[1:]:  # the first is the whole transaction or view
                 box = box.callees.setdefault(name, _Box(name))
@@ -127,18 +125,14 @@ def flame(
     _add(root, before, "after" if after is None else "before")
     if after is not None:
         _add(root, after, "after")
-    shape: dict[str, Any] = {"figsize": figsize, "height": 1.2 + _LEVEL * max(root.levels, 3), "across": None}
-    if title is None:
-        model = hasattr(before, "charges") or hasattr(after, "charges")
-        title = f"{'Model gas' if model else 'Gas'} by function: {_total(root, compared=after is not None)}"
-    with style.drawing(ax, title=title, xlabel="gas units", **shape) as axes:
-        axes.set_yticks([])
-        axes.spines["left"].set_visible(False)
-        if not root.width:
-            return style.nothing(axes, "no gas was charged")
-        axes.set_xlim(0, root.width / GAS_UNIT)
-        axes.set_ylim(0, root.levels)
-        name_boxes(axes, _draw(axes, root, (0, 0), compared=after is not None))
+    compared = after is not None
+    model = hasattr(before, "charges") or hasattr(after, "charges")
+    title = f"Gas by function: {_total(root, compared=compared)}" if title is None else title
+    shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(root.levels), "across": None}
+    with style.drawing(ax, title=title, xlabel=style.gas_label(model=model), **shape) as axes:
+        if boxes.set_axes(axes, root.width, root.levels):
+            name_boxes(axes, _draw(axes, root, (0, 0), compared=compared))
+            legend_below(axes, axes.get_legend_handles_labels()[0])
     return axes
 
 
@@ -152,41 +146,23 @@ def _add(root: _Box, profile: Any, side: str) -> None:
 
 
 def _total(root: _Box, *, compared: bool) -> str:
-    return f"{_units(root.before)} before, {_units(root.after)} after" if compared else _units(root.after)
+    after = boxes.units_text(root.after)
+    return f"{boxes.units_text(root.before)} before, {after} after" if compared else after
 
 
-def _units(gas: int) -> str:
-    return plural(gas // GAS_UNIT, "gas unit") if gas % GAS_UNIT == 0 else f"{gas / GAS_UNIT:,.2f} gas units"
-
-
-def _draw(
-    ax: Axes, box: _Box, at: tuple[int, int], *, compared: bool
-) -> list[tuple[Rectangle, Annotation, Sequence[str]]]:
+def _draw(ax: Axes, box: _Box, at: boxes.At, *, compared: bool) -> list[boxes.Named]:
     """Draw a box and the boxes of what it calls, starting at a left edge and level; return the boxes with names."""
     left, level = at
-    colour = _colour(ax, box, compared=compared)
-    look = {"facecolor": colour, "edgecolor": style.paper(ax), "linewidth": 0.8}
-    drawn = Rectangle((left / GAS_UNIT, level), box.width / GAS_UNIT, 0.94, gid=f"function-{box.name}", **look)
-    ax.add_patch(drawn)
-    style.tip(drawn, f"{short_addresses(box.name)}: {_total(box, compared=compared)}")
-    short = "::".join(short_addresses(box.name.partition("<")[0]).split("::")[-2:])
-    change = ""
-    if compared and box.before != box.after:
-        change = f" {'+' if box.after > box.before else '-'}{abs(box.after - box.before) / GAS_UNIT:,.2f}"
-    names = [figure_text(text, 80) for text in (f"{short}{change}", short, short.rpartition("::")[2])]
-    text = style.write(ax, names[0], (left / GAS_UNIT, level + 0.47), gid="name", offset=(3, 0))
-    text.set_in_layout(False)
-    text.set_color(style.on(colour))
-    named: list[tuple[Rectangle, Annotation, Sequence[str]]] = [(drawn, text, names)]
-    whole = ax.get_xlim()[1] * GAS_UNIT
+    moved = box.after - box.before if compared else 0
+    look: dict[str, Any] = {"facecolor": (style.faint(ax), style.ORANGE, style.BLUE)[int(np.sign(moved))]}
+    if compared:
+        look["label"] = style.once(ax, ("equal", "more gas after", "less gas after")[int(np.sign(moved))])
+    change = f" {signed(moved / boxes.GAS_UNIT, ',.2f')}" if moved else ""
+    named = [boxes.draw_function(ax, at, box.width, box.name, change=change, **look)]
+    style.tip(named[0][0], f"{short_addresses(box.name)}: {_total(box, compared=compared)}")
+    whole = ax.get_xlim()[1] * boxes.GAS_UNIT
     for callee in sorted(box.callees.values(), key=lambda one: -one.width):
         if callee.width >= _MIN_SHARE * whole:
             named += _draw(ax, callee, (left, level + 1), compared=compared)
         left += callee.width
     return named
-
-
-def _colour(ax: Axes, box: _Box, *, compared: bool) -> Any:
-    if not compared or box.before == box.after:
-        return style.faint(ax)
-    return style.ORANGE if box.after > box.before else style.BLUE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from toolkit._present.text import number
+from toolkit._present.text import number, plural
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._labels import function_names
@@ -56,7 +56,8 @@ def gas_breakdown(
         transaction of the stratum. Only the 40 bars with the most gas are drawn.
     parts : list of {"execution", "io", "storage"}, optional
         Parts to draw; all by default. Leaving out storage can help, since new storage often costs far more than the
-        other parts. If `parts` is given, the number at the end of a bar is the sum of these parts.
+        other parts. A bar then ends with the gas of its parts and the total, such as "65 of 4,385"; transactions that
+        spent nothing on these parts have no bar.
     ax : Axes, optional
         Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
@@ -88,7 +89,7 @@ def gas_breakdown(
         raise InputError(f"parts: expected a list of names from {', '.join(style.PART_COLOURS)}, got {parts!r:.80}")
     every = breakdown(observations)
     drawn = style.chosen({name: style.PART_COLOURS[name] for name in parts or style.PART_COLOURS}, colors)
-    every = every if parts is None else every.assign(total=every[list(drawn)].sum(axis=1))
+    every = every[every[list(drawn)].sum(axis=1) > 0] if parts else every
     rows = style.largest(every, every["total"].to_numpy(), style.row_limit(ax, figsize, MAX_BARS))
     if title is None:
         cut = f": the {len(rows)} largest of {len(every):,} bars" if len(rows) < len(every) else ""
@@ -159,16 +160,16 @@ def _parts(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None:
-    limit = style.name_limit(ax)
-    style.name_rows(ax, [_bar_name(row, limit) for row in plain_rows(rows)])
+    named_above = style.name_rows(ax, [_bar_name(row) for row in plain_rows(rows)])
     bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
-    ends = style.stacked_bars(ax, bars)
-    widest = float(max(ends.max(), rows["total"].max())) or 1.0
+    ends = style.stacked_bars(ax, bars, named_above=named_above)
+    widest = float(ends.max()) or 1.0
+    rest = rows[[name for name in style.PART_COLOURS if name not in colours]].sum(axis=1)
     for name, bar in zip(colours, ax.containers, strict=True):
         for row, part in zip(plain_rows(rows), bar, strict=True):
-            style.tip(part, f"{row['label']}: {name} {number(round(row[name]))} gas units")
+            style.tip(part, f"{row['label']}: {name} {plural(round(row[name]), 'gas unit')}")
     totals = []
-    for place, (row, end) in enumerate(zip(plain_rows(rows), ends, strict=True)):
+    for place, (row, end, more) in enumerate(zip(plain_rows(rows), ends, rest, strict=True)):
         left, narrow = 0.0, []
         wide: list[tuple[float, float, str, str]] = []  # value, middle, number and colour of each part with a number
         for name, colour in colours.items():
@@ -183,18 +184,19 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
         for value, middle, text, colour in wide:
             shown = f"{text}, {split}" if inside and value == max(wide)[0] else text
             style.write(ax, shown, (middle, place), gid="part", size="x-small", color=colour, ha="center")
-        totals.append(number(row["total"]) + (f" ({split})" if split and not inside else ""))
+        of = f"{number(round(end))} of " if round(more) else ""
+        totals.append(f"{of}{number(row['total'])}" + (f" ({split})" if split and not inside else ""))
         totals[-1] += "" if row["success"] else " · execution failed"
         style.write(ax, totals[-1], (float(end), place), gid="total", offset=(5, 0))
     style.fit(ax, ends, totals)
 
 
-def _bar_name(row: dict[str, Any], limit: int) -> str:
-    label, source = figure_text(row["label"], min(limit, 44)), row["source"]
+def _bar_name(row: dict[str, Any]) -> str:
+    label, source = figure_text(row["label"], 44), row["source"]
     if source in {Source.SIMULATE, Source.SIMULATE_AT_VERSION}:
         return label
     if source != Source.COMMITTED:
         return f"{label}\n({figure_text(source)})"
     count = row["count"]
-    kind = f"{figure_text(row['kind'], min(limit, 40))} " if row["kind"] else ""
+    kind = f"{figure_text(row['kind'], 40)} " if row["kind"] else ""
     return f"{label}\n{kind}({f'last of {count:,}' if count > 1 else 'one transaction'})"

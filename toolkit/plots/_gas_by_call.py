@@ -102,7 +102,7 @@ def gas_distribution(
     source = source or (sources.pop() if len(sources) == 1 else Source.COMMITTED.value)
     found = [series for series in every if series.source == source and series.answered.any()]
     every_row = [row for series in found for row in _stretches(series, timeline)]
-    most = style.row_limit(ax, figsize, MAX_ROWS, row=0.4)
+    most = style.row_limit(ax, figsize, MAX_ROWS)
     kept = sorted(sorted(range(len(every_row)), key=lambda place: -len(every_row[place].gas))[:most])
     rows = [every_row[place] for place in kept]
     colours = style.call_colours(found, colors)
@@ -141,10 +141,10 @@ def _stretches(series: CallSeries, timeline: pd.DataFrame | None) -> list[_Stret
 
 
 def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, str], Any]) -> None:
-    limit = style.name_limit(ax)
-    style.name_rows(ax, [_row_name(row, limit) for row in rows], shift=0.2, below=0.75)
+    roomy = style.is_wide(ax) and style.row_space(ax) / len(rows) >= style.MIN_ROW_WITH_TWO_LINES
+    named_above = style.name_rows(ax, [_row_name(row, counted=roomy) for row in rows], shift=0.2, below=0.75)
     edges = _edges(ax, np.concatenate([row.gas for row in rows]))
-    tallest = HEIGHT if style.is_wide(ax) else NARROW_HEIGHT
+    tallest = NARROW_HEIGHT if named_above else HEIGHT
     for place, row in enumerate(rows):
         good, failed = (np.histogram(row.gas[chosen], edges)[0] for chosen in (row.success, ~row.success))
         unit = tallest / max(int((good + failed).max()), 1)
@@ -161,16 +161,20 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         ax.hlines(foot, edges[0], edges[-1], colors=style.faint(ax), linewidth=0.8)
         median = float(np.quantile(row.gas, 0.5, method="inverted_cdf"))
         ax.plot([median, median], [foot, foot + 0.1], color=style.ink(), linewidth=1.6, gid="median")
-        at, name, late = (median, foot + 0.1), f"median {number(median)}", median > np.sqrt(edges[0] * edges[-1])
+        late = median > np.sqrt(edges[0] * edges[-1])
         options: dict[str, Any] = {"color": style.muted(ax), "va": "center", "ha": "right" if late else "left"}
-        style.write(ax, name, at, gid="median-name", offset=(-4 if late else 4, -1), size="x-small", **options)
+        if roomy:
+            offset = -4 if late else 4, -1
+            name = f"median {number(median)}"
+            style.write(ax, name, (median, foot + 0.1), gid="median-name", offset=offset, size="x-small", **options)
 
 
-def _row_name(row: _Stretch, limit: int) -> str:
+def _row_name(row: _Stretch, *, counted: bool) -> str:
     series = row.series
     node = f" · {figure_text(series.node, 24)}" if series.node else ""
-    where = f", {row.where}" if row.where else ""
-    return f"{figure_text(series.name, min(limit, 44))}\n{plural(len(row.gas), 'reading')}{where}{node}"
+    unit = "transaction" if series.source == Source.COMMITTED else "reading"
+    about = ", ".join(filter(None, [plural(len(row.gas), unit) if counted else "", row.where]))
+    return "\n".join(filter(None, [figure_text(series.name, 44), about + node]))
 
 
 def _edges(ax: Axes, values: Floats) -> Floats:
@@ -258,16 +262,17 @@ def gas_heatmap(
         last = max(float(series.versions[-1]) for series in found)
         edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
         changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
-        mesh, reach = _draw(axes, found, edges, changes, colors)
+        mesh, low, high = _draw(axes, found, edges, changes, colors)
         if times is None:
             style.whole_ticks(axes.xaxis, style.VERSION_NUMBERS)
         else:
             time.add_dates(axes, *times)
         legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend, lines=1 + (x == "both"))
         if legend:
-            label, whole = "model gas" if is_model(observations) else "gas", float(np.floor(reach))
+            label = "model gas" if is_model(observations) else "gas"
             bar = style.figure_of(axes).colorbar(mesh, ax=axes, pad=0.02, fraction=0.05, aspect=14, label=label)
-            bar.set_ticks([-reach, 0, reach] if whole < 1 else [-whole, 0, whole])
+            bar.ax.set_ylim(low, high)  # of the symmetric scale, what is drawn
+            bar.set_ticks([float(np.trunc(end) or end) for end in (low, high) if end] + [0])
             bar.ax.yaxis.set_major_formatter(FuncFormatter(_factor))
             bar.ax.minorticks_off()
             bar.outline.set_visible(False)
@@ -290,10 +295,12 @@ def _cells(series: CallSeries, edges: Floats) -> tuple[Floats, NDArray[np.bool_]
 
 def _draw(
     ax: Axes, found: Sequence[CallSeries], edges: Floats, changes: Sequence[time.TimelineMark], colors: Any
-) -> tuple[QuadMesh, float]:
-    """Draw one row per call; return the cells, and the largest change as a power of 2."""
+) -> tuple[QuadMesh, float, float]:
+    """Draw one row per call; return the cells, and the range of the changes as powers of 2, which includes 0."""
     change, failed = map(np.array, zip(*(_cells(series, edges) for series in found), strict=True))
-    reach = max(float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0, MIN_RANGE)
+    finite = change[np.isfinite(change)]
+    low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+    reach = max(-low, high, MIN_RANGE)
     heights = np.arange(len(found) + 1) - 0.5
     named = isinstance(colors, str | Colormap) and colors
     shown = named or LinearSegmentedColormap.from_list("ledger-toolkit gas", list(colors or COLOURS))
@@ -306,12 +313,11 @@ def _draw(
         ax.add_patch(Rectangle((edges[0], 0), 0, 0, color=FAILED_COLOUR, label="no result"))
     ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.paper(ax), linewidth=2.5)
     strip = 0.5 * time.timeline_rows(changes)  # a row of marks is half as high as a row of a call
-    limit = min(style.name_limit(ax, beside=True), 44)
-    nodes = [f"\n({figure_text(series.node, limit)})" if series.node else "" for series in found]
-    names = [figure_text(series.name, limit) + node for series, node in zip(found, nodes, strict=True)]
+    nodes = [f"\n({figure_text(series.node, 44)})" if series.node else "" for series in found]
+    names = [figure_text(series.name, 44) + node for series, node in zip(found, nodes, strict=True)]
     style.name_rows(ax, names, below=0.5 + strip, beside=True)
     time.draw_timeline(ax, changes, share=strip / (len(found) + strip))
-    return mesh, reach
+    return (mesh, -reach, reach) if max(-low, high) < MIN_RANGE else (mesh, low, high)
 
 
 def _factor(power: float, _: object) -> str:

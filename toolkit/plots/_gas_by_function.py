@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.patches import Rectangle
 
-from toolkit._present.text import plural, short_addresses
+from toolkit._present.text import number
 from toolkit.errors import InputError
 from toolkit.gas._series import require
+from toolkit.plots import _boxes as boxes
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, legend_below, name_boxes
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.text import Annotation
 
     from toolkit.plots._style import Colors
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 COLUMNS = ("stack", "category", "internal_gas")
 COLOURS = {**style.PART_COLOURS, "rounding": style.GREY}
 MAX_OPERATIONS, OTHERS = 6, "other operations"
-GAS_UNIT = 1_000_000  # internal gas units in a gas unit on all public networks; used if a frame is drawn
 
 
 @dataclass
@@ -67,8 +65,8 @@ def gas_by_function(
     profile : GasProfile or DataFrame
         A profile from `toolkit.embedded.Ledger.profile`, or its ``to_frame()``.
     categories : sequence of {"execution", "io", "storage", "rounding"}, optional
-        Kinds of charges to draw; all by default. Leaving out storage can help, since new storage often costs far more
-        than the rest.
+        Kinds of charges to draw. By default all, or all but storage if it costs more than five times the rest, whose
+        boxes would be too narrow to see; the title then states how much storage costs.
     ax : Axes, optional
         Axes to draw on; by default, a new figure.
     figsize, title, colors, legend
@@ -103,32 +101,33 @@ def gas_by_function(
     unknown = [name for name in categories or () if name not in COLOURS]
     if unknown or isinstance(categories, str):
         raise InputError(f"categories: expected a list of names from {', '.join(COLOURS)}, got {categories!r:.80}")
-    drawn = frame if categories is None else frame[frame["category"].isin(list(categories))]
+    chosen = list(COLOURS if categories is None else categories)
+    storage = int(frame.loc[frame["category"] == "storage", "internal_gas"].sum())
+    dwarfed = categories is None and storage > style.DWARFS * (frame["internal_gas"].sum() - storage) > 0
+    drawn = frame[frame["category"].isin(set(chosen) - ({"storage"} if dwarfed else set()))]
     there = {name: colour for name, colour in COLOURS.items() if (drawn["category"] == name).any()}
     kind = "category" if len(there) > 1 or "operation" not in drawn else "operation"
     if kind == "operation":
         there = _operations(drawn)
-    boxes = _Box()
+    root = _Box()
     for stack, name, gas in zip(drawn["stack"], drawn[kind], drawn["internal_gas"], strict=True):
-        box = boxes
+        box = root
         for function in str(stack).split(";"):
             box = box.callees.setdefault(function, _Box())
         box.own[str(name) if name in there else OTHERS] += int(gas)
-    levels = boxes.depth - 1
-    unit = int(getattr(profile, "scaling", GAS_UNIT))
+    levels = root.depth - 1
+    unit = int(getattr(profile, "scaling", boxes.GAS_UNIT))
     colours = style.chosen(there, colors)
-    title = _title(profile, boxes.gas, unit, categories) if title is None else title
-    shape: dict[str, Any] = {"figsize": figsize, "height": 1.2 + 0.34 * max(levels, 3), "across": None}
+    if title is None:
+        which = f" without storage ({number(round(storage / unit))})" if dwarfed else ""
+        which = which if categories is None else f", {' and '.join(categories)} only"
+        title = f"{_title(profile)}: {boxes.units_text(root.gas, unit)}{which}"
+    shape: dict[str, Any] = {"figsize": figsize, "height": boxes.height(levels), "across": None}
     with style.drawing(ax, title=title, xlabel=style.gas_label(model=True), **shape) as axes:
-        axes.set_yticks([])
-        axes.spines["left"].set_visible(False)
-        if not boxes.gas:
-            return style.nothing(axes, "no gas was charged")
-        axes.set_xlim(0, boxes.gas / unit)
-        axes.set_ylim(levels, 0)
-        style.whole_ticks(axes.xaxis)
-        name_boxes(axes, _draw(axes, boxes, (0, 0), unit, colours))
-        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
+        if boxes.set_axes(axes, root.gas, levels, unit):
+            axes.invert_yaxis()
+            name_boxes(axes, _draw(axes, root, (0, 0), unit, colours))
+            legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
     return axes
 
 
@@ -140,38 +139,22 @@ def _operations(drawn: pd.DataFrame) -> dict[str, Any]:
     return colours if len(names) == len(gas) else colours | {OTHERS: style.GREY}
 
 
-def _title(profile: Any, gas: int, unit: int, categories: Sequence[str] | None) -> str:
+def _title(profile: Any) -> str:
     call = "::".join(str(getattr(profile, "call", "")).split("::")[-2:])
-    of = f" of {figure_text(call, 60)}" if call else ""
-    which = "" if categories is None else f", {' and '.join(categories)} only"
-    whole = plural(gas // unit, "gas unit") if gas % unit == 0 else f"{gas / unit:,.1f} gas units"
-    return f"Gas{of} by function{which}: {whole}"
+    return f"Gas{f' of {figure_text(call, 60)}' if call else ''} by function"
 
 
-def _draw(
-    ax: Axes, box: _Box, at: tuple[int, int], unit: int, colours: Mapping[str, Any]
-) -> list[tuple[Rectangle, Annotation, Sequence[str]]]:
+def _draw(ax: Axes, box: _Box, at: boxes.At, unit: int, colours: Mapping[str, Any]) -> list[boxes.Named]:
     """Draw a box's callees and then its own gas, starting at a left edge and level; return the boxes with names."""
     left, level = at
-    named: list[tuple[Rectangle, Annotation, Sequence[str]]] = []
+    named: list[boxes.Named] = []
     for name, callee in sorted(box.callees.items(), key=lambda item: -item[1].gas):
-        drawn = _rectangle(ax, (left, level, callee.gas), unit, facecolor=style.faint(ax), gid=f"function-{name}")
-        short = "::".join(short_addresses(name).split("::")[-2:])
-        names = [figure_text(text, 80) for text in (short, short.rpartition("::")[2])]
-        text = style.write(ax, names[0], (left / unit, level + 0.47), gid="name", offset=(3, 0))
-        text.set_in_layout(False)
-        named += [(drawn, text, names), *_draw(ax, callee, (left, level + 1), unit, colours)]
+        named.append(boxes.draw_function(ax, (left, level), callee.gas, name, unit=unit, facecolor=style.faint(ax)))
+        named += _draw(ax, callee, (left, level + 1), unit, colours)
         left += callee.gas
     for category, colour in colours.items():
         if gas := box.own.get(category, 0):
-            _rectangle(ax, (left, level, gas), unit, facecolor=colour, gid="own", label=style.once(ax, category))
+            label = style.once(ax, category)
+            boxes.draw_box(ax, (left, level), gas, unit, facecolor=colour, gid="own", label=label)
             left += gas
     return named
-
-
-def _rectangle(ax: Axes, at: tuple[int, int, int], unit: int, **look: Any) -> Rectangle:
-    """Draw a box, given its left edge, level and gas."""
-    left, level, gas = at
-    box = Rectangle((left / unit, level), gas / unit, 0.94, edgecolor=style.paper(ax), linewidth=0.8, **look)
-    ax.add_patch(box)
-    return box

@@ -36,7 +36,6 @@ MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the las
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # strata of one call; more lines cannot be distinguished
-MAX_NAMED = 7  # calls with a name and a colour by default; more cannot be told apart at a glance
 MAX_RATIO = 100  # of gas in one figure of a report; beyond it, steps are too small to see on a logarithmic scale
 MAX_SCALES = 3
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
@@ -156,7 +155,7 @@ def gas_by_version(
         at_ends = legend and len(names) > 1 and style.is_wide(axes)
         if at_ends:
             texts.name_ends(axes, names)
-        elif legend and len(names) > MAX_NAMED:  # a number at the end of each line, and in the legend
+        elif legend and len(names) > style.MAX_NAMED:  # a number at the end of each line, and in the legend
             texts.name_ends(axes, [(line, str(n)) for n, (line, _) in enumerate(names, 1)], offset=4)
             for n, (line, name) in enumerate(names, 1):
                 line.set_label(f"{n}  {name}")
@@ -184,7 +183,7 @@ def _most_moved(found: Sequence[CallSeries]) -> list[str]:
         known = np.maximum(series.gas[series.answered], 1)
         factor = float(known.max() / known.min()) if len(known) else 0.0
         moved[series.label] = max(factor, moved.get(series.label, 0.0))
-    kept = sorted(moved, key=lambda label: -moved[label])[:MAX_NAMED]
+    kept = sorted(moved, key=lambda label: -moved[label])[: style.MAX_NAMED]
     return [label for label in moved if label in kept]
 
 
@@ -473,8 +472,7 @@ def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
     at: Any  # in the stubs a group key is any hashable
     for at, rows in marks.assign(size=size).groupby("x"):
         cause = next(cause for cause in style.CAUSE_MARKS if cause in set(rows["cause"]))
-        calls = rows["label"].nunique()
         text = f"{change_place(int(rows['start'].min()), int(rows['end'].max()))} {cause.label}"
-        text += f" · {plural(calls, 'call')}" if calls > 1 else ""
-        captions.append((1 - calls - float(rows["size"].max()), (at, text, style.cause_colour(cause))))
+        rank = -rows["label"].nunique() - float(rows["size"].max())
+        captions.append((rank, (at, text, style.cause_colour(cause))))
     return [caption for _, caption in sorted(captions)]

@@ -103,8 +103,9 @@ def gas_change(
 
 def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
     before, after = (rows[name].to_numpy(dtype=np.float64) for name in ("gas_before", "gas_after"))
-    places, limit, grey = np.arange(len(rows)), style.name_limit(ax), style.muted(ax)
-    style.name_rows(ax, [_row_name(row, limit) for row in plain_rows(rows)], below=0.6, above=0.6)
+    places, grey = np.arange(len(rows)), style.muted(ax)
+    several = bool(rows.duplicated(["label"]).any()) or "part" in rows  # a call with one row needs no version
+    style.name_rows(ax, [_row_name(row, placed=several) for row in plain_rows(rows)], below=0.6, above=0.6)
     ax.hlines(places, before, after, colors=colours, linewidth=2.2, alpha=0.55, gid="span")
     ax.scatter(before, places, s=34, facecolors=style.paper(ax), edgecolors=colours, zorder=3, gid="before")
     ax.scatter(after, places, s=38, color=colours, zorder=3, gid="after")
@@ -121,11 +122,10 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
     ax.margins(x=0.14)
 
 
-def _row_name(row: dict[str, Any], limit: int) -> str:
+def _row_name(row: dict[str, Any], *, placed: bool) -> str:
     before, after = row.get("version_before"), row.get("version_after")
-    place = "" if before is None or after is None else f"  ·  {change_place(int(before), int(after))}"
-    limit = max(limit - len(place), 8)  # the version identifies the change, so the name is cut
+    place = "" if not placed or before is None or after is None else f"  ·  {change_place(int(before), int(after))}"
     if not row.get("part"):
-        return f"{figure_text(row['label'], min(limit, 44))}{place}"
+        return f"{figure_text(row['label'], 44)}{place}"
     kind = "" if row["stratum"] == ALL_TRANSACTIONS else f", {row['stratum']}"
-    return f"{figure_text(row['label'] + kind, min(limit, 54) - len(row['part']) - 2)}: {row['part']}{place}"
+    return f"{figure_text(row['label'] + kind, 52 - len(row['part']))}: {row['part']}{place}"

@@ -12,7 +12,17 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.transforms import ScaledTranslation
 
 from toolkit._present.text import ELLIPSIS, visible
-from toolkit.plots._style import CHARACTER, as_text, figure_of, longest_name, paper, room, size_of, write
+from toolkit.plots._style import (
+    CHARACTER,
+    as_text,
+    figure_of,
+    longest_name,
+    paper,
+    room,
+    shortened,
+    size_of,
+    write,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,6 +65,8 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
 
 HANDLE = 3.8  # width of what stands beside a name in a legend, as a multiple of the font size
 MIN_TWO_ROWS = 110  # points, of axes with two rows of captions
+SHORT = 10  # points, of the lines from a figure to numbers
+MIN_BOX_NAME = 4  # characters of a name in a box
 MIN_CUT = 8  # characters of a name in a legend that is cut
 _LONG_NAMES_PT = 60  # names beside the axes that are wider leave a margin which a legend can use
 
@@ -126,6 +138,8 @@ def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]], offset: float = 24)
     arrow = {"arrowstyle": "-", "lw": 1.2, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
     place: dict[str, Any] = {"gid": "end-label", "offset": (offset, 0), "arrowprops": arrow} | outside
     names = [write(ax, name, (1, last), **place) for (_, name), last in zip(lines, _last(lines), strict=True)]
+    for name in names if offset < SHORT else ():  # the layout leaves room for the second column
+        name.set_position((offset + 1.6 * float(name.get_fontsize()), 0))
     if names:
         Placed(ax, partial(_place_ends, ax, lines, names, offset))
 
@@ -141,7 +155,7 @@ def _place_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]], names: Sequence[A
     last = _last(lines)
     size = float(names[0].get_fontsize())
     level = [float(np.clip(ax.transData.transform((0, y))[1], box.y0, box.y1)) for y in last]
-    columns = 1 if offset > size else 2
+    columns = 2 if offset < SHORT else 1
     placed = spread(level, 1.35 * size / pt / columns, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
     ranks = np.argsort(np.argsort(placed, kind="stable")).tolist()
     for (line, _), text, y, was, now, rank in zip(lines, names, last, level, placed, ranks, strict=True):
@@ -191,7 +205,7 @@ def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]]) -> Non
 
 
 def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
-    """Label each box with the first of its names that fits, if any."""
+    """Label each box with the first of its names that fits, or with the beginning of the last one if it is wide."""
     Placed(ax, partial(_place_names, boxes))
 
 
@@ -201,15 +215,12 @@ def _place_names(boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -
         text.set_visible(True)
         for name in names:
             text.set_text(name)
-            if text.get_window_extent().width <= inside:
+            if (width := text.get_window_extent().width) <= inside:
                 break
         else:
-            text.set_visible(False)
-
-
-def _cut(name: str, limit: int) -> str:
-    """Return a name with its middle cut out: names often differ at their ends."""
-    return name if len(name) <= limit else f"{name[: limit // 2]}{ELLIPSIS}{name[len(name) - (limit - 1) // 2 :]}"
+            kept = int(len(name) * inside / width) - 1
+            text.set_text(f"{name[:kept]}{ELLIPSIS}")
+            text.set_visible(kept >= MIN_BOX_NAME)
 
 
 def legend_below(
@@ -242,7 +253,7 @@ def legend_below(
     names = [str(one.get_label()) for one in handles]
     cut = int((width / max(np.ceil(needed * 1.4 * size / (0.45 * height)), 1) / size - HANDLE) / CHARACTER) - 1
     for count, limit in ((len(handles), 0), (needed, 0), (needed, max(cut, MIN_CUT))) if wanted and handles else ():
-        shown = [_cut(name, limit) if limit else name for name in names[:count]]
+        shown = [shortened(name, limit) if limit else name for name in names[:count]]
         widths = [size * (CHARACTER * len(name) + HANDLE) for name in shown]
         for rows in range(1, count + 1):
             if sum(max(widths[at : at + rows]) for at in range(0, count, rows)) <= width:

@@ -89,7 +89,7 @@ def schedule_changes(
     shown = groups[: style.row_limit(ax, figsize, MAX_ROWS)]
     colours = style.chosen({"rose": style.VERMILLION, "fell": style.BLUE}, colors)
     cut = f": the first {len(shown)} of {len(groups)} parts" if len(shown) < len(groups) else ""
-    title = f"Gas schedule: parameters changed{cut}" if title is None else title
+    title = f"Gas schedule: {plural(len(diff), 'parameter')} changed{cut}" if title is None else title
     label = "new value as a multiple of the old one"
     height = 1.3 + 0.36 * max(len(shown), 2)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=label) as axes:
@@ -112,8 +112,7 @@ def _frame(given: Any, columns: Sequence[str], expected: str) -> pd.DataFrame:
 
 
 def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours: Mapping[str, Any]) -> None:
-    limit = style.name_limit(ax) - 8
-    names = [f"{figure_text(name, min(limit, 30))}  ·  {len(rows):,}" for name, rows in groups]
+    names = [f"{figure_text(name, 30)} ({len(rows):,})" for name, rows in groups]
     style.name_rows(ax, names, below=0.6, above=0.6)
     reach = 1.0
     most = max(len(rows) for _, rows in groups)
@@ -231,13 +230,12 @@ def _state_counts(changes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, Any]) -> None:
-    limit = min(style.name_limit(ax), 52)
-    style.name_rows(ax, [figure_text(what, limit) for what in counts.index])
+    named_above = style.name_rows(ax, [figure_text(what, 52) for what in counts.index])
     bars = [
         (f"kind-{kind}", counts[kind].to_numpy(dtype=np.float64), colour, name)
         for kind, (name, colour) in zip(counts, colours.items(), strict=True)
     ]
-    totals = style.stacked_bars(ax, bars)
+    totals = style.stacked_bars(ax, bars, named_above=named_above)
     for place, total in enumerate(totals.tolist()):
         style.write(ax, number(total), (total, place), gid="total", offset=(5, 0))
     style.fit(ax, totals, [number(total) for total in totals.tolist()])

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from toolkit._present.text import listed, number, visible
+from toolkit._present.text import ELLIPSIS, listed, number, plural, visible
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
 
@@ -56,19 +56,23 @@ BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 ORANGE, SKY = "#e69f00", "#56b4e9"
 GREY = "#8c959f"
 # Colours of calls, none of them the colour of a cause. On white their contrast is 3.2 or more. The least distance of
-# the first eight is 12.9 (Euclidean, in OKLab times 100) for normal vision, protanopia, deuteranopia and tritanopia
-# (Machado et al. 2009), and 8 with the other four; from the causes' colours it is 8 for normal vision.
+# the first seven (Euclidean, in OKLab times 100) is 22 for normal vision and 11 for protanopia, deuteranopia and
+# tritanopia (Machado et al. 2009), with the other five 15 and 7; from the causes' colours it is 8 for normal vision.
 PALETTE = (
-    *("#4138ce", "#a38137", "#eb47a9", "#4f1236", "#7783fe", "#a50c1f", "#734377", "#210784"),
-    *("#478277", "#823efb", "#750107", "#57305d"),
+    *("#8038c4", "#b58310", "#e43e85", "#00218e", "#056907", "#611400", "#0793f8"),
+    *("#238a91", "#c30c06", "#9f79c3", "#834666", "#551462"),
 )
+MAX_NAMED = 7  # calls with a name and a colour by default; more cannot be told apart at a glance
 DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.2, 1.5, 1.2)))
 DOTS = (0, (1, 2.5))
 
 PART_COLOURS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
 MIN_LOG_RATIO = 20  # of largest to smallest gas, for a logarithmic axis
+DWARFS = 5  # times the other parts of the gas, which then cannot be seen next to storage
 MAX_TIPS = 40  # pieces of a line of which a page shows the values
 MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
+# Inches of a row: with a small name beside it, with a name of the usual size, above it, and on two lines beside it.
+MIN_ROW, MIN_ROW_WITH_FULL_TEXT, MIN_ROW_NAMED_ABOVE, MIN_ROW_WITH_TWO_LINES = 0.15, 0.19, 0.34, 0.38
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 
 
@@ -161,16 +165,18 @@ def chosen(defaults: Mapping[str, Any], colors: Colors) -> dict[str, Any]:
 def cycle_colours(positions: Sequence[int]) -> list[Any]:
     """Return the colours of the calls at `positions`: from the active style if it sets colours, else from `PALETTE`.
 
-    A call has the colour of its position; if another call has it already, the first that is free; grey if none is.
+    A call has the colour of its position, one of those that are far apart; if another call has it already, the first
+    that is free; grey if none is.
     """
     own = mpl.rcParams["axes.prop_cycle"].by_key().get("color", ())
     usual = mpl.rcParamsDefault["axes.prop_cycle"].by_key()["color"]
     cycle = list(dict.fromkeys(PALETTE if not own or own == usual else own))
+    apart = min(len(cycle), MAX_NAMED)
     taken: dict[int, int] = {}  # position of a call by place of its colour
     for position in positions:
-        taken.setdefault(position % len(cycle), position)
+        taken.setdefault(position % apart, position)
     free = (place for place in range(len(cycle)) if place not in taken)
-    places = [place if taken[place := one % len(cycle)] == one else next(free, None) for one in positions]
+    places = [place if taken[place := one % apart] == one else next(free, None) for one in positions]
     return [GREY if place is None else cycle[place] for place in places]
 
 
@@ -271,7 +277,8 @@ def drawing(
         ax.set_title(title, wrap=True)
         ax.set_xlabel(xlabel)
         if across is not None:
-            ax.grid(visible=True, axis=across, linewidth=0.5)
+            # Some styles have grid lines as bright as text, which would cross out the words in a figure.
+            ax.grid(visible=True, axis=across, linewidth=0.5, alpha=None if in_page() else 0.45)
         yield ax
     finally:
         mpl.rcParams["text.usetex"] = before
@@ -287,14 +294,15 @@ def room(ax: Axes) -> float:
     return float(ax.get_position(original=True).width * figure_of(ax).get_figwidth())
 
 
-def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int, row: float = 0.19) -> int:
-    """Return how many rows, at least `row` inches high, a figure has room for: `most` unless its size is given."""
-    if ax is not None:
-        height, wide = figure_of(ax).get_figheight() * ax.get_position(original=True).height - 0.3, is_wide(ax)
-    else:
-        height, wide = (figsize[1] - 1.2, figsize[0] >= MIN_WIDE) if figsize else (np.inf, True)
-    # The least height of a row in inches, with its name beside or above it.
-    return int(min(most, max(height / (row if wide else row + 0.15), 3)))
+def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int) -> int:
+    """Return how many rows a figure has room for: `most` unless its size is given."""
+    height = row_space(ax) if ax is not None else figsize[1] - 1.2 if figsize else np.inf
+    return int(min(most, max(height / MIN_ROW, 3)))
+
+
+def row_space(ax: Axes) -> float:
+    """Return the height in inches that axes have for rows, before the figure is laid out."""
+    return figure_of(ax).get_figheight() * float(ax.get_position(original=True).height) - 0.3
 
 
 def is_wide(ax: Axes) -> bool:
@@ -321,32 +329,41 @@ def nothing(ax: Axes, text: str) -> Axes:
     return ax
 
 
-def name_limit(ax: Axes, *, beside: bool = False) -> int:
-    """Return how many characters the name of a row may have; see `name_rows`."""
-    share = 0.75 if is_wide(ax) else 0.45 if beside else 0.95
-    return max(int(share * 72 * room(ax) / (CHARACTER * size_of("ytick.label"))), 8)
-
-
 def name_rows(
     ax: Axes, names: Sequence[str], *, shift: float = 0.0, below: float = 0.5, above: float = 0.5, beside: bool = False
-) -> None:
+) -> bool:
     """Name the rows of a figure from top to bottom; names are `shift` below the middle of their rows.
 
-    In narrow axes, each name is above its row instead, unless `beside` is true: long names beside the rows would leave
-    no room for the axes.
+    In narrow axes with high rows, each name is above its row instead, unless `beside` is true: long names beside the
+    rows would leave no room for the axes. Names that are too long are cut in the middle, since many differ at the end.
+
+    Returns
+    -------
+    bool
+        Whether the names are above their rows.
     """
-    inside = not (beside or is_wide(ax))
-    ax.tick_params(axis="y", length=0)
+    each, wide = row_space(ax) / max(len(names), 1), is_wide(ax)
+    inside = not (beside or wide) and each >= MIN_ROW_NAMED_ABOVE
+    size = size_of("ytick.label") * (1 if each >= MIN_ROW_WITH_FULL_TEXT else 0.75)
+    ax.tick_params(axis="y", length=0, labelsize=size)
     ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
+    limit = max(int((0.95 if inside else 0.75 if wide else 0.45) * 72 * room(ax) / (CHARACTER * size)), 8)
+    split = "\n" if wide or (each >= MIN_ROW_WITH_TWO_LINES and not inside) else ", "
+    names = ["\n".join(shortened(line, limit) for line in name.replace("\n", split).split("\n")) for name in names]
+    place: dict[str, Any] = {"ha": "left", "va": "center"} if inside else {}
+    ax.set_yticks(np.arange(len(names)) + (-0.42 if inside else shift), names, **place)
     if inside:
-        limit, place = name_limit(ax), {"ha": "left", "va": "center"}
-        lines = [name.replace("\n", ", ") for name in names]
-        names = [name if len(name) <= limit else name[: limit - 1].rstrip("\\ ") + "…" for name in lines]
-        ax.set_yticks(np.arange(len(names)) - 0.42, names, **cast("Any", place))
         ax.tick_params(axis="y", pad=-2)
-    else:
-        ax.set_yticks(np.arange(len(names)) + shift, names)
     ax.set_ylim(len(names) - 1 + below, -max(above, 0.8 * inside))
+    return inside
+
+
+def shortened(name: str, limit: int) -> str:
+    """Return a name with its middle cut out: names often differ at their ends."""
+    if len(name) <= limit:
+        return name
+    start = name[: limit // 2].rstrip("\\ ")  # half of an escaped dollar sign would be drawn as a backslash
+    return f"{start}{ELLIPSIS}{name[len(name) - (limit - 1) // 2 :]}"
 
 
 def longest_name(ax: Axes) -> int:
@@ -378,9 +395,9 @@ def gas_label(*, model: bool) -> str:
     return f"{'model gas' if model else 'gas used'} (gas units)"
 
 
-def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, Any, str]]) -> Floats:
+def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, Any, str]], *, named_above: bool) -> Floats:
     """Draw stacked bars, each part with a gid, widths, a colour and a label; return the ends of the bars."""
-    left, height = np.zeros(len(bars[0][1])), 0.56 if is_wide(ax) else 0.4
+    left, height = np.zeros(len(bars[0][1])), 0.4 if named_above else 0.56
     for gid, width, colour, label in bars:
         ax.barh(np.arange(len(width)), width, left=left, height=height, color=colour, gid=gid, label=label)
         left = left + width
@@ -455,13 +472,10 @@ class PageColour(NamedTuple):
     dark: str | None = None
 
 
-_CALLS = (
-    *("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy"),
-    *("sage", "violet", "maroon", "aubergine"),
-)
-_CALLS_DARK = (
-    *("#6b75f6", "#ab9925", "#ca3056", "#ed72a4", "#6baffa", "#fdb48e", "#925aa7", "#ccdcf6"),
-    *("#11796b", "#8fce5a", "#b6be01", "#f5fba5"),
+# Of `PALETTE` on dark pages, as far apart.
+_PALETTE_DARK = (
+    *("#fef810", "#b4a726", "#ff7dd0", "#267fff", "#027a00", "#99517b", "#31faf9"),
+    *("#7b908e", "#e5c6b9", "#92acff", "#8544d5", "#6de558"),
 )
 PAGE_COLOURS: Mapping[str, PageColour] = {
     INK: PageColour("ink"),
@@ -476,7 +490,10 @@ PAGE_COLOURS: Mapping[str, PageColour] = {
     PURPLE: PageColour("purple", dark="#dc92bb"),
     ORANGE: PageColour("orange", dark="#edb02f"),
     SKY: PageColour("sky", dark="#7cc8f5"),
-    **dict(zip(PALETTE, map(PageColour, _CALLS, _CALLS_DARK), strict=True)),
+    **{
+        light: PageColour(f"call-{place}", dark)
+        for place, (light, dark) in enumerate(zip(PALETTE, _PALETTE_DARK, strict=True))
+    },
 }
 
 _SVG_RC: dict[Any, Any] = {
@@ -518,11 +535,11 @@ def tip_segments(ax: Axes, x: Floats, y: Floats, name: str) -> None:
     for part in np.array_split(flat, min(len(flat), MAX_TIPS) or 1):
         if len(part):
             first, last, gas = x[part[0]], x[part[-1] + 1], y[part]
-            values = number(gas[0]) if gas.min() == gas.max() else f"{number(gas.min())} to {number(gas.max())}"
+            values = f"{number(gas.min())} to " if gas.min() < gas.max() else ""
             [line] = ax.plot(
                 [first, last], [gas[0], gas[-1]], linewidth=9, alpha=0, zorder=6, color=GREY, label="_nolegend_"
             )
-            tip(line, f"{name}: {values} gas units, versions {first:.0f} to {last:.0f}")
+            tip(line, f"{name}: {values}{plural(round(gas.max()), 'gas unit')}, versions {first:.0f} to {last:.0f}")
 
 
 def page_colours(*, dark: bool) -> str:

@@ -261,11 +261,11 @@ def add_dates(ax: Axes, versions: Floats, seconds: Floats) -> None:
     form = "%Y-%m-%d" if seconds[-1] - seconds[0] > 3 * _DAY_S else "%m-%d %H:%M"
 
     def text(version: float, _: object) -> str:
-        known = float(np.clip(version, versions[0], versions[-1]))
         if version < 0:
             return ""
-        # A version just beyond the known times has the date of the nearest known version; further away has none.
-        near = abs(version - known) <= 0.01 * (versions[-1] - versions[0])
-        return f"{version:.0f}\n{f'{_time(ticks.dates(known)):{form}}' if near else ''}"
+        # A version before the known times has no date; the genesis of some ledgers has no time. One just after them,
+        # which may not exist yet, has the date of the last known version.
+        known = versions[0] <= version <= versions[-1] + 0.01 * (versions[-1] - versions[0])
+        return f"{version:.0f}\n{f'{_time(ticks.dates(min(version, versions[-1]))):{form}}' if known else ''}"
 
     whole_ticks(ax.xaxis, FuncFormatter(text), characters=len("2026-05-01"))

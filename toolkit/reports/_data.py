@@ -121,7 +121,8 @@ def _about(record: Manifest, rows_digest: str | None) -> Iterator[tuple[str, str
     if rows_digest:
         yield "rows digest", rows_digest
     if record.started_at and record.finished_at:
-        yield "read", f"{record.started_at:%Y-%m-%d %H:%M} to {record.finished_at:%Y-%m-%d %H:%M} UTC"
+        times = (f"{time:%Y-%m-%d %H:%M}" for time in (record.started_at, record.finished_at))
+        yield "read", f"{' to '.join(dict.fromkeys(times))} UTC"
 
 
 MAX_FAILURE_GROUPS = 50  # rows that people still read; a node can put anything into a message

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from markupsafe import Markup
 
-from toolkit._present.files import replacing
 from toolkit._present.text import short_addresses, visible
 from toolkit.errors import InputError
 from toolkit.fork._replay import key_text, status_words
 from toolkit.plots import _style as style
 from toolkit.plots import flame
-from toolkit.reports._templates import environment
+from toolkit.reports._templates import environment, put
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,12 +48,7 @@ def write_replay(replay: Replay, path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() != ".html":
         raise InputError(f"replay: expected a path ending in .html, got {visible(target.name, 80)!r}")
-    text = render(replay)
-    try:
-        with replacing(target, parents=True) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise InputError(f"replay: {visible(target)} cannot be written ({error.strerror or error})") from error
+    put(target, render(replay), "replay")
     return target
 
 

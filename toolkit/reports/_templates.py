@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from toolkit._present.text import change_place, number, version_range, visible
+from toolkit._present.files import replacing
+from toolkit._present.text import change_place, number, plural, version_range, visible
+from toolkit.errors import InputError
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Source
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.reports._data import ReportData, headline, notes
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @cache
@@ -31,7 +36,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"chain": chain, "code": code, "number": number, "visible": visible}
+    made.filters |= {"chain": chain, "code": code, "number": number, "plural": plural, "visible": visible}
     made.globals |= {
         "all_transactions": ALL_TRANSACTIONS,
         "change_place": change_place,
@@ -42,11 +47,24 @@ def environment() -> Environment:
         "max_explanation": sentences.MAX_EXPLANATION,
         "max_groups": sentences.MAX_GROUPS,
         "model_notice": MODEL_NOTICE,
+        "others_text": sentences.others_text,
         "short_change": sentences.short_change,
         "source_labels": {source: source.label for source in Source},
         "version_range": version_range,
     }
     return made
+
+
+def put(target: Path, text: str, what: str) -> None:
+    """Write a page; raise InputError that starts with `what` if it cannot be written."""
+    try:
+        with replacing(target, parents=True) as file:
+            file.write(text.encode())
+    except OSError as error:
+        why = error.strerror or error
+        raise InputError(
+            f"{what}: {visible(target)} cannot be written ({why}); choose a file in a writable folder"
+        ) from error
 
 
 def content(data: ReportData, name: sentences.Renderer) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from toolkit._present.files import replacing
 from toolkit._present.tables import csv_table
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
@@ -30,12 +29,12 @@ from toolkit.gas._series import series_of
 from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
-from toolkit.plots._gas_by_version import MAX_NAMED, by_scale
+from toolkit.plots._gas_by_version import by_scale
 from toolkit.plots._style import CAUSE_MARKS, INK, PAGE_COLOURS, page_colours
 from toolkit.plots._time import known_times
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import ReportData, build
-from toolkit.reports._templates import chain, content, environment
+from toolkit.reports._templates import chain, content, environment, put
 from toolkit.reports._to_markdown import comparison_markdown, render_markdown
 from toolkit.reports._verdict import shown, verdict_html
 
@@ -176,15 +175,7 @@ def write(run: Run, path: str | Path) -> Path:
     if rendered is None:
         ending = visible(repr(target.suffix), 40) if target.suffix else "no ending"
         raise InputError(f"report: expected a path ending in .html, .md or .json, got {ending} ({visible(path)})")
-    text = rendered(build(run))
-    try:
-        with replacing(target, parents=True) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise InputError(
-            f"report: {visible(target)} cannot be written ({error.strerror or error}); choose a file in a writable "
-            "folder"
-        ) from error
+    put(target, rendered(build(run)), "report")
     return target
 
 
@@ -196,14 +187,13 @@ MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundr
 
 # Widths of figures in inches: on a screen, and on a phone, where a wide figure would have to be shrunk or scrolled.
 _WIDE, _NARROW = 9.4, 4.4
-DWARFS = 5  # times the other parts, whose bars would then be shorter than their numbers
 
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
     """Return the calls of the first figures, at most `MAX_NAMED`: those that change most, and then others."""
     by_weight = [change.label for group in data.largest for change in group.changes]
     moving = [call.label for call in data.calls if call.first_version != call.last_version]
-    kept = list(dict.fromkeys([*by_weight, *moving, *data.labels]))[:MAX_NAMED]
+    kept = list(dict.fromkeys([*by_weight, *moving, *data.labels]))[: style.MAX_NAMED]
     return tuple(label for label in data.labels if label in kept)
 
 
@@ -247,18 +237,27 @@ def _by_version(
     times, _ = known_times(observations, steps, timeline)
 
     x = "both" if len(data.dates.versions) and len(times) else "version"
-    shown = {"steps": data.steps, "calls": labels, "levels": levels, "timeline": timeline, "x": x, "title": title}
+    shown: dict[str, Any] = {"steps": data.steps, "levels": levels, "timeline": timeline, "x": x, "title": title}
+    shown |= {"calls": labels, "colors": _colours(data, labels)}
     return _svg(name, size, alt, gas_by_version, data.observations, **shown)
+
+
+def _colours(data: ReportData, labels: Sequence[str]) -> dict[str, str] | None:
+    """Return the colours of calls, which are the same in the whole page; with several nodes, figures choose them."""
+    if len(data.provenance.nodes) > 1:
+        return None
+    places = {label: place for place, label in enumerate(dict.fromkeys([*overview_calls(data), *data.labels]))}
+    return {label: style.PALETTE[places[label] % len(style.PALETTE)] for label in labels}
 
 
 def spent_on(data: ReportData) -> list[Sized]:
     """Draw what gas was spent on. If storage dwarfs the other parts, it has a separate figure."""
     split = breakdown(data.paid)
-    rows = min(len(split), MAX_BARS)
-    dwarfed = split["storage"].max() > DWARFS * (split["execution"] + split["io"]).max()
+    dwarfed = split["storage"].max() > style.DWARFS * (split["execution"] + split["io"]).max()
 
     def draw(parts: Sequence[str], name: str, width: float) -> Markup:
-        size = (width, 1.3 + (0.4 if width == _WIDE else 0.5) * rows)
+        rows = min(int((split[list(parts)].sum(axis=1) > 0).sum()), MAX_BARS)
+        size = (width, 1.3 + (0.4 if width == _WIDE else 0.5) * max(rows, 1))
         alt = f"Gas of simulations and committed transactions: {' and '.join(parts)}"
         wanted = None if len(parts) == len(style.PART_COLOURS) else parts
         return _svg(f"split{parts[0]}{name}", size, alt, gas_breakdown, data.paid, parts=wanted)

@@ -230,7 +230,7 @@ def test_a_flame_graph_of_the_embedded_node_says_that_its_gas_is_a_model():
     transfer = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100])
     profile = embedded.Ledger().profile(transfer, sender="0xa11ce")
     axes = toolkit.plots.flame(profile, ax=Figure().subplots())
-    assert axes.get_title().startswith("Model gas")
+    assert axes.get_xlabel() == "model gas (gas units)"
     widths = {patch.get_gid(): patch.get_width() for patch in axes.patches}
     charged = sum(charge.internal_gas for charge in profile.charges if charge.category in {"execution", "io"})
     assert widths["function-transaction"] == pytest.approx(charged / profile.scaling)

@@ -16,13 +16,19 @@ def test_the_figure_has_a_box_for_each_function():
     ledger = Ledger()
     ledger.publish(Vault)
     profile = ledger.profile(toolkit.EntryFunction("0xfa17::vault::deposit", [1_000]), sender="0xb0b")
-    axes = toolkit.plots.gas_by_function(profile, ax=Figure(figsize=(9, 4)).subplots())
+    every = ["execution", "io", "storage", "rounding"]
+    axes = toolkit.plots.gas_by_function(profile, categories=every, ax=Figure(figsize=(9, 4)).subplots())
     boxes = {box.get_gid(): box.get_width() for box in axes.patches}
     assert boxes["function-transaction"] == profile.gas_used
     assert sum(box.get_width() for box in axes.patches if box.get_gid() == "own") == pytest.approx(profile.gas_used)
     assert "vault::deposit" in {text.get_text() for text in axes.texts}
+    without = toolkit.plots.gas_by_function(profile, ax=Figure().subplots())  # storage would hide the other boxes
+    frame = profile.to_frame()
+    storage = frame.loc[frame["category"] == "storage", "internal_gas"].sum() / profile.scaling
+    (whole,) = (box.get_width() for box in without.patches if box.get_gid() == "function-transaction")
+    assert whole == pytest.approx(profile.gas_used - storage)
     again = toolkit.plots.gas_by_function(profile.to_frame(), categories=["io"], ax=Figure().subplots())
-    assert again.get_title().startswith("Gas by function, io only: ")
+    assert again.get_title().endswith(", io only")
     for wrong in ("io", ["gas"]):
         with pytest.raises(InputError, match="names from execution, io, storage, rounding"):
             toolkit.plots.gas_by_function(profile, categories=wrong)

@@ -56,7 +56,7 @@ def test_a_change_of_the_gas_schedule_begins_a_row() -> None:
     rows = [(synthetic_run.TENFOLD, "schedule"), (synthetic_run.UPGRADE, "code"), (9_000, "schedule")]
     ax = gas_distribution(frame, timeline=pd.DataFrame(rows, columns=["ledger_version", "kind"]))
     names = [label.get_text() for label in ax.get_yticklabels()]
-    assert names == ["registrations\n26 readings, before 2503", "registrations\n26 readings, from 2503"]
+    assert names == ["registrations\n26 transactions, before 2503", "registrations\n26 transactions, from 2503"]
     late = frame[(frame["source"] == "committed") & (frame["ledger_version"] >= synthetic_run.TENFOLD)]
     medians = [line.get_xdata()[0] for line in ax.findobj(lambda artist: artist.get_gid() == "median")]
     assert medians[1] == sorted(late["gas_used"].astype(float))[12]
@@ -68,7 +68,7 @@ def test_one_source_is_drawn_at_a_time() -> None:
     """Views and simulations do not slip into the picture of committed transactions."""
     frame = synthetic_run.observations()
     names = [label.get_text() for label in gas_distribution(frame).get_yticklabels()]
-    assert names == ["registrations\n52 readings"]
+    assert names == ["registrations\n52 transactions"]
     views = [label.get_text() for label in gas_distribution(frame, source="view@version").get_yticklabels()]
     assert len(views) == len(synthetic_run.VIEWS)
 

@@ -70,7 +70,7 @@ def test_parameters_stand_at_their_factor_in_the_row_of_their_part() -> None:
     ]))  # fmt: skip
     circles = ax.findobj(lambda artist: artist.get_gid() == "factor")
     assert [circle.get_offsets().tolist() for circle in circles] == [[[10, 0]], [[0.5, 1]]]
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["instr  ·  3", "txn  ·  2"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["instr (3)", "txn (2)"]
     assert texts(ax, "factor-name") == ["×10", "×0.5"]
     assert texts(ax, "without-factor") == ["1 added", "1 from or to zero"]
 

@@ -6,6 +6,7 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex, to_rgb
@@ -129,21 +130,32 @@ def test_beside_other_axes_and_in_a_column_the_legend_names_the_lines() -> None:
     assert figure.axes == list(axes)
 
 
-def test_rows_in_a_grid_are_named_above_and_fit() -> None:
-    """In a grid of four, names and totals stay inside their axes, which stay wide, and no two texts overlap."""
+def test_rows_in_a_grid_are_named_and_fit() -> None:
+    """In a grid of four, no figure is drawn over its neighbours, the axes stay wide, and no two texts overlap."""
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
     for ax, name in zip(axes.flat, ("breakdown", "change", "state", "distribution"), strict=True):
         FIGURES[name](ax=ax)
     figure.draw_without_rendering()
     for ax in axes.flat:
         box = ax.get_window_extent()
-        assert box.width > 0.4 * figure.bbox.width
+        assert box.width > 0.33 * figure.bbox.width
         rows = [text for text in (*ax.get_yticklabels(), *ax.texts) if text.get_gid() != "part" and text.get_text()]
         places = [text.get_window_extent() for text in rows]
-        assert all(box.x0 <= one.x0 and one.x1 <= box.x1 + 2 for one in places)
         assert not any(a.overlaps(b) for n, a in enumerate(places) for b in places[n + 1 :])
-        legend = ax.get_legend()
-        assert legend is None or abs(legend.get_window_extent().x0 - box.x0) < 5
+    cells = [ax.get_tightbbox() for ax in axes.flat]
+    assert not any(a.overlaps(b) for n, a in enumerate(cells) for b in cells[n + 1 :])
+
+
+def test_twelve_rows_are_named_in_a_small_figure() -> None:
+    """On a quarter of a slide, every row has a name; names beside low rows are cut in the middle."""
+    labels = [f"balance of account {n}" for n in range(12)]
+    found = pd.DataFrame({"label": labels, "gas_before": 3, "gas_after": range(4, 16)})
+    ax = plots.gas_change(found, figsize=(4, 3))
+    ax.figure.draw_without_rendering()
+    names = [name.get_text() for name in ax.get_yticklabels()]
+    assert [name[-2:].strip() for name in names] == [str(n) for n in range(12)]
+    boxes = [name.get_window_extent() for name in ax.get_yticklabels()]
+    assert not any(a.overlaps(b) for n, a in enumerate(boxes) for b in boxes[n + 1 :])
 
 
 def test_versions_have_their_dates_on_request() -> None:

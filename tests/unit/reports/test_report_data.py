@@ -201,7 +201,7 @@ def test_what_identifies_the_run_is_listed() -> None:
     assert not data.complete
     assert data.provenance.manifest == (
         ("study digest", "ab"),
-        ("read", "2026-05-06 10:00 to 2026-05-06 10:00 UTC"),
+        ("read", "2026-05-06 10:00 UTC"),
     )
 
 

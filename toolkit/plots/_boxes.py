@@ -1,0 +1,69 @@
+"""Boxes of functions in figures of profiles: as wide as their gas, one level below or above their caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.patches import Rectangle
+
+from toolkit._present.text import number, plural, short_addresses
+from toolkit.plots import _style as style
+from toolkit.plots._labels import figure_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
+
+    Named = tuple[Rectangle, Annotation, Sequence[str]]
+    At = tuple[int, int]  # left edge in internal gas, and level
+
+
+GAS_UNIT = 1_000_000  # internal gas units in a gas unit on all public networks
+MIN_LEVELS = 3
+_LEVEL = 0.34  # inches of a level
+
+
+def units_text(gas: int, unit: int = GAS_UNIT) -> str:
+    """Return internal gas as gas units."""
+    return plural(gas // unit, "gas unit") if gas % unit == 0 else f"{number(gas / unit)} gas units"
+
+
+def height(levels: int) -> float:
+    """Return the height in inches of a figure with so many levels."""
+    return 1.2 + _LEVEL * max(levels, MIN_LEVELS)
+
+
+def set_axes(ax: Axes, gas: int, levels: int, unit: int = GAS_UNIT) -> bool:
+    """Set the limits of axes; without gas, say so and return False."""
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    if not gas:
+        style.nothing(ax, "no gas was charged")
+        return False
+    ax.set_xlim(0, gas / unit)
+    ax.set_ylim(0, levels)
+    style.whole_ticks(ax.xaxis)
+    return True
+
+
+def draw_box(ax: Axes, at: At, gas: int, unit: int = GAS_UNIT, **look: Any) -> Rectangle:
+    """Draw a box."""
+    left, level = at
+    box = Rectangle((left / unit, level), gas / unit, 0.94, edgecolor=style.paper(ax), linewidth=0.8, **look)
+    ax.add_patch(box)
+    return box
+
+
+def draw_function(
+    ax: Axes, at: At, gas: int, name: str, *, unit: int = GAS_UNIT, change: str = "", **look: Any
+) -> Named:
+    """Draw the box of a function; return it with its text and the names that it may have, the longest first."""
+    box = draw_box(ax, at, gas, unit, gid=f"function-{name}", **look)
+    short = "::".join(short_addresses(name.partition("<")[0]).split("::")[-2:])
+    names = [figure_text(text, 80) for text in (f"{short}{change}", short, short.rpartition("::")[2])]
+    text = style.write(ax, names[0], (at[0] / unit, at[1] + 0.47), gid="name", offset=(3, 0))
+    text.set_in_layout(False)
+    text.set_color(style.on(look["facecolor"]))
+    return box, text, names
