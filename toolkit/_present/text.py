@@ -212,15 +212,16 @@ def number(value: float | None) -> str:
     return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
-def plural(count: int, noun: str) -> str:
-    """Return a count with its noun.
+def plural(count: float, noun: str, form: str = ",") -> str:
+    """Return a count with its noun, which is singular if the count reads as one.
 
     Examples
     --------
-    >>> plural(1, "gas unit"), plural(1200, "call")
-    ('1 gas unit', '1,200 calls')
+    >>> plural(1, "gas unit"), plural(1200, "call"), plural(1.2, "octa", ",.0f")
+    ('1 gas unit', '1,200 calls', '1 octa')
     """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    shown = f"{count:{form}}".replace("-", MINUS)
+    return f"{shown} {noun}{'' if shown.lstrip(f'+{MINUS}') == '1' else 's'}"
 
 
 def times(factor: float) -> str:

@@ -13,8 +13,9 @@ import pytest
 from tests.unit.gas.observed import change_manifest, frame, row
 from toolkit import FindSteps
 from toolkit.errors import StudyError
-from toolkit.gas._compare import compare, comparison_text
+from toolkit.gas._compare import compare
 from toolkit.gas._study import Study
+from toolkit.gas._verdict_sentences import comparison_text
 from toolkit.reports._to_html import COMPARISON_FORMATS
 from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._to_programs import comparison_json
