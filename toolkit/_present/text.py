@@ -212,16 +212,26 @@ def number(value: float | None) -> str:
     return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
-def plural(count: float, noun: str, form: str = ",") -> str:
-    """Return a count with its noun, which is singular if the count reads as one.
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun.
 
     Examples
     --------
-    >>> plural(1, "gas unit"), plural(1200, "call"), plural(1.2, "octa", ",.0f")
-    ('1 gas unit', '1,200 calls', '1 octa')
+    >>> plural(1, "gas unit"), plural(1200, "call")
+    ('1 gas unit', '1,200 calls')
     """
-    shown = f"{count:{form}}".replace("-", MINUS)
-    return f"{shown} {noun}{'' if shown.lstrip(f'+{MINUS}') == '1' else 's'}"
+    return counted(f"{count:,}", noun)
+
+
+def counted(shown: str, noun: str) -> str:
+    """Return a number that is text already with its noun, which is singular if the number reads as one.
+
+    Examples
+    --------
+    >>> counted(f"{1.2:,.0f}", "octa"), counted("2 to 3", "gas unit")
+    ('1 octa', '2 to 3 gas units')
+    """
+    return f"{shown} {noun}{'' if shown.lstrip(f'+-{MINUS}') == '1' else 's'}"
 
 
 def times(factor: float) -> str:

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from toolkit._present.text import (
+    counted,
     listed,
     percent,
     plural,
@@ -155,7 +156,7 @@ def few_text(few: FewCalls, name: Renderer) -> str:
     if few.between:
         verb = "costs" if few.count == 1 else "cost"
         there = f"{plural(few.count, 'transaction')} between the changes {versions}{kind} {verb}"
-        return f"{there} {few.mean or 0:,.0f} gas units, unlike those before and after"
+        return f"{there} {counted(f'{few.mean or 0:,.0f}', 'gas unit')}, unlike those before and after"
     which = f"the change at version {versions}" if len(few.changes) == 1 else f"the changes at versions {versions}"
     if not few.count:
         return f"{which} cannot be judged: no transaction{kind} on one side of it"
@@ -185,9 +186,9 @@ def growth_text(slope: Slope, kind: str) -> str:
     """Describe gradual growth; `kind` is appended to the name of the part."""
     grown = slope.per_1000_versions * (slope.version_last - slope.version_first) / 1_000
     start = slope.level - grown / 2
-    share = percent(100 * grown / start, "+.0f") if start > 0 else f"{_decimal(grown, sign=True)} gas units"
+    share = percent(100 * grown / start, "+.0f") if start > 0 else counted(_decimal(grown, sign=True), "gas unit")
     rate = _decimal(slope.per_1000_versions)
-    rate = f"{rate} gas unit{'' if rate == '1' else 's'} per 1,000 versions"
+    rate = f"{counted(rate, 'gas unit')} per 1,000 versions"
     versions = f"from version {slope.version_first} to {slope.version_last}"
     what = "grows" if slope.per_1000_versions > 0 else "falls"
     over = f"{share} over {plural(slope.count, 'transaction')}"
@@ -440,7 +441,7 @@ def short_change(change: StepChange, name: Renderer) -> str:
     if change.parts and change.gas_before is not None and change.gas_after is not None:
         texts = [relative_change(change.gas_before, change.gas_after)] if change.gas_before != change.gas_after else []
         texts += [_part_text(part) for part in change.parts]
-        texts.append(f"{change.count_before:,} transactions before and {change.count_after:,} after")
+        texts.append(f"{plural(change.count_before, 'transaction')} before and {change.count_after:,} after")
         if change.uncertain:
             texts.append(f"uncertain, because {' and '.join(map(name, change.uncertain))}")
         return "; ".join(texts)

@@ -10,6 +10,7 @@ from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import (
     PERCENT,
+    counted,
     number,
     percent,
     plural,
@@ -222,7 +223,7 @@ def cost_texts(one: Finding) -> tuple[str, str, str]:
     """Return what a call costs before and after, and the bounds of its rise; empty if they are not known."""
     if one.fee_before is not None or one.fee_after is not None:
         sides = [
-            plural(fee, "octa", ",.0f") if fee is not None else "unknown" for fee in (one.fee_before, one.fee_after)
+            counted(f"{fee:,.0f}", "octa") if fee is not None else "unknown" for fee in (one.fee_before, one.fee_after)
         ]
         return sides[0], sides[1], bounds_text(one.fee_change_low, one.fee_change_high)
     if one.gas_before is None and one.gas_after is None:
@@ -267,4 +268,4 @@ def judgement_text(judgement: Judgement, fees: FeeChange, limit: str) -> str:
 
 def _means_text(one: Fees, two: Fees, bounds: str) -> str:
     counts = f"{len(one.octas):,} and {plural(len(two.octas), 'transaction')}"
-    return f"the mean fee went from {one.mean:,.0f} to {plural(two.mean, 'octa', ',.0f')} ({bounds}; {counts})"
+    return f"the mean fee went from {one.mean:,.0f} to {counted(f'{two.mean:,.0f}', 'octa')} ({bounds}; {counts})"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from toolkit._present.text import number
+from toolkit._present.text import number, plural
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._labels import function_names
@@ -166,7 +166,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
     widest = float(max(ends.max(), rows["total"].max())) or 1.0
     for name, bar in zip(colours, ax.containers, strict=True):
         for row, part in zip(plain_rows(rows), bar, strict=True):
-            style.tip(part, f"{row['label']}: {name} {number(round(row[name]))} gas units")
+            style.tip(part, f"{row['label']}: {name} {plural(round(row[name]), 'gas unit')}")
     totals = []
     for place, (row, end) in enumerate(zip(plain_rows(rows), ends, strict=True)):
         left, narrow = 0.0, []

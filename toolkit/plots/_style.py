@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from toolkit._present.text import listed, number, visible
+from toolkit._present.text import counted, listed, number, visible
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
 
@@ -522,7 +522,7 @@ def tip_segments(ax: Axes, x: Floats, y: Floats, name: str) -> None:
             [line] = ax.plot(
                 [first, last], [gas[0], gas[-1]], linewidth=9, alpha=0, zorder=6, color=GREY, label="_nolegend_"
             )
-            tip(line, f"{name}: {values} gas units, versions {first:.0f} to {last:.0f}")
+            tip(line, f"{name}: {counted(values, 'gas unit')}, versions {first:.0f} to {last:.0f}")
 
 
 def page_colours(*, dark: bool) -> str:
