@@ -590,7 +590,8 @@ def _of_committed(row: dict[str, Any], sides: Sequence[Side]) -> tuple[dict[str,
 def _fee_row(row: dict[str, Any], fees: FeeChange, one: Ran, two: Ran) -> dict[str, Any]:
     """Return the row of a committed call whose fees were compared."""
     row = row | {"value_changed": None, "fee_price": fees.price, "stratum": ALL_TRANSACTIONS}
-    row["kind"] = Kind.CHANGED if fees.changed else Kind.UNCHANGED
+    known = Kind.UNREACHABLE if math.isnan(fees.low) else Kind.UNCHANGED
+    row["kind"] = Kind.CHANGED if fees.changed else known
     for name, ran, side in (("before", one, fees.before), ("after", two, fees.after)):
         row |= {f"count_{name}": side.count, f"fee_{name}": _known(side.mean), f"failing_{name}": _known(side.failing)}
         if len(good := ran.good):
@@ -600,6 +601,7 @@ def _fee_row(row: dict[str, Any], fees: FeeChange, one: Ran, two: Ran) -> dict[s
         if not side.count:
             since = f" since the change at version {ran.since}" if ran.since else ""
             row |= {"kind": Kind.UNREACHABLE, "not_judged": f"nobody called it{since} on the {name} side"}
+            row |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
     row |= {"fee_change_low": _known(100 * fees.low), "fee_change_high": _known(100 * fees.high)}
     row |= _moved(row)
     relative = 100 * (fees.after.mean / fees.before.mean - 1) if fees.before.mean > 0 else None

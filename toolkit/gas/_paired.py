@@ -331,7 +331,7 @@ def _found(call: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]], rules: R
     costs = {name: worst[name] for name in ("gas_before", "gas_after", "fee_before", "fee_after")}
     fees = f"from {worst['fee_before']:,} to {plural(worst['fee_after'], 'octa')}"
     most = f"the most at version {worst['ledger_version']}, {fees}"
-    reason = f"{len(over)} of {judged} exceed{'s' if len(over) == 1 else ''} {limits}: {most}"
+    reason = f"{len(over)} of {judged} rise{'s' if len(over) == 1 else ''} over {limits}: {most}"
     return Finding.of(dict(call) | costs, Verdict.FAILED, reason, str(limits))
 
 

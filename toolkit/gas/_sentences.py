@@ -366,7 +366,8 @@ def _because(group: StepGroup) -> str:
 
 def between_text(found: Sequence[StepGroup]) -> str:
     """Describe the steps of a call between two versions."""
-    return listed((f"{place_text(one)}, {one.cause.label}: {evidence_text(one)}" for one in found), _MAX_LISTED)
+    texts = [f"{place_text(one)}, {one.cause.label}: {evidence_text(one)}" for one in found[:_MAX_LISTED]]
+    return "; ".join([*texts, *([f"and {len(found) - _MAX_LISTED:,} more"] if len(found) > _MAX_LISTED else [])])
 
 
 def change_name(change: StepChange, name: Renderer) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ _HEAD = ("call", "before", "after", "change", "relative", "versions")
 _PAIRED_HEAD = ("call", "transactions", "judged", "cheaper", "same", "dearer", "fail now", "least", "median", "most")
 _PAIRED_COLUMNS = ("transactions", "judged", "cheaper", "same", "dearer", "fails_now")
 _PAIRED_CHANGES = ("change_least", "change_median", "change_most")
+_MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
 _PARTS = {part.column: f"{part} (octas)" if part.in_octas else f"{part}" for part in Part}
 
 
@@ -60,17 +62,27 @@ class Shown:
     head: tuple[str, ...]
     rows: list[tuple[str, ...]]
     lines: list[str]
+    parts: frozenset[int] = frozenset()
+    """Positions of the rows that are a part of the call above."""
 
 
-def shown(comparison: Comparison | PairedComparison, name: Renderer) -> Shown:
-    """Return what a comparison shows; `name` makes text from users and the chain safe for the format."""
+def shown(comparison: Comparison | PairedComparison, name: Renderer, gate: Gate | None = None) -> Shown:
+    """Return what a comparison shows, without the reasons and causes of the calls that `gate` names.
+
+    `name` makes text from users and the chain safe for the format.
+    """
     calls, (before, after) = comparison.calls, (name(side, 200) for side in comparison.names)
     if hasattr(comparison, "transactions"):
         title = f"committed transactions of {before}, replayed as they were and under {after}"
         counts = ", ".join(f"{count:,} {pair}" for pair, count in comparison.counts.items() if count)
         return Shown(title, counts or "no transactions", _PAIRED_HEAD, _paired_rows(calls, name), [])
     title = f"{before} compared with {after}"
-    return Shown(title, _counts_text(calls), _HEAD, _rows(calls, name), [*_lines(calls, name)])
+    named = (*gate.regressions, *gate.not_judged, *gate.waived) if gate else ()
+    said = {text for one in named for text in (one.explanation, one.reason)}
+    rows = [*_rows(calls, name)]
+    parts = frozenset(place for place, (_, part) in enumerate(rows) if part)
+    lines = [*_lines(calls, name, said)]
+    return Shown(title, _counts_text(calls), _HEAD, [cells for cells, _ in rows], lines, parts)
 
 
 def comparison_text(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
@@ -110,12 +122,11 @@ def _paired_rows(calls: pd.DataFrame, name: Renderer) -> list[tuple[str, ...]]:
     return [(name(row["label"]), *(number(row[column]) for column in columns)) for row in plain_rows(calls)]
 
 
-def _rows(calls: pd.DataFrame, name: Renderer) -> list[tuple[str, ...]]:
-    """Return table rows of the changed and unreachable calls, the largest rise first, with gas splits below."""
+def _rows(calls: pd.DataFrame, name: Renderer) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Yield table rows of the changed and unreachable calls, the largest rise first, and whether they are parts."""
     calls = calls[calls["kind"].isin([Kind.CHANGED, Kind.UNREACHABLE])]
     rows = sorted(plain_rows(calls), key=_order, reverse=True)
     several = len({row["node"] for row in rows}) > 1
-    cells: list[tuple[str, ...]] = []
     for row in rows:
         source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])})"
         node = f" ({name(row['node'])})" if several else ""
@@ -123,21 +134,18 @@ def _rows(calls: pd.DataFrame, name: Renderer) -> list[tuple[str, ...]]:
         sides = [_outcome_text(row, side, name) for side in ("before", "after")]
         moved = "" if change is None else signed(change)
         relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
-        versions = version_range(row["version_before"], row["version_after"])
-        cells.append((f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions))
+        ends = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
+        versions = version_range(ends[0], ends[-1]) if ends else ""
+        yield (f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions), False
         if row["fee_before"] is not None and row["fee_after"] is not None:
             fees = [f"{row[f'fee_{side}']:,.0f}" for side in ("before", "after")]
             rise = signed(row["fee_after"] - row["fee_before"], ",.0f")
             price = f"fee in octas, at {row['fee_price']:,} per gas unit"
-            cells.append((price, *fees, rise, bounds_text(row["fee_change_low"], row["fee_change_high"]), ""))
-        cells += [
-            (f"of which {part}", f"{before:,}", f"{after:,}", signed(after - before), "", "")
-            for column, part in _PARTS.items()
-            if (before := row[f"{column}_before"]) is not None
-            and (after := row[f"{column}_after"]) is not None
-            and before != after
-        ]
-    return cells
+            yield (price, *fees, rise, bounds_text(row["fee_change_low"], row["fee_change_high"]), ""), True
+        for column, part in _PARTS.items():
+            before, after = row[f"{column}_before"], row[f"{column}_after"]
+            if before is not None and after is not None and before != after:
+                yield (f"of which {part}", f"{before:,}", f"{after:,}", signed(after - before), "", ""), True
 
 
 def _order(row: Mapping[str, Any]) -> tuple[bool, float]:
@@ -151,24 +159,26 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
     error, gas = row[f"error_{side}"], row[f"gas_{side}"]
     if error is not None:
         return name(error)
+    if row[f"count_{side}"] == 0:
+        return "not called"
     text = "no gas reported" if gas is None else f"{gas:,}"
     return f"{text} (aborts)" if row[f"success_{side}"] is False else text
 
 
-def _lines(calls: pd.DataFrame, name: Renderer) -> Iterator[str]:
+def _lines(calls: pd.DataFrame, name: Renderer, said: set[str | None]) -> Iterator[str]:
     """Yield lines about causes, calls without a row in the table, and calls whose comparison has little meaning."""
     rows = plain_rows(calls)
 
     def labels(some: Iterable[Mapping[str, Any]]) -> str:
         return ", ".join(dict.fromkeys(name(row["label"]) for row in some))
 
-    for text in dict.fromkeys(row["explanation"] for row in rows if row["explanation"] is not None):
+    for text in dict.fromkeys(row["explanation"] for row in rows if row["explanation"] not in {None, *said}):
         yield f"cause of {labels(row for row in rows if row['explanation'] == text)}: {name(text, MAX_NOTE)}"
     for kind in (Kind.ADDED, Kind.REMOVED, Kind.UNCHANGED):
         if some := [row for row in rows if row["kind"] == kind]:
             yield f"{kind}: {labels(some)}"
     for row in rows:
-        if row["not_judged"] is not None:
+        if row["not_judged"] not in {None, *said}:
             yield f"not compared: {labels([row])}: {name(row['not_judged'], MAX_NOTE)}"
     if other := [row for row in rows if row["kind"] == Kind.UNCHANGED and row["value_changed"]]:
         yield f"same gas, different result: {labels(other)}"
@@ -233,9 +243,11 @@ def cost_texts(one: Finding) -> tuple[str, str, str]:
 
 
 def bounds_text(low: float | None, high: float | None) -> str:
-    """Return the bounds of a rise in percent; empty if they are not known."""
-    if low is None or high is None:
+    """Return the bounds of a rise in percent, or the lower one alone; empty if they are not known."""
+    if low is None or not math.isfinite(low):
         return ""
+    if high is None or high > _MAX_RISE:
+        return f"at least {percent(low, '+.1f')}"
     ends = [percent(end, "+.1f") for end in (low, high)]
     return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(PERCENT)} to {ends[1]}"
 
@@ -268,4 +280,5 @@ def judgement_text(judgement: Judgement, fees: FeeChange, limit: str) -> str:
 
 def _means_text(one: Fees, two: Fees, bounds: str) -> str:
     counts = f"{len(one.octas):,} and {plural(len(two.octas), 'transaction')}"
-    return f"the mean fee went from {one.mean:,.0f} to {counted(f'{two.mean:,.0f}', 'octa')} ({bounds}; {counts})"
+    bounds = f"{bounds}; " if bounds else ""
+    return f"the mean fee went from {one.mean:,.0f} to {counted(f'{two.mean:,.0f}', 'octa')} ({bounds}{counts})"

@@ -48,7 +48,7 @@ def comparison_markdown(comparison: Comparison | PairedComparison, gate: Gate | 
     -------
     str
     """
-    here = sentences.shown(comparison, code)
+    here = sentences.shown(comparison, code, gate)
     verdict = verdict_lines(gate, code) if gate else []
     notes = [f"note: {code(note)}" for note in (*(gate.notes if gate else ()), *comparison.warnings)]
     above, below = ("\n".join(f"- {line}" for line in lines) for lines in (notes, here.lines))

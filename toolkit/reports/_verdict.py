@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 HEADLINES = {"passed": "PASS", "failed": "FAIL", "could not judge": "COULD NOT JUDGE"}
 
 
-def groups(gate: Gate) -> list[tuple[str, tuple[Finding, ...]]]:
-    """Return the calls that keep a gate from passing, and those that a waiver excuses, by what became of them."""
-    found = [("Regressed", gate.regressions), ("Could not be judged", gate.not_judged), ("Waived", gate.waived)]
-    return [(name, those) for name, those in found if those]
+def groups(gate: Gate) -> list[tuple[str, str, tuple[Finding, ...]]]:
+    """Return the calls that keep a gate from passing, and those that a waiver excuses: a title, a colour, and calls."""
+    found = [
+        ("Regressed", "failed", gate.regressions),
+        ("Could not be judged", "could-not-judge", gate.not_judged),
+        ("Waived", "none", gate.waived),
+    ]
+    return [group for group in found if group[-1]]
 
 
 def verdict_content(gate: Gate | None) -> dict[str, Any]:
@@ -53,18 +57,16 @@ def verdict_html(comparison: Comparison | PairedComparison, gate: Gate | None = 
     """
     page = environment().get_template("verdict.html.j2")
     notes = [*(gate.notes if gate else ()), *comparison.warnings]
-    return page.render(shown=sentences.shown(comparison, chain), notes=notes, **verdict_content(gate))
+    return page.render(shown=sentences.shown(comparison, chain, gate), notes=notes, **verdict_content(gate))
 
 
 def verdict_lines(gate: Gate, name: Renderer) -> list[str]:
     """Return the verdict as Markdown blocks: the verdict, the rule, then each call that keeps the gate from passing."""
     blocks = [f"**{HEADLINES[gate.verdict]}**: {name(str(gate.rules), MAX_NOTE)}"]
     items = []
-    for what, found in groups(gate):
+    for what, _, found in groups(gate):
         for one in found:
-            before, after, bounds = sentences.cost_texts(one)
-            costs = f", from {before} to {after}{bounds and f' ({bounds})'}" if before else ""
             cause = f"; cause: {Cause.of(one.cause).label}, {name(one.explanation, MAX_NOTE)}" if one.cause else ""
             waiver = sentences.waiver_text(one, name)
-            items.append(f"- {what.lower()}: {name(one.label)}{costs}: {name(one.reason, MAX_NOTE)}{cause}{waiver}")
+            items.append(f"- {what.lower()}: {name(one.label)}: {name(one.reason, MAX_NOTE)}{cause}{waiver}")
     return [*blocks, "\n".join(items)] if items else blocks
