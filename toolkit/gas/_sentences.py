@@ -442,7 +442,7 @@ def short_change(change: StepChange, name: Renderer) -> str:
     if change.parts and change.gas_before is not None and change.gas_after is not None:
         texts = [relative_change(change.gas_before, change.gas_after)] if change.gas_before != change.gas_after else []
         texts += [_part_text(part) for part in change.parts]
-        texts.append(f"{plural(change.count_before, 'transaction')} before and {change.count_after:,} after")
+        texts.append(f"{counted(f'{change.count_before:,}', 'transaction')} before and {change.count_after:,} after")
         if change.uncertain:
             texts.append(f"uncertain, because {' and '.join(map(name, change.uncertain))}")
         return "; ".join(texts)
