@@ -477,14 +477,10 @@ def is_local(node: str) -> bool:
 _LOCAL = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])([:/].*)?|embedded( ledger)?")
 
 
-def _one_run(before: Run | None, after: Run | None) -> bool:
-    return before is not None and after is not None and before.path.resolve() == after.path.resolve()
-
-
 def _one_ledger(before: Run | None, after: Run | None) -> bool:
     """Return whether two runs have the same nodes and chains and, judging by their anchors, the same history."""
-    if before is None or after is None or _one_run(before, after):
-        return before is not None and after is not None
+    if before is None or after is None:
+        return False
     chains = [{plan.node: plan.chain_id for plan in run.record.nodes} for run in (before, after)]
     return chains[0] == chains[1] and not _other_ledgers(before, after)
 
@@ -578,9 +574,10 @@ def _of_committed(row: dict[str, Any], sides: Sequence[Side]) -> tuple[dict[str,
         return row | {"kind": Kind.UNREACHABLE, "not_judged": why}, None
     # A transaction that both sides have counts for the side that ends earlier. A run that ends before its snapshot was
     # taken is of another ledger of this machine, which has begun again.
-    if two.last >= one.last and (one.stored or _one_ledger(*(side.run for side in sides))):
+    one_ledger = _one_ledger(*(side.run for side in sides))
+    if two.last >= one.last and (one.stored or one_ledger):
         two = two.beyond(one.last)
-    elif not one.stored and _one_ledger(*(side.run for side in sides)):
+    elif one_ledger:
         one = one.beyond(two.last)
     price = one.typical_price
     fees = FeeChange.of(one.stored or Fees.of(one.frame, price), Fees.of(two.frame, price), price)
@@ -690,7 +687,7 @@ def _notes(sides: Sequence[Side], frames: Sequence[pd.DataFrame]) -> Iterator[st
     if all(builds) and builds[0] != builds[1]:
         yield _APART.format(what="node builds").format(before=builds[0], after=builds[1])
     before, after = (side.run for side in sides)
-    if before is not None and after is not None and not _one_run(before, after):
+    if before is not None and after is not None:
         for node in _other_ledgers(before, after):
             yield f"{node} served a different ledger on each side, so code and state may differ"
     yield from (f"{side.name}: {note}" for side in sides for note in side.notes)
