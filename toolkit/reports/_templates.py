@@ -17,6 +17,7 @@ from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Source
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
+from toolkit.gas._verdict_sentences import cost_texts
 from toolkit.reports._data import ReportData, headline, notes
 
 
@@ -38,6 +39,7 @@ def environment() -> Environment:
         "chain": chain,
         "change_name": sentences.change_name,
         "code": code,
+        "cost_texts": cost_texts,
         "evidence_text": sentences.evidence_text,
         "max_explanation": sentences.MAX_EXPLANATION,
         "max_groups": sentences.MAX_GROUPS,

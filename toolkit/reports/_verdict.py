@@ -37,8 +37,6 @@ def verdict_content(gate: Gate | None) -> dict[str, Any]:
         "headline": HEADLINES[gate.verdict] if gate else "COMPARISON",
         "state": gate.verdict.replace(" ", "-") if gate else "none",
         "groups": groups(gate) if gate else [],
-        "cost_texts": sentences.cost_texts,
-        "cause_label": lambda cause: Cause.of(cause).label,
     }
 
 
