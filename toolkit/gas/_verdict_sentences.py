@@ -247,8 +247,8 @@ def bounds_text(low: float | None, high: float | None) -> str:
     if low is None or not math.isfinite(low):
         return ""
     if high is None or high > _MAX_RISE:
-        return f"at least {percent(low, '+.1f')}"
-    ends = [percent(end, "+.1f") for end in (low, high)]
+        return f"at least {percent(low, '+,.1f')}"
+    ends = [percent(end, "+,.1f") for end in (low, high)]
     return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(PERCENT)} to {ends[1]}"
 
 
