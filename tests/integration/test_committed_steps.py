@@ -129,6 +129,9 @@ def test_what_nobody_called_or_read_since_an_upgrade_between_two_runs_never_pass
     gate = toolkit.compare(before, after).gate("1000%")
     assert (gate.verdict, gate.judged) == ("could not judge", 0)
     assert str(version) in gate.not_judged[0].reason
+    found = toolkit.compare(before, after)
+    assert rows(found.calls, "kind", "count_after") == [("unreachable", 0)]
+    assert found.calls[["gas_after", "version_after", "change"]].isna().all(axis=None)  # of a call before the upgrade
     ledger, version = case
     before = run_of(ledger, tmp_path / "old", "sell", versions=f"8:{version - 3}")
     after = run_of(ledger, tmp_path / "new", "sell", versions=f"{version + 3}:-1")

@@ -220,7 +220,18 @@ def plural(count: int, noun: str) -> str:
     >>> plural(1, "gas unit"), plural(1200, "call")
     ('1 gas unit', '1,200 calls')
     """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return counted(f"{count:,}", noun)
+
+
+def counted(shown: str, noun: str) -> str:
+    """Return a number that is text already with its noun, which is singular if the number reads as one.
+
+    Examples
+    --------
+    >>> counted(f"{1.2:,.0f}", "octa"), counted("2 to 3", "gas unit")
+    ('1 octa', '2 to 3 gas units')
+    """
+    return f"{shown} {noun}{'' if shown.lstrip(f'+-{MINUS}') == '1' else 's'}"
 
 
 def times(factor: float) -> str:

@@ -88,93 +88,62 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit compare runs/before runs/after --fail-over 2% --out verdict.html
     ledger-toolkit compare mainnet --code build/OrderBook --function 0xb00c::order_book::place --fail-over 2%
     """
-    if code is not None or schedule:
-        if after is not None or source is not None:
-            raise InputError("--code and --schedule take one node, study or run, and no --source")
-        under = {"code": code, "schedule": schedule, "functions": function, "last": last, "versions": versions}
-        limits_of = {"fail_over": fail_over, "study": study, "waivers": waivers}
-        shown = {"form": form, "out": out, "junit": junit, "as_json": as_json}
-        _compare_under(before, under, limits_of, shown, progress=not quiet, allow_unjudged=allow_unjudged)
-        return
-    if after is None:
-        raise InputError("compare requires two runs, or --code or --schedule")
-    from toolkit.gas import _compare as comparisons
+    from toolkit.gas._forecast import read_schedule
     from toolkit.gas._gate import rules_of
     from toolkit.gas._study import Study
     from toolkit.gas._study_file import label_lines, read_waiver_file
 
     rows = out is not None and form is None and not as_json and out.suffix.lower() in _ROWS
     form = Format.TEXT if rows else _format(form, out, as_json=as_json)
-    pair: Any = source.split(",") if source and "," in source else source
     rules = Study.load(study) if study else None
-    # A printed comparison includes its warnings.
-    comparison = (comparisons.compared if out is None else comparisons.compare)(before, after, source=pair)
     excused = None if waivers is None else read_waiver_file(waivers)
-    rules = rules or comparison.study
+    comparison: Comparison | PairedComparison
     gate = None
-    limits = rules_of(fail_over or None, rules, excused)
-    if limits.threshold is not None or limits.own:
+    if code is not None or schedule:
+        if after is not None or source is not None:
+            raise InputError("--code and --schedule take one node, study or run, and no --source")
+        from toolkit.gas._paired import compare_under
+
+        prices = read_schedule(schedule, _no_version) if schedule else None
+        comparison = compare_under(
+            before,
+            code=code,
+            gas_schedule=prices,
+            functions=function,
+            last=last,
+            versions=versions,
+            progress=not quiet,
+        )
+        # Without limits, too: a transaction that succeeded and fails under the change is a regression.
         gate = comparison.gate(fail_over or None, study=rules, waivers=excused)
-    elif junit is not None:
-        raise InputError("--junit requires limits: give --fail-over, or --study with a study that has thresholds")
+        table = comparison.transactions
+    else:
+        if after is None:
+            raise InputError("compare requires two runs, or --code or --schedule")
+        from toolkit.gas import _compare as comparisons
+
+        pair: Any = source.split(",") if source and "," in source else source
+        # A printed comparison includes its warnings.
+        comparison = (comparisons.compared if out is None else comparisons.compare)(before, after, source=pair)
+        table = comparison.calls
+        rules = rules or comparison.study
+        limits = rules_of(fail_over or None, rules, excused)
+        if limits.threshold is not None or limits.own:
+            gate = comparison.gate(fail_over or None, study=rules, waivers=excused)
+        elif junit is not None:
+            raise InputError("--junit requires limits: give --fail-over, or --study with a study that has thresholds")
     of_labels = label_lines(study) if study is not None and form is Format.GITHUB else {}
     lines = {("", label): number for label, number in of_labels.items()}
-    written = "" if rows else _written(form, comparison, gate, study, lines)
     if out is None:
-        print(written, end="")
+        print(_written(form, comparison, gate, study, lines), end="")
     else:
         if rows:
-            console.write_frame(comparison.calls, out)
+            console.write_frame(table, out)
         else:
-            console.write_text(written, out)
+            console.write_text(_written(form, comparison, gate, study, lines), out)
         verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
         print(f"Comparison: {out}{verdict}")
     _end(comparison, gate, junit, allow_unjudged=allow_unjudged)
-
-
-def _compare_under(
-    source: str,
-    under: Mapping[str, Any],
-    rules: Mapping[str, Any],
-    shown: Mapping[str, Any],
-    *,
-    progress: bool,
-    allow_unjudged: bool,
-) -> None:
-    """Compare transactions as they were with the same transactions under a change; see `compare`."""
-    from toolkit.gas._forecast import read_schedule
-    from toolkit.gas._paired import compare_under, paired_text
-    from toolkit.gas._study import Study
-    from toolkit.gas._study_file import read_waiver_file
-    from toolkit.reports._to_programs import comparison_annotations, comparison_json
-
-    out, rows = shown["out"], shown["out"] is not None and shown["out"].suffix.lower() in _ROWS
-    form = Format.TEXT if rows else _format(shown["form"], out, as_json=shown["as_json"])
-    if form in {Format.HTML, Format.MARKDOWN}:
-        raise InputError(f"--format {form}: with --code or --schedule, expected text, json or github")
-    options = {name: under[name] for name in ("code", "functions", "last", "versions")}
-    if under["schedule"]:
-        options["gas_schedule"] = read_schedule(under["schedule"], _no_version)
-    found = compare_under(source, progress=progress, **options)
-    study = Study.load(rules["study"]) if rules["study"] else None
-    excused = None if rules["waivers"] is None else read_waiver_file(rules["waivers"])
-    # Without limits, too: a transaction that succeeded and fails under the change is a regression.
-    gate = found.gate(rules["fail_over"] or None, study=study, waivers=excused)
-    if rows:
-        console.write_frame(found.transactions, out)
-    else:
-        texts = {
-            Format.TEXT: lambda: paired_text(found, gate) + "\n",
-            Format.JSON: lambda: comparison_json(found, gate),
-            Format.GITHUB: lambda: comparison_annotations(found, gate, file=None, lines={}),
-        }
-        if out is None:
-            print(texts[form](), end="")
-        else:
-            console.write_text(texts[form](), out)
-    if out is not None:
-        print(f"Comparison: {out}; gate {gate.verdict if gate.passed else gate.verdict.upper()}")
-    _end(found, gate, shown["junit"], allow_unjudged=allow_unjudged)
 
 
 def _no_version(text: str) -> Any:
@@ -182,7 +151,11 @@ def _no_version(text: str) -> Any:
 
 
 def _written(
-    form: Format, comparison: Comparison, gate: Gate | None, file: Path | None, lines: Mapping[tuple[str, str], int]
+    form: Format,
+    comparison: Comparison | PairedComparison,
+    gate: Gate | None,
+    file: Path | None,
+    lines: Mapping[tuple[str, str], int],
 ) -> str:
     """Return a comparison as text in a format. Annotations refer to `file`, and to its `lines` by node and label."""
     from toolkit.reports._to_html import COMPARISON_FORMATS

@@ -323,15 +323,15 @@ class _Amounts:
 def _cost_line(simulation: Simulation, amounts: _Amounts) -> str:
     if (gas := simulation.gas) is None:
         return "It was discarded before it ran, so nothing would be charged."
-    net = f"{abs(gas.net_octas):,} octas"
+    net = plural(abs(gas.net_octas), "octa")
     if (unit := amounts.gas_coin()) is not None:
         symbol, decimals = unit
         whole, rest = divmod(abs(gas.net_octas), 10**decimals)
         net = f"{whole:,}{f'.{rest:0{decimals}}' if decimals else ''} {symbol}"
     parts = f"execution {gas.execution_gas_units:,}, reads and writes {plural(gas.io_gas_units, 'gas unit')}"
-    storage = f"storage {gas.storage_fee_octas:,} octas, refund {gas.storage_fee_refund_octas:,} octas"
+    storage = f"storage {plural(gas.storage_fee_octas, 'octa')}, refund {plural(gas.storage_fee_refund_octas, 'octa')}"
     return (
-        f"It costs {plural(gas.total_charge_gas_units, 'gas unit')} at {gas.gas_unit_price:,} octas each, "
+        f"It costs {plural(gas.total_charge_gas_units, 'gas unit')} at {plural(gas.gas_unit_price, 'octa')} each, "
         f"{'a refund of ' * (gas.net_octas < 0)}{net} net ({parts}, {storage})."
     )
 
@@ -666,28 +666,26 @@ def _balance_words(request: SimulationRequest, transaction: UserTransaction, sta
     sponsored = request.payer != request.sender
     payer = f"the {'fee payer' if sponsored else 'sender'} {request.payer}"
     other = "another fee_payer" if sponsored else "a fee_payer"
+    at_price = f"{plural(price, 'octa')} per gas unit"
     if status == _CANNOT_PAY:
-        return (
-            f"{payer} cannot afford max_gas_amount={limit} at {price} octas per gas unit; lower max_gas_amount, or set "
-            f"{other}"
-        )
+        return f"{payer} cannot afford max_gas_amount={limit} at {at_price}; lower max_gas_amount, or set {other}"
     from_balance = with_estimates(request).estimate_max_gas_amount or _fills_in_limit(request)
     if not from_balance:
         return None
     if status == _OUT_OF_GAS:
         return (
-            f"it ran out of gas at {plural(limit, 'gas unit')}, which is what the balance of {payer} covers at {price} "
-            f"octas per gas unit, up to the maximum of the network; fund that account, or set {other} with a higher "
+            f"it ran out of gas at {plural(limit, 'gas unit')}, which is what the balance of {payer} covers at "
+            f"{at_price}, up to the maximum of the network; fund that account, or set {other} with a higher "
             "balance"
         )
     if sponsored:
         return (
-            f"{payer} cannot afford any gas: its balance only covers max_gas_amount={limit} at {price} octas per gas "
-            f"unit; set {other}, or a lower gas_unit_price"
+            f"{payer} cannot afford any gas: its balance only covers max_gas_amount={limit} at "
+            f"{at_price}; set {other}, or a lower gas_unit_price"
         )
     return (
         f"{payer} cannot afford any gas: by the node's estimate, its balance only covers max_gas_amount={limit} at "
-        f"{price} octas per gas unit; set a fee_payer, a lower limit (max_gas_amount and gas_unit_price) that the "
+        f"{at_price}; set a fee_payer, a lower limit (max_gas_amount and gas_unit_price) that the "
         "balance covers, or another sender"
     )
 

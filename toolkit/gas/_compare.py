@@ -5,7 +5,6 @@ A side is a run, a run at a version, or a frame of observations. The result, a `
 
 from __future__ import annotations
 
-import html
 import math
 import re
 import warnings
@@ -18,23 +17,22 @@ import pandas as pd
 
 from toolkit._present.files import checked_path
 from toolkit._present.messages import shorten
-from toolkit._present.notebook import literal
-from toolkit._present.tables import html_table, text_table
-from toolkit._present.text import listed, visible
+from toolkit._present.text import listed
 from toolkit.client._http import NETWORKS
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import frame_of_rows, plain_columns, plain_rows
 from toolkit.frames._schema import COMPARISON, OBSERVATIONS
-from toolkit.gas import _sentences as sentences
+from toolkit.gas import _sentences as words
+from toolkit.gas import _verdict_sentences as sentences
 from toolkit.gas._calls import other_names
 from toolkit.gas._findings import Kind
-from toolkit.gas._gate import Gate, gate_lines, judge, rules_of
+from toolkit.gas._gate import Finding, Gate, found_in, judge, rules_of
 from toolkit.gas._observations import EARLIER_COLUMNS, NOT_READ, Cause, Part, Source, is_no_answer, last_observations
 from toolkit.gas._paired import DEFAULT_LAST, DEFAULT_VERSIONS, PairedComparison, compare_under
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, StepGroup, step_groups
 from toolkit.gas._study import Run, Study
-from toolkit.gas.committed._fees import FeeChange, Fees
+from toolkit.gas.committed._fees import FeeChange, Fees, Verdict
 from toolkit.gas.committed._steps import COLUMNS_READ, series_frame
 from toolkit.gas.committed._strata import octas_per_unit
 from toolkit.gas.plan._plan import within
@@ -52,31 +50,11 @@ if TYPE_CHECKING:
 _MAX_NAMED = 5  # labels in one note; the frames have all
 _AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
 _VERSION = re.compile(r"\d{1,20}")
-_SPLIT = tuple(part.column for part in Part)
+_AT_THE_HEAD = "simulations run at the head only, but an earlier version was requested"
+_MEANS = ("gas_used", *(part.column for part in Part))
 # Columns of an observation that a comparison has for each side, with their names there.
-_SIDED = {name: name for name in ("success", "vm_status", *_SPLIT)}
+_SIDED = {name: name for name in ("success", "vm_status", *(part.column for part in Part))}
 _SIDED |= {"ledger_version": "version", "gas_used": "gas", "error_code": "error"}
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFees:
-    """What committed transactions paid when a snapshot was taken.
-
-    Attributes
-    ----------
-    fees : Fees
-    price : int
-        Octas per gas unit at which they are counted.
-    since : int
-        Version of the last change that can affect the call.
-    last : int
-        Last version that was read.
-    """
-
-    fees: Fees
-    price: int
-    since: int
-    last: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +77,7 @@ class Side:
         The run, if the side is one.
     until : int or None
         The requested version; None for the end of the run.
-    paid : mapping of str to StoredFees
+    ran : mapping of str to Ran
         Of a snapshot: what committed transactions paid, by fingerprint.
     oldest : bool
         Whether the side is the beginning of the run: what ran before the first change.
@@ -112,7 +90,7 @@ class Side:
     later: frozenset[tuple[str, str, str]] = frozenset()
     run: Run | None = None
     until: int | None = None
-    paid: Mapping[str, StoredFees] = field(default_factory=dict)
+    ran: Mapping[str, Ran] = field(default_factory=dict)
     oldest: bool = False
 
 
@@ -138,8 +116,8 @@ class Comparison:
         Names of the two sides.
     study : Study or None
         The study of the after side, if the side is a run; `gate` judges every call that the study names.
-    left_out : tuple of (str, str)
-        Label and node of each simulation that is excluded because it was made after a requested version.
+    left_out : tuple of (str, str, str)
+        Label, source and node of each simulation that is excluded because it was made after a requested version.
     unlike : mapping of str to str
         Why the calls on a node cannot be judged, by node.
     sources : frozenset of str
@@ -165,7 +143,7 @@ class Comparison:
     warnings: tuple[str, ...] = ()
     names: tuple[str, str] = ("before", "after")
     study: Study | None = None
-    left_out: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[tuple[str, str, str], ...] = ()
     unlike: Mapping[str, str] = field(default_factory=dict)
     sources: frozenset[str] = frozenset(Source)
     after: Run | None = None
@@ -277,45 +255,25 @@ class Comparison:
             noted.
         """
         age = None if self.after is None else self.after.age
-        limit = MAX_AGE if max_age is None else max_age
+        limit = max_age or MAX_AGE
         old = age is not None and bool(age.labels) and age.since() >= limit
+        notes = [words.age_text(age)] if age is not None and (old or max_age is not None) else []
+        too_old = age.labels if age is not None and old and max_age is not None else ()
         rules = rules.renamed(self.other_names)
         rules = replace(rules, named={label: one for label, one in rules.named.items() if one in self.sources})
-        too_old: dict[str, str] = {}
-        if age is not None and old and max_age is not None:
-            too_old = dict.fromkeys(age.labels, sentences.too_old_text(limit))
-        verdict = judge(
-            self.calls, rules, fees=self.fees, left_out=self.left_out, unlike=self.unlike, too_old=too_old, today=today
-        )
-        if age is not None and (old or max_age is not None):
-            verdict = replace(verdict, notes=(sentences.age_text(age), *verdict.notes))
-        return verdict
+        found = []
+        for row in plain_rows(self.calls):
+            why = self.unlike.get(row["node"]) or (words.too_old_text(limit) if row["label"] in too_old else "")
+            fees = self.fees.get((row["fingerprint"], row["node"]))
+            found.append(Finding.of(row, Verdict.NOT_JUDGED, why) if why else found_in(row, rules, fees))
+        found += [Finding(*one, verdict=Verdict.NOT_JUDGED, reason=_AT_THE_HEAD) for one in self.left_out]
+        return judge(found, rules, notes=notes, today=today)
 
     def __repr__(self) -> str:
-        return comparison_text(self)
+        return sentences.comparison_text(self)
 
     def _repr_html_(self) -> str:
-        calls, name = self.calls, sentences.label_text
-        rows = [tuple(map(html.escape, row)) for row in sentences.comparison_rows(calls, name)]
-        table = html_table(rows, head=sentences.COMPARISON_HEAD, numbers_from=1) if rows else ""
-        notes = [f"note: {visible(note, sentences.MAX_NOTE)}" for note in self.warnings]
-        above = _paragraphs([*notes, sentences.counts_text(calls)])
-        return literal(f"{above}{table}{_paragraphs(sentences.comparison_lines(calls, name))}")
-
-
-def comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
-    """Return a comparison, and the verdict of its gate, for a terminal."""
-    calls, name = comparison.calls, sentences.label_text
-    lines = [f"{visible(comparison.names[0])} compared with {visible(comparison.names[1])}"]
-    lines += gate_lines(gate, name) if gate else []
-    lines += [f"note: {visible(note, sentences.MAX_NOTE)}" for note in comparison.warnings]
-    rows, counts = sentences.comparison_rows(calls, name), sentences.counts_text(calls)
-    table = text_table(rows, head=sentences.COMPARISON_HEAD, numbers_from=1, indent="  ") if rows else []
-    return "\n".join([*lines, "", counts, *table, *sentences.comparison_lines(calls, name)])
-
-
-def _paragraphs(lines: Sequence[str]) -> str:
-    return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+        return sentences.comparison_html(self)
 
 
 @overload
@@ -433,13 +391,13 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     later = first.later | last.later if {*pair} <= {None, Source.SIMULATE} else frozenset()
     marks = {fingerprint for fingerprint, _, _ in later}
     frames = [frame[~((frame["source"] == Source.SIMULATE) & frame["fingerprint"].isin(marks))] for frame in frames]
-    left_out = tuple(sorted({(label, where) for _, label, where in later}))
+    left_out = tuple(sorted({(label, Source.SIMULATE.value, where) for _, label, where in later}))
     several = max(frame["node"].nunique() for frame in frames) > 1
     key = [*(["label"] if mixed else ["fingerprint", "source"]), *(["node"] if several else [])]
     unlike = dict(_unlike(sides, frames, several=several))
     notes = [*dict.fromkeys(unlike.values()), *_notes(sides, frames)]
     if left_out:
-        labels = listed(dict.fromkeys(label for label, _ in left_out), _MAX_NAMED)
+        labels = listed(dict.fromkeys(label for label, *_ in left_out), _MAX_NAMED)
         notes.append(f"not compared: {labels}: simulations run at the head, which is after the requested version")
     if mixed:
         notes.append(f"{pair[0]} is compared with {pair[1]}, as requested; the same work may cost different gas")
@@ -447,9 +405,9 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     fees: dict[tuple[str, str], FeeChange] = {}
     for place, row in enumerate(rows):
         if row["source"] == Source.COMMITTED:
-            rows[place], found = _of_committed(row, sides)
-            if found is not None:
-                fees[row["fingerprint"], row["node"]] = found
+            rows[place], paid = _of_committed(row, sides)
+            if paid is not None:
+                fees[row["fingerprint"], row["node"]] = paid
     calls = frame_of_rows(COMPARISON, [row | _causes_between(row, sides) for row in rows])
     names = first.name or "before", last.name or "after"
     sources = frozenset(one for one in pair if one) or frozenset(Source)
@@ -519,14 +477,10 @@ def is_local(node: str) -> bool:
 _LOCAL = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])([:/].*)?|embedded( ledger)?")
 
 
-def _one_run(before: Run | None, after: Run | None) -> bool:
-    return before is not None and after is not None and before.path.resolve() == after.path.resolve()
-
-
 def _one_ledger(before: Run | None, after: Run | None) -> bool:
     """Return whether two runs have the same nodes and chains and, judging by their anchors, the same history."""
-    if before is None or after is None or _one_run(before, after):
-        return before is not None and after is not None
+    if before is None or after is None:
+        return False
     chains = [{plan.node: plan.chain_id for plan in run.record.nodes} for run in (before, after)]
     return chains[0] == chains[1] and not _other_ledgers(before, after)
 
@@ -545,32 +499,52 @@ class Ran:
     Attributes
     ----------
     frame : DataFrame
-        From `series_frame`; empty if nobody called it.
+        From `series_frame`; empty if nobody called it, or only a snapshot knows it.
     since : int
         Version of the last change that can affect the call; 0 if none is known.
     last : int
         Last version of the side.
     why : str
         Why they are not known; empty if they are.
+    stored : Fees or None
+        What they paid, as a snapshot has stored it, at `price` octas per gas unit.
+    price : int
     """
 
-    frame: pd.DataFrame
+    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
     since: int = 0
     last: int = 0
     why: str = ""
+    stored: Fees | None = None
+    price: int = 0
+
+    def beyond(self, version: int) -> Ran:
+        """Return those above a version."""
+        return replace(self, frame=self.frame[self.frame["ledger_version"] > version])
+
+    @property
+    def good(self) -> pd.DataFrame:
+        """Those that succeeded."""
+        return self.frame[self.frame["success"].fillna(value=False)] if "success" in self.frame else self.frame
+
+    @property
+    def typical_price(self) -> int:
+        """The stored price, or else the median price that they paid, in octas per gas unit."""
+        return self.price or round(octas_per_unit(self.frame))
 
 
 def ran_on(side: Side, fingerprint: str, node: str) -> Ran:
     """Return the committed transactions of a call that ran under the newest regime of a side, or under its oldest."""
     run = side.run
-    nothing = pd.DataFrame()
+    if fingerprint in side.ran:
+        return side.ran[fingerprint]
     if run is None or not run.complete:
-        return Ran(nothing, why="committed transactions are compared between complete runs")
+        return Ran(why="committed transactions are compared between complete runs")
     mine = [call for call in run.record.committed_series if call.fingerprint == fingerprint]
     call = mine[0] if len(mine) == 1 else next((one for one in mine if one.node == node), None)
     if call is None or not call.timeline_read:
         why = call.not_judged if call else ""
-        return Ran(nothing, why=why or "the changes of code and schedule around its transactions were not read")
+        return Ran(why=why or "the changes of code and schedule around its transactions were not read")
     plan = next(plan for plan in run.record.nodes if plan.node == call.node)
     first, end = plan.range_of(next(one for one in run.study.calls if one.fingerprint == fingerprint))
     last = end if side.until is None else min(side.until, end)
@@ -581,13 +555,13 @@ def ran_on(side: Side, fingerprint: str, node: str) -> Ran:
         called = frame["ledger_version"].min()
         last = min((before for before, _ in call.changed if before >= called), default=last)
         if last == end:
-            return Ran(nothing, why="no change of code, configuration or schedule separates two sides within the run")
+            return Ran(why="no change of code, configuration or schedule separates two sides within the run")
     # Of a change whose transaction is not known, it is only known what ran before it and what ran after it.
     last = min([last, *(before for before, after in call.changed if before < last < after)])
     since = max((after for _, after in call.changed if after <= last), default=0)
     start = max(first, since)
     if plan.committed_read is not None and within(plan.committed_read.missing, start, last):
-        return Ran(nothing, since, last, "transactions since the last change could not be read")
+        return Ran(since=since, last=last, why="transactions since the last change could not be read")
     return Ran(frame[(frame["ledger_version"] >= start) & (frame["ledger_version"] <= last)], since, last)
 
 
@@ -595,62 +569,40 @@ def _of_committed(row: dict[str, Any], sides: Sequence[Side]) -> tuple[dict[str,
     """Return the row of a committed call, and what its transactions paid on both sides if that is known."""
     if row["kind"] in {Kind.ADDED, Kind.REMOVED}:
         return row, None
-    first, last = (side.run for side in sides)
-    stored = sides[0].paid.get(row["fingerprint"])
-    if stored is not None:
-        return _of_snapshot(row, stored, ran_on(sides[1], row["fingerprint"], row["node"]))
     one, two = (ran_on(side, row["fingerprint"], row["node"]) for side in sides)
-    if not one.why and not two.why and _one_ledger(first, last):
-        # A transaction that both sides have counts for the side that ends earlier.
-        if two.last >= one.last:
-            two = replace(two, frame=two.frame[two.frame["ledger_version"] > one.last])
-        else:
-            one = replace(one, frame=one.frame[one.frame["ledger_version"] > two.last])
-    return compared_fees(row, one, two)
-
-
-def _of_snapshot(row: dict[str, Any], stored: StoredFees, two: Ran) -> tuple[dict[str, Any], FeeChange | None]:
-    """Return the row of a committed call, of which a snapshot has the before side, and what was paid since."""
-    if two.why:
-        return row | {"kind": Kind.UNREACHABLE, "not_judged": two.why}, None
-    # A run that ends before the snapshot was taken is of another ledger of this machine, which has begun again.
-    if two.last >= stored.last:
-        two = replace(two, frame=two.frame[two.frame["ledger_version"] > stored.last])
-    fees = FeeChange.of(stored.fees, Fees.of(two.frame, stored.price), stored.price)
-    return fee_row(row, fees, Ran(pd.DataFrame(), stored.since, stored.last), two)
-
-
-def compared_fees(row: dict[str, Any], one: Ran, two: Ran) -> tuple[dict[str, Any], FeeChange | None]:
-    """Return a row with what two sides paid; the reference price is the median of the before side."""
     if why := one.why or two.why:
         return row | {"kind": Kind.UNREACHABLE, "not_judged": why}, None
-    price = round(octas_per_unit(one.frame))
-    return fee_row(row, FeeChange.of(Fees.of(one.frame, price), Fees.of(two.frame, price), price), one, two)
+    # A transaction that both sides have counts for the side that ends earlier. A run that ends before its snapshot was
+    # taken is of another ledger of this machine, which has begun again.
+    one_ledger = _one_ledger(*(side.run for side in sides))
+    if two.last >= one.last and (one.stored or one_ledger):
+        two = two.beyond(one.last)
+    elif one_ledger:
+        one = one.beyond(two.last)
+    price = one.typical_price
+    fees = FeeChange.of(one.stored or Fees.of(one.frame, price), Fees.of(two.frame, price), price)
+    return _fee_row(row, fees, one, two), fees
 
 
-def fee_row(row: dict[str, Any], fees: FeeChange, one: Ran, two: Ran) -> tuple[dict[str, Any], FeeChange | None]:
+def _fee_row(row: dict[str, Any], fees: FeeChange, one: Ran, two: Ran) -> dict[str, Any]:
     """Return the row of a committed call whose fees were compared."""
     row = row | {"value_changed": None, "fee_price": fees.price, "stratum": ALL_TRANSACTIONS}
+    known = Kind.UNREACHABLE if math.isnan(fees.low) else Kind.UNCHANGED
+    row["kind"] = Kind.CHANGED if fees.changed else known
     for name, ran, side in (("before", one, fees.before), ("after", two, fees.after)):
         row |= {f"count_{name}": side.count, f"fee_{name}": _known(side.mean), f"failing_{name}": _known(side.failing)}
-        good = ran.frame[ran.frame["success"].fillna(value=False)] if "success" in ran.frame else ran.frame
-        if len(good):
+        if len(good := ran.good):
             row[f"version_{name}"] = int(good["ledger_version"].iloc[-1])
-            row[f"gas_{name}"] = round(float(good["gas_used"].mean()))
-            row |= {f"{part}_{name}": round(float(good[part].mean())) for part in _SPLIT if part in good}
+            row |= {f"{_SIDED[part]}_{name}": round(float(good[part].mean())) for part in _MEANS if part in good}
             row |= {f"success_{name}": True, f"error_{name}": None, f"vm_status_{name}": None}
-    low, high = fees.low, fees.high
-    row |= {"fee_change_low": _known(100 * low), "fee_change_high": _known(100 * high)}
-    before, after = row["gas_before"], row["gas_after"]
-    row["change"] = after - before if before is not None and after is not None else None
-    row["change_percent"] = 100 * (fees.after.mean / fees.before.mean - 1) if fees.before.mean > 0 else None
-    row["change_percent"] = _known(row["change_percent"])
-    row["kind"] = Kind.CHANGED if fees.changed else Kind.UNCHANGED
-    for side, ran, name in ((fees.before, one, "before"), (fees.after, two, "after")):
         if not side.count:
             since = f" since the change at version {ran.since}" if ran.since else ""
             row |= {"kind": Kind.UNREACHABLE, "not_judged": f"nobody called it{since} on the {name} side"}
-    return row, fees
+            row |= {f"{column}_{name}": None for column in _SIDED.values()}  # of a transaction before that change
+    row |= {"fee_change_low": _known(100 * fees.low), "fee_change_high": _known(100 * fees.high)}
+    row |= _moved(row)
+    relative = 100 * (fees.after.mean / fees.before.mean - 1) if fees.before.mean > 0 else None
+    return row | {"change_percent": _known(relative)}
 
 
 def _known(value: float | None) -> float | None:
@@ -678,7 +630,7 @@ def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, 
         return {}
     ordered = tuple(groups[key] for key in sorted(groups))
     cause = ordered[0].cause if len({group.cause for group in ordered}) == 1 else Cause.MIXED
-    return {"cause": cause, "explanation": sentences.between_text(ordered)}
+    return {"cause": cause, "explanation": words.between_text(ordered)}
 
 
 def _sources(source: Any) -> tuple[str | None, str | None]:
@@ -709,13 +661,17 @@ def _row(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> d
     if before and after and before["source"] != after["source"]:
         row["source"] = f"{before['source']} to {after['source']}"
     row |= {f"{name}_{side}": values.get(column) for column, name in _SIDED.items() for side, values in sides.items()}
-    gas_before, gas_after = row["gas_before"], row["gas_after"]
-    change = None if gas_before is None or gas_after is None else gas_after - gas_before
-    row["change"] = change
-    row["change_percent"] = 100.0 * change / gas_before if change is not None and gas_before else None
+    row |= _moved(row)
     digests = [values.get("value_digest") for values in sides.values()]
     row["value_changed"] = None if None in digests else digests[0] != digests[1]
     return row
+
+
+def _moved(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the change of gas of a row, in gas units and in percent of the before side."""
+    before, after = row["gas_before"], row["gas_after"]
+    change = None if before is None or after is None else after - before
+    return {"change": change, "change_percent": 100.0 * change / before if change is not None and before else None}
 
 
 def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Kind:
@@ -731,7 +687,7 @@ def _notes(sides: Sequence[Side], frames: Sequence[pd.DataFrame]) -> Iterator[st
     if all(builds) and builds[0] != builds[1]:
         yield _APART.format(what="node builds").format(before=builds[0], after=builds[1])
     before, after = (side.run for side in sides)
-    if before is not None and after is not None and not _one_run(before, after):
+    if before is not None and after is not None:
         for node in _other_ledgers(before, after):
             yield f"{node} served a different ledger on each side, so code and state may differ"
     yield from (f"{side.name}: {note}" for side in sides for note in side.notes)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.text import counted
 from toolkit.client._fetch import checked_node
 from toolkit.client._http import served_ledger
 from toolkit.client._rebuilt import rebuild_request
@@ -258,7 +259,8 @@ def _executed(call: _Observed, schedule: GasSchedule | Mapping[str, int | str]) 
         return _Outcome(reason=str(error))
     wanted = {part: amount for part, amount in call.gas.items() if amount is not None}
     if any(before[part] != amount for part, amount in wanted.items()):
-        return _Outcome(reason=f"executed as it was, it costs {before[_TOTAL]} gas units, not {wanted[_TOTAL]}")
+        cost = counted(str(before[_TOTAL]), "gas unit")
+        return _Outcome(reason=f"executed as it was, it costs {cost}, not {wanted[_TOTAL]}")
     fork.gas_schedule = schedule
     try:
         return _Outcome(*_cost(fork, request))

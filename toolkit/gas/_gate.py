@@ -1,4 +1,4 @@
-"""The gate of a comparison: its rules, which calls regressed, which cannot be judged, and which are waived."""
+"""The gate of a comparison: one finding for each call, and the verdict on all of them."""
 
 from __future__ import annotations
 
@@ -6,23 +6,68 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import plural, relative_change, signed
-from toolkit.frames._columns import plain_rows
+from toolkit.gas import _verdict_sentences as sentences
 from toolkit.gas._observations import Source
-from toolkit.gas._rules import NotJudged, Regression, Rules, Threshold, Waiver, matching, read_waivers
-from toolkit.gas._sentences import MAX_NOTE, Renderer, label_text, proved_text, unsure_text
-from toolkit.gas.committed._fees import Reason, Verdict
+from toolkit.gas._rules import Rules, Threshold, Waiver, matching, read_waivers
+from toolkit.gas._sentences import label_text
+from toolkit.gas.committed._fees import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    import pandas as pd
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolkit.gas._study import Study
     from toolkit.gas.committed._fees import FeeChange
 
-_AT_THE_HEAD = "simulations run at the head only, but an earlier version was requested"
-_NOWHERE = "the study names this call, but neither side observed it"
+_JUDGED = (Verdict.PASSED, Verdict.FAILED)
+_REGRESSED = (Verdict.FAILED, Verdict.MISSING)
+_WITHOUT_BASELINE = (Verdict.NO_BASELINE, Verdict.FAILS_AS_LISTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a gate found of one call.
+
+    Attributes
+    ----------
+    label, source, node : str
+    verdict : Verdict
+    reason : str
+        What happened, or why the call cannot be judged; may quote the node. Empty if the call passed.
+    limit : str or None
+        The limit that the rise exceeds; None if the call fails or is missing.
+    gas_before, gas_after : int or None
+        Gas units.
+    fee_before, fee_after : float or None
+        What committed transactions pay, in octas.
+    fee_change_low, fee_change_high : float or None
+        Bounds of the rise of the mean fee, in percent.
+    cause, explanation : str or None
+        Why the call changed, if a run explains it.
+    waiver : Waiver or None
+        The waiver that applies to the call or its source, if any.
+    """
+
+    label: str
+    source: str
+    node: str
+    verdict: Verdict
+    reason: str = ""
+    limit: str | None = None
+    gas_before: int | None = None
+    gas_after: int | None = None
+    fee_before: float | None = None
+    fee_after: float | None = None
+    fee_change_low: float | None = None
+    fee_change_high: float | None = None
+    cause: str | None = None
+    explanation: str | None = None
+    waiver: Waiver | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], verdict: Verdict, reason: str = "", limit: str | None = None) -> Finding:
+        """Return the finding on a row of a comparison."""
+        known = {name: row[name] for name in cls.__slots__ if name in row}
+        return cls(**known, verdict=verdict, reason=reason, limit=limit)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -33,14 +78,8 @@ class Gate:
     ----------
     rules : Rules
         The rules that were applied.
-    judged : int
-        Number of calls that were judged. The gate does not pass if it is 0.
-    regressions : tuple of Regression
-        Calls that regressed, or disappeared, and are not waived.
-    not_judged : tuple of NotJudged
-        Calls that cannot be judged and are not waived. Any such call keeps the gate from passing.
-    waived : tuple of Regression or NotJudged
-        Calls excused by a waiver.
+    findings : tuple of Finding
+        What was found of each call, with the waiver that excuses it.
     notes : tuple of str
         The age of the run, calls that have no baseline and are not named in the study, limits that do not apply, and
         rules without effect.
@@ -55,11 +94,31 @@ class Gate:
     """
 
     rules: Rules
-    judged: int
-    regressions: tuple[Regression, ...]
-    not_judged: tuple[NotJudged, ...]
-    waived: tuple[Regression | NotJudged, ...]
+    findings: tuple[Finding, ...]
     notes: tuple[str, ...]
+
+    def _found(self, *verdicts: Verdict, waived: bool = False) -> tuple[Finding, ...]:
+        return tuple(one for one in self.findings if one.verdict in verdicts and (one.waiver is not None) == waived)
+
+    @property
+    def judged(self) -> int:
+        """Number of calls that were judged. The gate does not pass if it is 0."""
+        return sum(one.verdict in _JUDGED for one in self.findings)
+
+    @property
+    def regressions(self) -> tuple[Finding, ...]:
+        """Calls that regressed, or disappeared, and are not waived."""
+        return self._found(*_REGRESSED)
+
+    @property
+    def not_judged(self) -> tuple[Finding, ...]:
+        """Calls that cannot be judged and are not waived. Any such call keeps the gate from passing."""
+        return self._found(Verdict.NOT_JUDGED)
+
+    @property
+    def waived(self) -> tuple[Finding, ...]:
+        """Calls excused by a waiver."""
+        return self._found(*_REGRESSED, waived=True) + self._found(Verdict.NOT_JUDGED, waived=True)
 
     @property
     def passed(self) -> bool:
@@ -74,46 +133,7 @@ class Gate:
         return "passed" if self.passed else "could not judge"
 
     def __repr__(self) -> str:
-        return "\n".join(gate_lines(self, label_text))
-
-
-def gate_lines(gate: Gate, name: Renderer) -> list[str]:
-    """Return whether a gate passed, its rules, and the calls that regressed, could not be judged, or are waived.
-
-    Parameters
-    ----------
-    gate : Gate
-    name : Renderer
-
-    Returns
-    -------
-    list of str
-    """
-    verdict = {
-        "passed": "passed",
-        "failed": f"FAILED: {plural(len(gate.regressions), 'regression')}",
-        "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged) or len(gate.waived), 'call')}",
-    }[gate.verdict]
-    lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged"]
-    lines.append(f"rules: {name(str(gate.rules), MAX_NOTE)}")
-    lines += [f"regression: {_reason_text(one, name)}" for one in gate.regressions]
-    lines += [f"could not judge: {_reason_text(one, name)}" for one in gate.not_judged]
-    if not gate.judged and not gate.not_judged and not gate.regressions:
-        why = "every call is waived" if gate.waived else "no call is on both sides"
-        lines.append(f"{why}, but a gate needs at least one call to judge")
-    if gate.not_judged and gate.judged:
-        lines.append(
-            "to judge the others alone, compare one source (--source view@version), or waive these calls or their "
-            'source in the study ([[waiver]] with `call`, or with `source = "committed"`)'
-        )
-    for one in gate.waived:
-        until = f"waived until {one.waiver.expires}: {name(one.waiver.reason, MAX_NOTE)}" if one.waiver else ""
-        lines.append(f"waived: {_reason_text(one, name)} ({until})")
-    return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
-
-
-def _reason_text(one: Regression | NotJudged, name: Renderer) -> str:
-    return f"{name(one.label)}: {name(one.reason, MAX_NOTE)}"
+        return "\n".join(sentences.gate_lines(self, label_text))
 
 
 def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequence[Any] | None = None) -> Rules:
@@ -136,199 +156,101 @@ def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequenc
     )
 
 
-def judge(
-    calls: pd.DataFrame,
-    rules: Rules,
-    *,
-    fees: Mapping[tuple[str, str], FeeChange],
-    left_out: Sequence[tuple[str, str]],
-    unlike: Mapping[str, str],
-    too_old: Mapping[str, str],
-    today: date | None,
-) -> Gate:
-    """Judge the calls of a comparison; see `Comparison.gate`.
+def found_in(row: Mapping[str, Any], rules: Rules, fees: FeeChange | None = None) -> Finding:
+    """Return the finding on a row of a comparison, with what its committed transactions paid if that is known."""
+    limits = rules.limits_of(row)
+    if row["kind"] == "removed":
+        return Finding.of(row, Verdict.MISSING, "missing from the after side")
+    if row["kind"] == "added":
+        return Finding.of(row, Verdict.NO_BASELINE, "only on the after side")
+    if Source.COMMITTED in row["source"]:
+        if fees is None or row["not_judged"]:
+            why = row["not_judged"] or "committed transactions are compared between complete runs"
+            return Finding.of(row, Verdict.NOT_JUDGED, why)
+        judged = fees.judged(limits)
+        limit = str(limits) if limits and judged.over_limit else None
+        return Finding.of(row, judged.verdict, sentences.judgement_text(judged, fees, str(limits)), limit)
+    return _found_exactly(row, limits, failures_listed=rules.failures_named)
+
+
+def _found_exactly(row: Mapping[str, Any], limits: Threshold | None, *, failures_listed: bool) -> Finding:
+    """Return the finding on a view or simulation, which was run on both sides."""
+    if row["kind"] == "unreachable":
+        sides = [f"the {side} side: {code}" for side in ("before", "after") if (code := row[f"error_{side}"])]
+        return Finding.of(row, Verdict.NOT_JUDGED, f"no response on {', '.join(sides)}")
+    fails = [row[f"error_{side}"] is not None or row[f"success_{side}"] is False for side in ("before", "after")]
+    if fails[0]:
+        alike = all(row[f"{name}_before"] == row[f"{name}_after"] for name in ("error", "success", "vm_status"))
+        listed = failures_listed and row["kind"] == "unchanged" and alike
+        reason = f"failed before{' and fails now' if fails[1] else ''}, so it has no baseline"
+        return Finding.of(row, Verdict.FAILS_AS_LISTED if listed else Verdict.NO_BASELINE, reason)
+    if fails[1]:
+        code = row["error_after"] or row["vm_status_after"] or "no reason reported"
+        return Finding.of(row, Verdict.FAILED, f"succeeded before and now fails: {code}")
+    before, after = row["gas_before"], row["gas_after"]
+    if limits is not None and (before is None or after is None):
+        silent = [side for side in ("before", "after") if row[f"gas_{side}"] is None]
+        return Finding.of(row, Verdict.NOT_JUDGED, f"the node reported no gas on the {' and the '.join(silent)} side")
+    limit = None if limits is None else limits.exceeded(before, after)
+    if limit is None:
+        return Finding.of(row, Verdict.PASSED)
+    return Finding.of(row, Verdict.FAILED, sentences.rise_text(before, after, limit), limit)
+
+
+def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (), today: date | None = None) -> Gate:
+    """Return the verdict on calls, after applying the waivers that hold on a day.
 
     Parameters
     ----------
-    calls : DataFrame
-        The calls of the comparison.
+    findings : iterable of Finding
     rules : Rules
-    fees : mapping of (str, str) to FeeChange
-        What committed transactions paid, by fingerprint and node.
-    left_out : sequence of (str, str)
-        Label and node of each simulation that is excluded because it was made after a requested version.
-    unlike : mapping of str to str
-        Why the calls on a node cannot be judged, by node.
-    too_old : mapping of str to str
-        Why calls cannot be judged because they were read too long ago, by label.
-    today : date or None
-        None for today's date in UTC.
-    """
-    day = today or datetime.now(UTC).date()
-    rows = [_Row(row, rules, fees.get((row["fingerprint"], row["node"]))) for row in plain_rows(calls)]
-    for row in rows:
-        row.why = unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not()
-    judged = [row for row in rows if not row.why and not row.without_baseline]
-    # A call without a baseline is only a note, unless the study asks for its verdict or nothing else was judged.
-    for row in rows:
-        if not row.why and (not judged or row.must_be_judged()):
-            row.why = row.no_baseline()
-    there = {row["label"] for row in rows} | {label for label, _ in left_out}
-    nowhere = [(label, source.value) for label, source in rules.named.items() if label not in there]
-    silent = [
-        *(NotJudged(row["label"], row["source"], row["node"], row.why) for row in rows if row.why),
-        *(NotJudged(label, Source.SIMULATE.value, node, _AT_THE_HEAD) for label, node in left_out),
-        *(NotJudged(label, source, "", _NOWHERE) for label, source in nowhere),
-    ]
-    rest = [row for row in rows if not row.why]
-    reasons: dict[str, list[str]] = {}
-    for row in rest:
-        if why := row.no_baseline():
-            reasons.setdefault(why, []).append(row["label"])
-    found = [row.regression() for row in judged]
-    found += [row.regressed("missing from the after side") for row in rest if row["kind"] == "removed"]
-    notes = [f"not judged: {_named(names)}: {why}" for why, names in reasons.items()]
-    regressions = [one for one in found if one is not None]
-    return gate_of(rules, regressions, silent, judged=len(judged), labels=there, notes=notes, day=day)
-
-
-def gate_of(
-    rules: Rules,
-    regressions: Iterable[Regression],
-    not_judged: Iterable[NotJudged],
-    *,
-    judged: int,
-    labels: Collection[str],
-    notes: Sequence[str],
-    day: date,
-) -> Gate:
-    """Return the verdict on calls that were judged, after applying the waivers that hold on a day.
-
-    Parameters
-    ----------
-    rules : Rules
-    regressions : iterable of Regression
-    not_judged : iterable of NotJudged
-    judged : int
-        Number of calls that were judged.
-    labels : collection of str
-        Calls of the comparison; those that the rules name are added.
+        Calls that they name and of which there is no finding cannot be judged.
     notes : sequence of str
-        They follow the notes on rules without effect.
-    day : date
+        The first notes of the gate.
+    today : date, optional
+        Today in UTC by default.
     """
-    labels = {*labels, *rules.named}
+    found = [*findings]
+    day = today or datetime.now(UTC).date()
+    judged = any(one.verdict in _JUDGED for one in found)
+    there = {one.label for one in found}
+    silent: dict[str, list[str]] = {}
+    for place, one in enumerate(found):
+        if one.verdict not in _WITHOUT_BASELINE:
+            continue
+        # Only a note, unless the study asks for its verdict or nothing else was judged.
+        if not judged or (one.verdict is Verdict.NO_BASELINE and one.label in rules.named):
+            found[place] = replace(one, verdict=Verdict.NOT_JUDGED)
+        else:
+            silent.setdefault(one.reason, []).append(one.label)
+    why = "the study names this call, but neither side observed it"
+    found += [
+        Finding(label, source.value, "", Verdict.NOT_JUDGED, why)
+        for label, source in rules.named.items()
+        if label not in there
+    ]
+    labels = {*there, *rules.named}
     holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
-    regressed = [replace(one, waiver=_waiver_of(one, holding)) for one in regressions]
-    silent = [replace(one, waiver=_waiver_of(one, holding, by_source=True)) for one in not_judged]
-    return Gate(
-        rules=rules,
-        judged=judged,
-        regressions=tuple(one for one in regressed if one.waiver is None),
-        not_judged=tuple(one for one in silent if one.waiver is None),
-        waived=(*(one for one in regressed if one.waiver), *(one for one in silent if one.waiver)),
-        notes=(*_rule_notes(rules, labels, day), *notes),
-    )
+    notes = [*notes, *_rule_notes(rules, labels, day)]
+    notes += [f"not judged: {sentences.quoted(names)}: {why}" for why, names in silent.items()]
+    return Gate(rules, tuple(replace(one, waiver=_waiver_of(one, holding)) for one in found), tuple(notes))
 
 
-class _Row:
-    """A row of a comparison and the rules that apply to it."""
-
-    why: str | None = None
-    """Why the row is not judged; None if it is judged, or if the reason is only worth a note."""
-
-    def __init__(self, row: Mapping[str, Any], rules: Rules, fees: FeeChange | None) -> None:
-        self._row, self._rules, self._fees = row, rules, fees
-        self.limits = rules.limits_of(row)
-        self.missing_side = {"added": "before", "removed": "after"}.get(row["kind"])
-        self._judged = None if fees is None or row["not_judged"] else fees.judged(self.limits)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._row[name]
-
-    @property
-    def without_baseline(self) -> bool:
-        return bool(self.missing_side) or (self._judged is None and not self.succeeded("before"))
-
-    def succeeded(self, side: str) -> bool:
-        return self[f"error_{side}"] is None and self[f"success_{side}"] is not False
-
-    def must_be_judged(self) -> bool:
-        """Return whether the study names the call, unless the before side lists the same failure of the call."""
-        if self["label"] not in self._rules.named:
-            return False
-        alike = all(self[f"{name}_before"] == self[f"{name}_after"] for name in ("error", "success", "vm_status"))
-        return not (self._rules.failures_named and self["kind"] == "unchanged" and alike)
-
-    def why_not(self) -> str | None:
-        """Return why the row cannot be judged; None if it can be, has no baseline, or has disappeared."""
-        if Source.COMMITTED in self["source"] and not self.missing_side:
-            return self._why_not_committed()
-        if self.missing_side:
-            return None
-        if self["kind"] == "unreachable":
-            sides = [f"the {side} side: {code}" for side in ("before", "after") if (code := self[f"error_{side}"])]
-            return f"no response on {', '.join(sides)}"
-        if self.limits is None or self.without_baseline or not self.succeeded("after"):
-            return None
-        silent = [side for side in ("before", "after") if self[f"gas_{side}"] is None]
-        return f"the node reported no gas on the {' and the '.join(silent)} side" if silent else None
-
-    def _why_not_committed(self) -> str | None:
-        if self._judged is None or self._fees is None:
-            return str(self["not_judged"] or "committed transactions are compared between complete runs")
-        return unsure_text(self._judged, self._fees) if self._judged.verdict is Verdict.NOT_JUDGED else None
-
-    def no_baseline(self) -> str | None:
-        """Return why the row has no baseline; None if it has one, or is a call that disappeared."""
-        if not self.without_baseline or self["kind"] == "removed":
-            return None
-        if self.missing_side:
-            return f"only on the {'after' if self.missing_side == 'before' else 'before'} side"
-        return f"failed before{'' if self.succeeded('after') else ' and fails now'}, so it has no baseline"
-
-    def regression(self) -> Regression | None:
-        """Return the regression of the row, if there is one."""
-        if self._judged is not None and self._fees is not None:
-            failed = self._judged.verdict is Verdict.FAILED
-            limit = None if self.limits is None or self._judged.reason is Reason.FAILURES else str(self.limits)
-            return self.regressed(proved_text(self._judged, self._fees, limit or ""), limit) if failed else None
-        if not self.succeeded("after"):
-            code = self["error_after"] or self["vm_status_after"] or "no reason reported"
-            return self.regressed(f"succeeded before and now fails: {code}")
-        before, after, limits = self["gas_before"], self["gas_after"], self.limits
-        if limits is None or before is None or after is None:
-            return None
-        limit = limits.exceeded(before, after)
-        if limit is None:
-            return None
-        change = f"{signed(after - before)}{f', {relative_change(before, after)}' if before else ''}"
-        return self.regressed(f"from {before:,} to {plural(after, 'gas unit')} ({change}) is over {limit}", limit)
-
-    def regressed(self, reason: str, limit: str | None = None) -> Regression:
-        known = {name: self[name] for name in ("label", "source", "node", "gas_before", "gas_after")}
-        return Regression(**known, reason=reason, limit=limit)
-
-
-def _waiver_of(
-    one: Regression | NotJudged, holding: Sequence[tuple[Waiver, set[str]]], *, by_source: bool = False
-) -> Waiver | None:
+def _waiver_of(one: Finding, holding: Sequence[tuple[Waiver, set[str]]]) -> Waiver | None:
     """Return the waiver that applies to a call: one for its label, else for a matching pattern, else for its source."""
     of_call = [waiver for waiver, labels in holding if waiver.call and one.label in labels]
     exact = [waiver for waiver in of_call if waiver.call == one.label]
-    of_source = [waiver for waiver, _ in holding if by_source and waiver.source == one.source]
+    # A waiver of a source says that its calls need not be judged, not that they may regress.
+    silent = one.verdict is Verdict.NOT_JUDGED
+    of_source = [waiver for waiver, _ in holding if silent and waiver.source == one.source]
     return next(iter([*exact, *of_call, *of_source]), None)
 
 
-def _rule_notes(rules: Rules, labels: Collection[str], day: date) -> Iterator[str]:
+def _rule_notes(rules: Rules, labels: set[str], day: date) -> Iterator[str]:
     """Yield notes on the waivers and limits that have no effect."""
     for waiver in rules.waivers:
         if not waiver.holds(day):
             yield f"the waiver for {waiver.name!r} expired on {waiver.expires} and no longer applies: {waiver.reason}"
     named = {*rules.own, *(waiver.call for waiver in rules.waivers if waiver.call)}
     if strange := sorted(name for name in named if not matching(name, labels)):
-        yield f"thresholds or waivers match no call of this comparison: {_named(strange)}"
-
-
-def _named(labels: Sequence[str]) -> str:
-    return ", ".join(repr(label) for label in dict.fromkeys(labels))
+        yield f"thresholds or waivers match no call of this comparison: {sentences.quoted(strange)}"

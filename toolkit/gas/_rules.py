@@ -1,4 +1,4 @@
-"""The records of a gate: its rules (limits and waivers), and its findings (regressions, and calls not judged)."""
+"""The rules of a gate: limits on the rise of calls, and waivers."""
 
 from __future__ import annotations
 
@@ -181,48 +181,6 @@ def _limit(one: Any) -> tuple[str, int | float]:
         raise InputError(f"a threshold must be a percentage such as 2%, or gas units such as 50, got {shorten(one)}")
     percent, units = found.groups()
     return ("gas_units", int(units)) if units else ("percent", float(percent))
-
-
-@dataclass(frozen=True, slots=True)
-class NotJudged:
-    """A call that the gate cannot judge.
-
-    Attributes
-    ----------
-    label, source, node : str
-    reason : str
-        Why the call cannot be judged; may quote the node.
-    waiver : Waiver or None
-        The waiver that applies to the call or its source, if any.
-    """
-
-    label: str
-    source: str
-    node: str
-    reason: str
-    waiver: Waiver | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Regression(NotJudged):
-    """A call that regressed.
-
-    Attributes
-    ----------
-    label, source, node : str
-    reason : str
-        What happened; may quote the node.
-    waiver : Waiver or None
-        The waiver that applies to the regression, if any.
-    gas_before, gas_after : int or None
-        Gas units.
-    limit : str or None
-        The limit that the rise exceeds; None if the call fails or is missing.
-    """
-
-    gas_before: int | None = None
-    gas_after: int | None = None
-    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

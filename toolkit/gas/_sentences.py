@@ -6,15 +6,15 @@ terminal, a code span for Markdown, an escaped element for HTML.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolkit._present.text import (
-    PERCENT,
+    counted,
     listed,
     percent,
     plural,
@@ -22,21 +22,16 @@ from toolkit._present.text import (
     short_addresses,
     signed,
     times,
-    version_range,
     visible,
 )
-from toolkit.frames._columns import plain_rows
 from toolkit.gas._cause_sentences import not_seen_text, unread_text
-from toolkit.gas._findings import Kind
-from toolkit.gas._observations import READ_AT_VERSIONS, Cause, Part, ReadAt, Source
+from toolkit.gas._observations import READ_AT_VERSIONS, Cause, ReadAt, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, Coverage, PartChange, StepChange, StepGroup, Unjudged, step_groups
-from toolkit.gas.committed._fees import Reason
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.gas._findings import Timeline
-    from toolkit.gas.committed._fees import FeeChange, Judgement
     from toolkit.gas.committed._steps import CommittedCall, FewCalls, Slope
     from toolkit.gas.runs._manifest import EarlierRun, RunAge
 
@@ -49,7 +44,6 @@ MAX_EXPLANATION = 1_000
 """Maximum number of characters of an explanation shown."""
 MAX_NOTE = 400
 """Maximum number of characters of a note or a reason shown."""
-COMPARISON_HEAD = ("call", "before", "after", "change", "relative", "versions")
 
 _FIRST_YEAR = 2009
 """An earlier ledger time comes from a test ledger, which may count from 1970; it is not shown as a date."""
@@ -163,7 +157,7 @@ def few_text(few: FewCalls, name: Renderer) -> str:
     if few.between:
         verb = "costs" if few.count == 1 else "cost"
         there = f"{plural(few.count, 'transaction')} between the changes {versions}{kind} {verb}"
-        return f"{there} {plural(round(few.mean or 0), 'gas unit')}, unlike those before and after"
+        return f"{there} {counted(f'{few.mean or 0:,.0f}', 'gas unit')}, unlike those before and after"
     which = f"the change at version {versions}" if len(places) == 1 else f"the changes at versions {versions}"
     if not few.count:
         return f"{which} cannot be judged: no transaction{kind} on one side of it"
@@ -178,7 +172,7 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     for (before, after), changes in groupby(call.mix, attrgetter("version_before", "version_after")):
         moved = sorted(changes, key=lambda one: -abs(one.share_after - one.share_before))[:_MAX_SHARES]
         shares = ", ".join(
-            f"{name(one.stratum, _MAX_LABEL)} from {_shares_text(one.share_before, one.share_after)}" for one in moved
+            f"{name(one.stratum, _MAX_LABEL)} from {shares_text(one.share_before, one.share_after)}" for one in moved
         )
         yield f"usage changed between versions {before} and {after}, which is not a step: {shares} of its transactions"
     if call.weak:
@@ -193,16 +187,17 @@ def growth_text(slope: Slope, kind: str) -> str:
     """Describe gradual growth; `kind` is appended to the name of the part."""
     grown = slope.per_1000_versions * (slope.version_last - slope.version_first) / 1_000
     start = slope.level - grown / 2
-    share = percent(100 * grown / start, "+.0f") if start > 0 else f"{_decimal(grown, sign=True)} gas units"
+    share = percent(100 * grown / start, "+.0f") if start > 0 else counted(_decimal(grown, sign=True), "gas unit")
     rate = _decimal(slope.per_1000_versions)
-    rate = f"{rate} gas unit{'' if rate == '1' else 's'} per 1,000 versions"
+    rate = f"{counted(rate, 'gas unit')} per 1,000 versions"
     versions = f"from version {slope.version_first} to {slope.version_last}"
     what = "grows" if slope.per_1000_versions > 0 else "falls"
     over = f"{share} over {plural(slope.count, 'transaction')}"
     return f"{slope.part}{kind} {what} gradually, {over} {versions} ({rate}); no change explains it"
 
 
-def _shares_text(before: float, after: float) -> str:
+def shares_text(before: float, after: float) -> str:
+    """Return two shares of a whole in percent."""
     return f"{100 * before:.0f} to {percent(100 * after, '.0f')}"
 
 
@@ -580,131 +575,3 @@ def earlier_sentence(earlier: EarlierRun, rows: int) -> str:
         end = "Its versions are fixed, so nothing was read; --fresh (fresh=True in Python) reads them again."
     at_head = f"the head is {now} {listed(map(str, earlier.heads), _MAX_LISTED)}"
     return f"The run was complete to {_reached_text(earlier.age)}; {at_head}. {end}"
-
-
-def counts_text(calls: pd.DataFrame) -> str:
-    """Return the number of calls of a comparison that were added, removed, changed and so on."""
-    counts = ", ".join(f"{count:,} {kind}" for kind in Kind if (count := int((calls["kind"] == kind).sum())))
-    model = " (gas of the embedded node is a model)" if calls["model"].any() else ""
-    return f"{counts or 'no calls'}{model}"
-
-
-def comparison_rows(calls: pd.DataFrame, name: Renderer) -> list[tuple[str, ...]]:
-    """Return table rows of the changed and unreachable calls, the largest rise first, with gas splits below."""
-    calls = calls[calls["kind"].isin([Kind.CHANGED, Kind.UNREACHABLE])]
-    rows = sorted(plain_rows(calls), key=_order, reverse=True)
-    several = len({row["node"] for row in rows}) > 1
-    cells: list[tuple[str, ...]] = []
-    for row in rows:
-        source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])})"
-        node = f" ({name(row['node'])})" if several else ""
-        change = row["change"]
-        sides = [_outcome_text(row, side, name) for side in ("before", "after")]
-        moved = "" if change is None else signed(change)
-        relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
-        versions = version_range(row["version_before"], row["version_after"])
-        cells.append((f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions))
-        if row["fee_before"] is not None and row["fee_after"] is not None:
-            fees = [f"{row[f'fee_{side}']:,.0f}" for side in ("before", "after")]
-            rise = signed(row["fee_after"] - row["fee_before"], ",.0f")
-            price = f"fee in octas, at {row['fee_price']:,} per gas unit"
-            cells.append((price, *fees, rise, fee_bounds(row), ""))
-        cells += [
-            (f"of which {part}", f"{before:,}", f"{after:,}", signed(after - before), "", "")
-            for column, part in _SPLIT.items()
-            if (before := row[f"{column}_before"]) is not None
-            and (after := row[f"{column}_after"]) is not None
-            and before != after
-        ]
-    return cells
-
-
-_SPLIT = {part.column: f"{part} (octas)" if part.in_octas else f"{part}" for part in Part}
-
-
-def comparison_lines(calls: pd.DataFrame, name: Renderer) -> list[str]:
-    """Return lines about causes, calls without a row in the table, and calls whose comparison has little meaning."""
-    causes: dict[str, list[int]] = {}
-    for place, text in enumerate(calls["explanation"].tolist()):
-        if isinstance(text, str):
-            causes.setdefault(text, []).append(place)
-    lines = [
-        f"cause of {_labels(calls.iloc[rows], name)}: {name(text, MAX_EXPLANATION)}" for text, rows in causes.items()
-    ]
-    lines += [
-        f"{kind}: {_labels(rows, name)}"
-        for kind in (Kind.ADDED, Kind.REMOVED, Kind.UNCHANGED)
-        if len(rows := calls[calls["kind"] == kind])
-    ]
-    why = calls["not_judged"].dropna()
-    lines += [f"not compared: {_labels(calls.loc[[at]], name)}: {name(text, MAX_NOTE)}" for at, text in why.items()]
-    other = calls[(calls["kind"] == Kind.UNCHANGED) & calls["value_changed"].fillna(value=False).astype(bool)]
-    if len(other):
-        lines.append(f"same gas, different result: {_labels(other, name)}")
-    for row in plain_rows(calls[calls["failing_after"].fillna(0) > calls["failing_before"].fillna(0)]):
-        shares = _shares_text(row["failing_before"] or 0, row["failing_after"])
-        lines.append(f"{name(row['label'])}: the share of transactions that fail rose from {shares}")
-    return lines
-
-
-def fee_bounds(row: Mapping[str, Any]) -> str:
-    """Return the bounds of the rise of a fee in percent; empty if they are not known."""
-    low, high = row["fee_change_low"], row["fee_change_high"]
-    if low is None or high is None:
-        return ""
-    if low >= 100:  # noqa: PLR2004 - percent; as in `relative_change`, a factor from a doubling on
-        return " to ".join(dict.fromkeys(times(1 + end / 100) for end in (low, high)))
-    ends = [percent(end, "+.1f") for end in (low, high)]
-    return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(PERCENT)} to {ends[1]}"
-
-
-def _fees_text(fees: FeeChange) -> str:
-    """Return the mean fees of two sides with the bounds of the rise."""
-    means = f"from {fees.before.mean:,.0f} to {fees.after.mean:,.0f} octas"
-    counts = f"{len(fees.before.octas):,} and {len(fees.after.octas):,} transactions"
-    bounds = fee_bounds({"fee_change_low": 100 * fees.low, "fee_change_high": 100 * fees.high})
-    return f"the mean fee went {means} ({bounds}; {counts})"
-
-
-def proved_text(judgement: Judgement, fees: FeeChange, limit: str) -> str:
-    """Say what a gate found to be over its limit."""
-    if judgement.reason is Reason.FAILURES:
-        shares = _shares_text(fees.before.failing, fees.after.failing)
-        counts = f"{fees.before.failed:,} of {fees.before.count:,}, then {fees.after.failed:,} of {fees.after.count:,}"
-        return f"the share of transactions that fail rose from {shares} ({counts})"
-    if judgement.reason is Reason.WAY:
-        return f"{judgement.quantile} of the fee rose by more than {limit}, although {_fees_text(fees)}"
-    return f"{_fees_text(fees)}, a rise over {limit}"
-
-
-def unsure_text(judgement: Judgement, fees: FeeChange) -> str:
-    """Say why a gate could not judge, and how many more transactions would do."""
-    if judgement.reason is Reason.FEW:
-        counts = f"{len(fees.before.octas):,} before and {len(fees.after.octas):,} after"
-        return f"too few transactions succeeded ({counts}); {judgement.more:,} more would do"
-    if judgement.reason is Reason.FAILURES:
-        counts = f"{fees.before.failed:,} of {fees.before.count:,}, then {fees.after.failed:,} of {fees.after.count:,}"
-        return f"more transactions fail ({counts}), which may be chance"
-    more = f"; about {judgement.more:,} more would do" if judgement.more else ""
-    return f"{_fees_text(fees)}, which may be over the limit or not{more}"
-
-
-def _labels(rows: pd.DataFrame, name: Renderer) -> str:
-    """Return the labels of calls as text."""
-    named = (name(row["label"]) for row in plain_rows(rows, ["label"]))
-    return ", ".join(dict.fromkeys(named))
-
-
-def _order(row: Mapping[str, Any]) -> tuple[bool, float]:
-    """Order rows: calls that fail now or got no response first, then by the relative rise."""
-    failed = row["error_after"] is not None or row["success_after"] is False
-    rise = row["change_percent"]
-    return failed, rise if rise is not None else float(row["change"] or 0)
-
-
-def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
-    error, gas = row[f"error_{side}"], row[f"gas_{side}"]
-    if error is not None:
-        return name(error)
-    text = "no gas reported" if gas is None else f"{gas:,}"
-    return f"{text} (aborts)" if row[f"success_{side}"] is False else text

@@ -19,19 +19,16 @@ from toolkit.errors import StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import Call, other_names
-from toolkit.gas._compare import Comparison, Side, StoredFees, compared, is_local, ran_on
+from toolkit.gas._compare import Comparison, Ran, Side, compared, is_local, ran_on
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._gate import Gate, rules_of
 from toolkit.gas._observations import Source, is_no_answer, last_observations
 from toolkit.gas._study_file import text_of, toml_of, toml_value
 from toolkit.gas.committed._fees import Fees
-from toolkit.gas.committed._strata import octas_per_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-
-    import pandas as pd
 
     from toolkit.gas._study import Run, Study
     from toolkit.gas.runs._manifest import NodeRun
@@ -117,7 +114,7 @@ class Line:
         Gas units; for committed transactions, the mean of the successful ones.
     fails : str or None
         Error code or VM status of a call that fails.
-    paid : StoredFees or None
+    ran : Ran or None
         What committed transactions paid; None for other calls.
     """
 
@@ -126,7 +123,7 @@ class Line:
     label: str
     gas: int | None
     fails: str | None = None
-    paid: StoredFees | None = None
+    ran: Ran | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +193,11 @@ def _committed_line(run: Run, call: Call, plan: NodeRun) -> Line:
     ran = ran_on(Side("", run.observations, run=run), call.fingerprint, plan.node)
     if ran.why:
         raise StudyError(f"call {visible(call.name)!r}: {ran.why}; run the study again, then retake the snapshot")
-    if ran.frame.empty:
-        return Line(
-            plan.node, Source.COMMITTED, call.name, None, paid=StoredFees(Fees.none(), 100, ran.since, ran.last)
-        )
-    price = round(octas_per_unit(ran.frame))
-    fees = Fees.of(ran.frame, price)
-    good = ran.frame[ran.frame["success"].fillna(value=False)]
-    gas = round(float(good["gas_used"].mean())) if len(good) else None
-    stored = StoredFees(fees.binned(_MAX_FEES), price, ran.since, ran.last)
-    return Line(plan.node, Source.COMMITTED, call.name, gas, paid=stored)
+    price = ran.typical_price
+    fees = Fees.of(ran.frame, price).binned(_MAX_FEES)
+    gas = round(float(ran.good["gas_used"].mean())) if len(ran.good) else None
+    stored = Ran(since=ran.since, last=ran.last, stored=fees, price=price)
+    return Line(plan.node, Source.COMMITTED, call.name, gas, ran=stored)
 
 
 def _facts(plan: NodeRun) -> NodeFacts:
@@ -241,10 +233,9 @@ def snapshot_text(snapshot: Snapshot) -> str:
 
 def _line_text(line: Line) -> str:
     value: Any = line.gas
-    if line.paid is not None:
-        fees = [list(pair) for pair in line.paid.fees.counted()]
+    if line.ran is not None and (fees := line.ran.stored) is not None:
         value = {} if line.gas is None else {"gas": line.gas}
-        value |= {"price": line.paid.price, "since": line.paid.since, "failed": line.paid.fees.failed, "fees": fees}
+        value |= {"price": line.ran.price, "since": line.ran.since, "failed": fees.failed, "fees": fees.counted()}
     elif line.fails is not None:
         value = ({} if line.gas is None else {"gas": line.gas}) | {"fails": line.fails}
     return f"{toml_value(line.label)} = {toml_value(value)}\n"
@@ -306,8 +297,9 @@ def _read_line(facts: NodeFacts, source: Source, label: str, value: Any) -> Line
     node = facts.node
     if source is Source.COMMITTED:
         found = _Paid.model_validate(value)
-        paid = StoredFees(Fees.from_counts(found.fees, found.failed), found.price, found.since, facts.ledger_version)
-        return Line(node, source, label, found.gas, paid=paid)
+        fees = Fees.from_counts(found.fees, found.failed)
+        ran = Ran(since=found.since, last=facts.ledger_version, stored=fees, price=found.price)
+        return Line(node, source, label, found.gas, ran=ran)
     if isinstance(value, dict):
         failed = _Gas.model_validate(value)
         return Line(node, source, label, failed.gas, failed.fails)
@@ -321,15 +313,15 @@ def _order(line: Line) -> tuple[str, str, str]:
     return line.node, line.source, line.label
 
 
-def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
-    """Return a snapshot as an observation frame; lines are matched to calls of the study by label or function."""
+def _side(name: str, snapshot: Snapshot, study: Study) -> Side:
+    """Return a snapshot as a side; lines are matched to calls of the study by label or function."""
     named: dict[tuple[str, str], Call] = {}
     for source in Source:
         calls = {call.name: call for call in study.calls if call.source == source}
         named |= {(source, name): call for name, call in calls.items()}
         named |= {(source, name): calls[label] for name, label in other_names([*calls.values()]).items()}
     nodes = {facts.node: facts for facts in snapshot.nodes}
-    rows = []
+    rows, ran = [], {}
     for line in snapshot.lines:
         facts, call = nodes[line.node], named.get((line.source, line.label))
         row = {name: getattr(facts, name) for name in ("node", "node_build", "model", "chain_id", "ledger_version")}
@@ -344,7 +336,9 @@ def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
             "toolkit_version": "",
         }
         rows.append(row)
-    return frame_of_rows(OBSERVATIONS, rows)
+        if line.ran is not None:
+            ran[row["fingerprint"]] = line.ran
+    return Side(name, frame_of_rows(OBSERVATIONS, rows), ran=ran)
 
 
 def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Comparison:
@@ -369,19 +363,12 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
         If the run is not complete, or the node did not respond to a call.
     """
     now = taken(run)
-    frames = [_frame(one, run.study) for one in (snapshot, now)]
     facts = {one.node: one for one in snapshot.nodes}
     one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)
     # The run explains what changed since, if the ledger is the same.
-    after = Side(run.study.title, frames[1], study=run.study, run=run if one_ledger else None)
-    known = {(row["source"], row["label"]): row["fingerprint"] for row in plain_rows(frames[0])}
-    names = dict(other_names(run.study.calls))
-    paid = {
-        known[line.source, names.get(line.label, line.label)]: line.paid
-        for line in snapshot.lines
-        if line.paid is not None and (line.source, names.get(line.label, line.label)) in known
-    }
-    found = compared(Side(name, frames[0], paid=paid), after)
+    explains = run if one_ledger else None
+    after = replace(_side(run.study.title, now, run.study), study=run.study, run=explains, ran={})
+    found = compared(_side(name, snapshot, run.study), after)
     notes = [note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)]
     heads = {plan.node: plan.head for plan in run.record.nodes}
     # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.

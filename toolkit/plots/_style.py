@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from toolkit._present.text import ELLIPSIS, listed, number, plural, visible
+from toolkit._present.text import ELLIPSIS, counted, listed, number, visible
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
 
@@ -535,11 +535,11 @@ def tip_segments(ax: Axes, x: Floats, y: Floats, name: str) -> None:
     for part in np.array_split(flat, min(len(flat), MAX_TIPS) or 1):
         if len(part):
             first, last, gas = x[part[0]], x[part[-1] + 1], y[part]
-            values = f"{number(gas.min())} to " if gas.min() < gas.max() else ""
+            values = number(gas[0]) if gas.min() == gas.max() else f"{number(gas.min())} to {number(gas.max())}"
             [line] = ax.plot(
                 [first, last], [gas[0], gas[-1]], linewidth=9, alpha=0, zorder=6, color=GREY, label="_nolegend_"
             )
-            tip(line, f"{name}: {values}{plural(round(gas.max()), 'gas unit')}, versions {first:.0f} to {last:.0f}")
+            tip(line, f"{name}: {counted(values, 'gas unit')}, versions {first:.0f} to {last:.0f}")
 
 
 def page_colours(*, dark: bool) -> str:

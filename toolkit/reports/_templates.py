@@ -19,6 +19,7 @@ from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Source
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
+from toolkit.gas._verdict_sentences import cost_texts
 from toolkit.reports._data import ReportData, headline, notes
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def environment() -> Environment:
         "chain": chain,
         "change_name": sentences.change_name,
         "code": code,
+        "cost_texts": cost_texts,
         "evidence_text": sentences.evidence_text,
         "max_explanation": sentences.MAX_EXPLANATION,
         "max_groups": sentences.MAX_GROUPS,

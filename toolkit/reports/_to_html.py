@@ -22,10 +22,10 @@ from toolkit._present.tables import csv_table
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
-from toolkit.gas._compare import comparison_text
 from toolkit.gas._observations import Source
 from toolkit.gas._sentences import weightiest
 from toolkit.gas._series import series_of
+from toolkit.gas._verdict_sentences import comparison_text
 from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
@@ -36,7 +36,7 @@ from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import ReportData, build
 from toolkit.reports._templates import chain, content, environment, put
 from toolkit.reports._to_markdown import comparison_markdown, render_markdown
-from toolkit.reports._verdict import shown, verdict_html
+from toolkit.reports._verdict import verdict_content, verdict_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from toolkit.gas._compare import Comparison
     from toolkit.gas._gate import Gate
+    from toolkit.gas._paired import PairedComparison
     from toolkit.gas._study import Run
 
     Sized = tuple[Markup, Markup]  # a figure for wide pages, and for narrow ones
@@ -80,7 +81,7 @@ def render(data: ReportData) -> str:
             cause_colours={cause: PAGE_COLOURS[mark.colour or INK].variable for cause, mark in CAUSE_MARKS.items()},
             page_colours=page_colours,
             short_hash=_short_hash,
-            verdict={**shown(*data.verdict), "gate": data.verdict[1]} if data.verdict else None,
+            verdict=verdict_content(data.verdict[1]) if data.verdict else None,
         )
     )
 
@@ -128,7 +129,7 @@ def _data_uri(text: str) -> str:
 
 
 RENDERERS = {".html": render, ".htm": render, ".md": render_markdown, ".json": to_programs.render}
-COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
+COMPARISON_FORMATS: dict[str, Callable[[Comparison | PairedComparison, Gate | None], str]] = {
     "text": lambda comparison, gate: comparison_text(comparison, gate) + "\n",
     "markdown": comparison_markdown,
     "html": verdict_html,

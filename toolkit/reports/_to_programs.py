@@ -17,16 +17,15 @@ from toolkit._present.tables import json_value
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._gate import gate_lines
+from toolkit.gas._verdict_sentences import counts_text, gate_lines, waiver_text
 from toolkit.reports._data import ReportData, headline, notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolkit.gas._compare import Comparison
-    from toolkit.gas._gate import Gate
+    from toolkit.gas._gate import Finding, Gate
     from toolkit.gas._paired import PairedComparison
-    from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas._steps import StepGroup
 
 
@@ -77,7 +76,7 @@ def comparison_json(comparison: Comparison | PairedComparison, gate: Gate | None
         "after": comparison.names[1],
         "warnings": list(comparison.warnings),
         "counts": comparison.counts,
-        "left_out": [label for label, _ in comparison.left_out],
+        "left_out": [label for label, *_ in comparison.left_out],
         "gate": None if gate is None else _gate(gate),
         "calls": json_value(to_arrow(comparison.calls).to_pylist()),
     }
@@ -161,7 +160,7 @@ def comparison_annotations(
     said = (*comparison.warnings, *(gate.notes if gate else ()))
     notices = [command("notice", "Gas comparison", note) for note in said]
     if gate is None:
-        return "\n".join([*notices, sentences.counts_text(comparison.calls), ""])
+        return "\n".join([*notices, counts_text(comparison), ""])
     titles = {"Gas regression": gate.regressions, "Gas not judged": gate.not_judged, "Gas rise excused": gate.waived}
     about = [
         command("warning" if one.waiver else "error", title, f"{one.label}: {_reason(one)}", one.node, one.label)
@@ -171,9 +170,9 @@ def comparison_annotations(
     return "\n".join([*about, *notices, gate_lines(gate, sentences.label_text)[0], ""])
 
 
-def _reason(one: Regression | NotJudged) -> str:
+def _reason(one: Finding) -> str:
     """Return the reason for the verdict on a call, with the waiver that excuses it."""
-    return f"{one.reason} (waived until {one.waiver.expires}: {one.waiver.reason})" if one.waiver else one.reason
+    return f"{one.reason}{waiver_text(one, visible)}"
 
 
 def _line(text: str) -> str:
@@ -199,11 +198,11 @@ def _gate(gate: Gate) -> dict[str, Any]:
         "judged": gate.judged,
         "threshold": None if general is None else general.model_dump(exclude_none=True),
         "thresholds_of_calls": {label: one.model_dump(exclude_none=True) for label, one in gate.rules.own.items()},
-        **{name: [_regression(one) for one in getattr(gate, name)] for name in ("regressions", "not_judged", "waived")},
+        **{name: [_finding(one) for one in getattr(gate, name)] for name in ("regressions", "not_judged", "waived")},
         "notes": list(gate.notes),
     }
 
 
-def _regression(one: Regression | NotJudged) -> Any:
+def _finding(one: Finding) -> Any:
     waiver = None if one.waiver is None else one.waiver.model_dump(mode="json", exclude_none=True)
     return json_value(asdict(one) | {"waiver": waiver})

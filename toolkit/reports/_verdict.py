@@ -2,102 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.frames._columns import plain_rows
-from toolkit.gas import _sentences as sentences
+from toolkit.gas import _verdict_sentences as sentences
 from toolkit.gas._observations import Cause
+from toolkit.gas._sentences import MAX_NOTE
 from toolkit.reports._templates import chain, environment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from toolkit.gas._compare import Comparison
-    from toolkit.gas._gate import Gate
-    from toolkit.gas._rules import NotJudged
+    from toolkit.gas._gate import Finding, Gate
+    from toolkit.gas._paired import PairedComparison
+    from toolkit.gas._sentences import Renderer
 
 HEADLINES = {"passed": "PASS", "failed": "FAIL", "could not judge": "COULD NOT JUDGE"}
 
 
-@dataclass(frozen=True, slots=True)
-class Offender:
-    """A call that keeps a gate from passing, or that a waiver excuses.
-
-    Attributes
-    ----------
-    label, source, node, reason : str
-    unit : str
-        What `before` and `after` count.
-    before, after : str
-        The fee in octas, or gas in gas units; empty if unknown.
-    bounds : str
-        Bounds of the rise in percent; empty if it is exact or unknown.
-    cause, explanation : str
-        Why the call changed, if a run explains it.
-    waiver : str
-        Why the call is excused; empty if it is not.
-    """
-
-    label: str
-    source: str
-    node: str
-    reason: str
-    unit: str = ""
-    before: str = ""
-    after: str = ""
-    bounds: str = ""
-    cause: str = ""
-    explanation: str = ""
-    waiver: str = ""
-
-
-def offenders(comparison: Comparison, found: Sequence[NotJudged]) -> list[Offender]:
-    """Return the calls that a gate names, with what they cost on both sides."""
-    rows = {(row["label"], row["source"], row["node"]): row for row in plain_rows(comparison.calls)}
-    return [_offender(one, rows.get((one.label, one.source, one.node), {})) for one in found]
-
-
-def _offender(one: NotJudged, row: Mapping[str, Any]) -> Offender:
-    fees = row.get("fee_before") is not None or row.get("fee_after") is not None
-    sides = [row.get(f"{'fee' if fees else 'gas'}_{side}") for side in ("before", "after")]
-    before, after = ("" if side is None else f"{side:,.0f}" for side in sides)
-    return Offender(
-        one.label,
-        one.source,
-        one.node,
-        one.reason,
-        unit="octas per transaction" if fees else "gas units" if any(sides) else "",
-        before=before,
-        after=after,
-        bounds=sentences.fee_bounds(row) if fees else "",
-        cause=Cause.of(row["cause"]).label if row.get("cause") else "",
-        explanation=row.get("explanation") or "",
-        waiver="" if one.waiver is None else f"until {one.waiver.expires}: {one.waiver.reason}",
-    )
-
-
-def shown(comparison: Comparison, gate: Gate) -> dict[str, Any]:
-    """Return what templates show of a verdict: its headline, the name of its colour, and the calls that it names."""
-    groups = [
-        ("Over the limit", offenders(comparison, gate.regressions)),
-        ("Could not be judged", offenders(comparison, gate.not_judged)),
-        ("Waived", offenders(comparison, gate.waived)),
+def groups(gate: Gate) -> list[tuple[str, str, tuple[Finding, ...]]]:
+    """Return the calls that keep a gate from passing, and those that a waiver excuses: a title, a colour, and calls."""
+    found = [
+        ("Regressed", "failed", gate.regressions),
+        ("Could not be judged", "could-not-judge", gate.not_judged),
+        ("Waived", "none", gate.waived),
     ]
+    return [group for group in found if group[-1]]
+
+
+def verdict_content(gate: Gate | None) -> dict[str, Any]:
+    """Return what templates show of a verdict: its headline, the name of its colour, and the calls that it names."""
     return {
-        "headline": HEADLINES[gate.verdict],
-        "state": gate.verdict.replace(" ", "-"),
-        "groups": [(name, those) for name, those in groups if those],
+        "gate": gate,
+        "headline": HEADLINES[gate.verdict] if gate else "COMPARISON",
+        "state": gate.verdict.replace(" ", "-") if gate else "none",
+        "groups": groups(gate) if gate else [],
     }
 
 
-def verdict_html(comparison: Comparison, gate: Gate | None = None) -> str:
+def verdict_html(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
     """Return the verdict of a gate as an HTML page; without a gate, the page shows the comparison only.
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : Comparison or PairedComparison
     gate : Gate, optional
 
     Returns
@@ -105,33 +53,18 @@ def verdict_html(comparison: Comparison, gate: Gate | None = None) -> str:
     str
         One file without scripts and external content, readable from 390 px on, in light and dark mode.
     """
-    cells = sentences.comparison_rows(comparison.calls, str)
-    return (
-        environment()
-        .get_template("verdict.html.j2")
-        .render(
-            comparison=comparison,
-            gate=gate,
-            **({"headline": "COMPARISON", "state": "none", "groups": []} if gate is None else shown(comparison, gate)),
-            counts=sentences.counts_text(comparison.calls),
-            head=sentences.COMPARISON_HEAD,
-            rows=cells,
-            lines=sentences.comparison_lines(comparison.calls, chain),
-        )
-    )
+    page = environment().get_template("verdict.html.j2")
+    notes = [*(gate.notes if gate else ()), *comparison.warnings]
+    return page.render(shown=sentences.shown(comparison, chain, gate), notes=notes, **verdict_content(gate))
 
 
-def verdict_lines(comparison: Comparison, gate: Gate, name: sentences.Renderer) -> list[str]:
+def verdict_lines(gate: Gate, name: Renderer) -> list[str]:
     """Return the verdict as Markdown blocks: the verdict, the rule, then each call that keeps the gate from passing."""
-    blocks = [f"**{HEADLINES[gate.verdict]}**: {name(str(gate.rules), sentences.MAX_NOTE)}"]
-    named = [("over the limit", gate.regressions), ("could not be judged", gate.not_judged), ("waived", gate.waived)]
+    blocks = [f"**{HEADLINES[gate.verdict]}**: {name(str(gate.rules), MAX_NOTE)}"]
     items = []
-    for what, found in named:
-        for one in offenders(comparison, found):
-            values = f", from {one.before} to {one.after} {one.unit}" if one.before and one.after else ""
-            bounds = f" ({one.bounds})" if one.bounds else ""
-            cause = f"; cause: {one.cause}, {name(one.explanation, sentences.MAX_NOTE)}" if one.cause else ""
-            waiver = f"; waived {name(one.waiver, sentences.MAX_NOTE)}" if one.waiver else ""
-            reason = name(one.reason, sentences.MAX_NOTE)
-            items.append(f"- {what}: {name(one.label)}{values}{bounds}: {reason}{cause}{waiver}")
+    for what, _, found in groups(gate):
+        for one in found:
+            cause = f"; cause: {Cause.of(one.cause).label}, {name(one.explanation, MAX_NOTE)}" if one.cause else ""
+            waiver = sentences.waiver_text(one, name)
+            items.append(f"- {what.lower()}: {name(one.label)}: {name(one.reason, MAX_NOTE)}{cause}{waiver}")
     return [*blocks, "\n".join(items)] if items else blocks

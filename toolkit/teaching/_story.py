@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from toolkit._present.text import counted, plural
 from toolkit.client._node import connect
 from toolkit.embedded import Aborted, Ledger
 from toolkit.errors import ContractError, ToolkitError
@@ -102,7 +103,7 @@ class _Story:
         profile = self._ledger.profile(call, sender=step.sender or None)
         if profile.gas_used <= step.at_most:
             return ""
-        what = f"{_written(step.function, step.arguments)} uses {profile.gas_used:,} gas units"
+        what = f"{_written(step.function, step.arguments)} uses {plural(profile.gas_used, 'gas unit')}"
         return f"{what}, expected at most {step.at_most:,}"
 
     def _publish(self, source: str) -> str:
@@ -165,7 +166,7 @@ class _Story:
         if gate.passed is passes:
             return ""
         rows = zip(*(comparison.calls[name] for name in ("label", "gas_before", "gas_after")), strict=True)
-        costs = ", ".join(f"{label} from {before} to {after} gas units" for label, before, after in rows)
+        costs = ", ".join(f"{label} from {one} to {counted(str(two), 'gas unit')}" for label, one, two in rows)
         outcome = "passes, but was expected to fail" if gate.passed else "fails, but was expected to pass"
         return f"The gate {outcome}: {costs}"
 

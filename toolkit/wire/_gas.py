@@ -98,7 +98,7 @@ class GasBreakdown(FeeStatement):
     def __repr__(self) -> str:
         units = f"{plural(self.total_charge_gas_units, 'gas unit')} at {plural(self.gas_unit_price, 'octa')}"
         parts = ", ".join(f"{name} {value}" for name, value in self._parts() if value is not None)
-        return f"<GasBreakdown {units}, {self.fee_octas:,} octas: {parts}>"
+        return f"<GasBreakdown {units}, {plural(self.fee_octas, 'octa')}: {parts}>"
 
     def _repr_html_(self) -> str:
         total = f"{plural(self.total_charge_gas_units, 'gas unit')} at {plural(self.gas_unit_price, 'octa')} each"

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from toolkit._present.messages import MAX_TEXT, cut_text, shorten
-from toolkit._present.text import plural, short_addresses, visible
+from toolkit._present.text import counted, plural, short_addresses, visible
 from toolkit.errors import SchemaError
 from toolkit.move._json_text import decode_with, elements, is_u64, parse_u64
 from toolkit.wire._aborts import Abort
@@ -220,7 +220,7 @@ class _Transaction(Struct, tag_field="type", kw_only=True):
     def __repr__(self) -> str:
         sender = getattr(self, "sender", None)
         how = "succeeded" if self.success else f"failed ({self.vm_status})"
-        parts = [*([] if sender is None else [f"from {sender}"]), how, f"{self.gas_used_text} gas units"]
+        parts = [*([] if sender is None else [f"from {sender}"]), how, counted(self.gas_used_text, "gas unit")]
         parts += [plural(len(self.changes), "change"), plural(len(self.events), "event")]
         return visible(short_addresses(f"<{type(self).__name__} version {self.version_text}: {', '.join(parts)}>"), 300)
 

@@ -47,11 +47,10 @@ def judged(frame, changes, limit=None):
     verdict = None
     if limit is not None and changes:
         at = min(change.ledger_version for change in changes)
-        price = round(octas_per_unit(frame))
-        sides = [
-            Fees.of(frame[there], price) for there in (frame["ledger_version"] < at, frame["ledger_version"] >= at)
-        ]
-        verdict = FeeChange.of(*sides, price).judged(Threshold.of(limit)).verdict.value
+        before, after = frame[frame["ledger_version"] < at], frame[frame["ledger_version"] >= at]
+        price = round(octas_per_unit(before))
+        fees = FeeChange.of(Fees.of(before, price), Fees.of(after, price), price)
+        verdict = fees.judged(Threshold.of(limit)).verdict.value
     return {
         "steps": [{"version": version, "part": part, "sure": sure} for version, part, sure in sorted(steps)],
         "unexplained": len({step.version_after for step in found.unexplained if not step.weak}),

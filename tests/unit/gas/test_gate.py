@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import warnings
 from dataclasses import replace
@@ -13,8 +14,9 @@ import pytest
 from tests.unit.gas.observed import change_manifest, frame, row
 from toolkit import FindSteps
 from toolkit.errors import StudyError
-from toolkit.gas._compare import compare, comparison_text
+from toolkit.gas._compare import compare
 from toolkit.gas._study import Study
+from toolkit.gas._verdict_sentences import bounds_text, comparison_text
 from toolkit.reports._to_html import COMPARISON_FORMATS
 from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._to_programs import comparison_json
@@ -364,6 +366,27 @@ def test_regressions_of_several_nodes_are_told_apart():
     found = gate([row(1, 10), row(1, 10, **other)], [row(2, 10), row(2, 20, **other)])
     assert [one.node for one in found.regressions] == ["http://other.test/v1"]
     assert found.judged == 2
+
+
+def test_each_call_has_a_finding():
+    """Those that passed too, with what they cost on both sides; a reason only if there is one to give."""
+    found = gate([row(1, 10), row(1, 10, label="b"), row(1, label="c")], [row(2, 10), row(2, 20, label="b")])
+    assert [(one.label, one.verdict, one.gas_before, one.gas_after) for one in found.findings] == [
+        ("a", "passed", 10, 10),
+        ("b", "failed", 10, 20),
+        ("c", "missing", 10, None),
+    ]
+    assert [bool(one.reason) for one in found.findings] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(2.04, 3.06, "+2.0 to +3.1"), (2.0, 1e9, "at least +2.0"), (2.0, None, "at least +2.0"), (5.0, 5.0, "+5.0")],
+)
+def test_an_upper_bound_that_says_nothing_is_left_out(low, high, text):
+    """Of a few calls with a long tail, the mean has no upper bound to speak of."""
+    assert bounds_text(low, high).startswith(text)
+    assert bounds_text(None, high) == bounds_text(-math.inf, high) == ""
 
 
 # what is written ----------------------------------------------------------------------------------------------

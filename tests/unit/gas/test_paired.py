@@ -68,8 +68,12 @@ def test_the_last_transactions_are_paired_exactly(node):
     assert pairs["gas_after"].iloc[2] == changed["changed_gas_used"].iloc[0]
     failed = found.gate("0%")
     assert (failed.verdict, failed.judged) == ("failed", 1)
-    assert failed.regressions[0].limit == str(toolkit.Threshold.of("0%"))
-    assert re.match(r"3 of 3 transactions", failed.regressions[0].reason)
+    [worst] = failed.regressions
+    assert worst.limit == str(toolkit.Threshold.of("0%"))
+    assert 0 < worst.fee_before < worst.fee_after
+    assert re.match(r"3 of 3 transactions rise", worst.reason)
+    one = under(node, gas_schedule={"instr.add": "x100"}, last=1).gate("0%")
+    assert re.match(r"1 of 1 transaction rises", one.regressions[0].reason)
     pooled = under(node, gas_schedule={"instr.add": "x100"}, last=3, executor="threads:2")
     assert pooled.transactions.equals(found.transactions)
     assert found.gate("1000000%").passed
@@ -196,6 +200,12 @@ def test_the_command_exits_as_gates_do(served, tmp_path, capsys):
     shown = json.loads(text)
     assert (code_, shown["gate"]["verdict"], shown["counts"][Pair.DEARER]) == (1, "failed", 5)
     assert "<failure" in junit.read_text()
+    for name, start in (("verdict.html", "<!DOCTYPE html>"), ("verdict.md", "**FAIL**")):
+        assert run("--function", BUMP, *dear, "--fail-over", "2%", "--out", str(tmp_path / name))[0] == 1
+        page = (tmp_path / name).read_text()
+        assert page.startswith(start)
+        assert BUMP in page
+        assert "dearer" in page
     rows = tmp_path / "pairs.csv"
     assert run("--function", BUMP, *dear, "--fail-over", "2%", "--out", str(rows))[0] == 1
     assert len(rows.read_text().splitlines()) == 6

@@ -12,8 +12,8 @@ import pytest
 from tests.unit.gas.observed import change_manifest
 from toolkit import FindSteps, Run, Study
 from toolkit.errors import StudyError, ToolkitError
-from toolkit.gas._compare import comparison_text
 from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, snapshot_text, taken
+from toolkit.gas._verdict_sentences import comparison_text
 from toolkit.gas.committed._fees import Fees
 
 SIZE, PRICE = "0xcafe::registry::size", "0xfa17::vault::share_price"
@@ -150,10 +150,10 @@ def with_rules(run, **options):
 def test_committed_transactions_are_judged_by_what_ran_since(run, text, edited):
     """The snapshot has the distribution of an earlier version; what ran since is compared with it."""
     [line] = [one for one in taken(run).lines if one.label == "registrations"]
-    assert line.paid.fees.count > 8
-    half = Fees(line.paid.fees.octas // 2, 0)
-    for fees, verdict in ((line.paid.fees, "passed"), (half, "failed")):
-        older = replace(line, paid=replace(line.paid, fees=fees, last=0))
+    assert line.ran.stored.count > 8
+    half = Fees(line.ran.stored.octas // 2, 0)
+    for fees, verdict in ((line.ran.stored, "passed"), (half, "failed")):
+        older = replace(line, ran=replace(line.ran, stored=fees, last=0))
         rest = [one for one in taken(run).lines if one.label != "registrations"]
         snapshot = replace(read_snapshot(edited()), lines=(*rest, older))
         found = compare_snapshot(snapshot, with_rules(run, thresholds="5%"))

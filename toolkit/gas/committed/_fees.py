@@ -40,11 +40,14 @@ MAX_DOUBTFUL_FAILING_CHANCE = 0.1
 
 
 class Verdict(StrEnum):
-    """What a gate says of a call."""
+    """What a gate says of a call; only `PASSED` and `FAILED` are judgements of what it costs."""
 
     PASSED = "passed"
     FAILED = "failed"
+    MISSING = "missing"
     NOT_JUDGED = "not judged"
+    NO_BASELINE = "no baseline"
+    FAILS_AS_LISTED = "fails as listed"
 
 
 class Reason(StrEnum):
@@ -140,6 +143,11 @@ class Judgement:
     reason: Reason
     more: int | None = None
     quantile: str = ""
+
+    @property
+    def over_limit(self) -> bool:
+        """Whether what the call costs is over the limit, rather than how often it fails."""
+        return self.reason in {Reason.RISE, Reason.WAY}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,287 @@
+"""Sentences about compared calls and verdicts, and what a comparison shows as text, Markdown and HTML."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolkit._present.notebook import literal
+from toolkit._present.tables import html_table, text_table
+from toolkit._present.text import (
+    PERCENT,
+    counted,
+    number,
+    percent,
+    plural,
+    relative_change,
+    signed,
+    times,
+    version_range,
+    visible,
+)
+from toolkit.frames._columns import plain_rows
+from toolkit.gas._findings import Kind
+from toolkit.gas._observations import Part, Source
+from toolkit.gas._sentences import MAX_EXPLANATION, MAX_NOTE, label_text, shares_text
+from toolkit.gas.committed._fees import Reason, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pandas as pd
+
+    from toolkit.gas._compare import Comparison
+    from toolkit.gas._gate import Finding, Gate
+    from toolkit.gas._paired import PairedComparison
+    from toolkit.gas._sentences import Renderer
+    from toolkit.gas.committed._fees import FeeChange, Fees, Judgement
+
+_HEAD = ("call", "before", "after", "change", "relative", "versions")
+_PAIRED_HEAD = ("call", "transactions", "judged", "cheaper", "same", "dearer", "fail now", "least", "median", "most")
+_PAIRED_COLUMNS = ("transactions", "judged", "cheaper", "same", "dearer", "fails_now")
+_PAIRED_CHANGES = ("change_least", "change_median", "change_most")
+_MAX_RISE = 10_000  # percent: an upper bound above it, of a few calls with a long tail, says nothing
+_PARTS = {part.column: f"{part} (octas)" if part.in_octas else f"{part}" for part in Part}
+
+
+def quoted(labels: Iterable[str]) -> str:
+    """Return labels in quotation marks, each once."""
+    return ", ".join(repr(label) for label in dict.fromkeys(labels))
+
+
+# what a comparison shows ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is shown of a comparison in each format: a title, counts, a table, and lines on what it leaves out."""
+
+    title: str
+    counts: str
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    lines: list[str]
+    parts: frozenset[int] = frozenset()
+    """Positions of the rows that are a part of the call above."""
+
+
+def shown(comparison: Comparison | PairedComparison, name: Renderer, gate: Gate | None = None) -> Shown:
+    """Return what a comparison shows, without the reasons and causes of the calls that `gate` names.
+
+    `name` makes text from users and the chain safe for the format.
+    """
+    calls, (before, after) = comparison.calls, (name(side, 200) for side in comparison.names)
+    if hasattr(comparison, "transactions"):
+        title = f"committed transactions of {before}, replayed as they were and under {after}"
+        counts = ", ".join(f"{count:,} {pair}" for pair, count in comparison.counts.items() if count)
+        return Shown(title, counts or "no transactions", _PAIRED_HEAD, _paired_rows(calls, name), [])
+    title = f"{before} compared with {after}"
+    named = (*gate.regressions, *gate.not_judged, *gate.waived) if gate else ()
+    said = {text for one in named for text in (one.explanation, one.reason)}
+    rows = [*_rows(calls, name)]
+    parts = frozenset(place for place, (_, part) in enumerate(rows) if part)
+    lines = [*_lines(calls, name, said)]
+    return Shown(title, _counts_text(calls), _HEAD, [cells for cells, _ in rows], lines, parts)
+
+
+def comparison_text(comparison: Comparison | PairedComparison, gate: Gate | None = None) -> str:
+    """Return a comparison, and the verdict of its gate, for a terminal."""
+    here = shown(comparison, label_text)
+    lines = [here.title, *(gate_lines(gate, label_text) if gate else [])]
+    lines += [f"note: {visible(note, MAX_NOTE)}" for note in comparison.warnings]
+    table = text_table(here.rows, head=here.head, numbers_from=1, indent="  ") if here.rows else []
+    return "\n".join([*lines, "", here.counts, *table, *here.lines])
+
+
+def comparison_html(comparison: Comparison | PairedComparison) -> str:
+    """Return a comparison for a notebook."""
+    here = shown(comparison, label_text)
+    rows = [tuple(map(html.escape, row)) for row in here.rows]
+    table = html_table(rows, head=here.head, numbers_from=1) if rows else ""
+    notes = [f"note: {visible(note, MAX_NOTE)}" for note in comparison.warnings]
+    above, below = (
+        "".join(f"<p>{html.escape(line)}</p>" for line in some) for some in ([*notes, here.counts], here.lines)
+    )
+    return literal(f"{above}{table}{below}")
+
+
+def counts_text(comparison: Comparison | PairedComparison) -> str:
+    """Return the number of calls of a comparison that changed and so on, or of transactions that became cheaper."""
+    return shown(comparison, label_text).counts
+
+
+def _counts_text(calls: pd.DataFrame) -> str:
+    counts = ", ".join(f"{count:,} {kind}" for kind in Kind if (count := int((calls["kind"] == kind).sum())))
+    model = " (gas of the embedded node is a model)" if calls["model"].any() else ""
+    return f"{counts or 'no calls'}{model}"
+
+
+def _paired_rows(calls: pd.DataFrame, name: Renderer) -> list[tuple[str, ...]]:
+    columns = (*_PAIRED_COLUMNS, *_PAIRED_CHANGES)
+    return [(name(row["label"]), *(number(row[column]) for column in columns)) for row in plain_rows(calls)]
+
+
+def _rows(calls: pd.DataFrame, name: Renderer) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Yield table rows of the changed and unreachable calls, the largest rise first, and whether they are parts."""
+    calls = calls[calls["kind"].isin([Kind.CHANGED, Kind.UNREACHABLE])]
+    rows = sorted(plain_rows(calls), key=_order, reverse=True)
+    several = len({row["node"] for row in rows}) > 1
+    for row in rows:
+        source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].partition('@')[0])})"
+        node = f" ({name(row['node'])})" if several else ""
+        change = row["change"]
+        sides = [_outcome_text(row, side, name) for side in ("before", "after")]
+        moved = "" if change is None else signed(change)
+        relative = relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else ""
+        ends = [row[f"version_{side}"] for side in ("before", "after") if row[f"version_{side}"] is not None]
+        versions = version_range(ends[0], ends[-1]) if ends else ""
+        yield (f"{name(row['label'])}{source}{node}", *sides, moved, relative, versions), False
+        if row["fee_before"] is not None and row["fee_after"] is not None:
+            fees = [f"{row[f'fee_{side}']:,.0f}" for side in ("before", "after")]
+            rise = signed(row["fee_after"] - row["fee_before"], ",.0f")
+            price = f"fee in octas, at {row['fee_price']:,} per gas unit"
+            yield (price, *fees, rise, bounds_text(row["fee_change_low"], row["fee_change_high"]), ""), True
+        for column, part in _PARTS.items():
+            before, after = row[f"{column}_before"], row[f"{column}_after"]
+            if before is not None and after is not None and before != after:
+                yield (f"of which {part}", f"{before:,}", f"{after:,}", signed(after - before), "", ""), True
+
+
+def _order(row: Mapping[str, Any]) -> tuple[bool, float]:
+    """Order rows: calls that fail now or got no response first, then by the relative rise."""
+    failed = row["error_after"] is not None or row["success_after"] is False
+    rise = row["change_percent"]
+    return failed, rise if rise is not None else float(row["change"] or 0)
+
+
+def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
+    error, gas = row[f"error_{side}"], row[f"gas_{side}"]
+    if error is not None:
+        return name(error)
+    if row[f"count_{side}"] == 0:
+        return "not called"
+    text = "no gas reported" if gas is None else f"{gas:,}"
+    return f"{text} (aborts)" if row[f"success_{side}"] is False else text
+
+
+def _lines(calls: pd.DataFrame, name: Renderer, said: set[str | None]) -> Iterator[str]:
+    """Yield lines about causes, calls without a row in the table, and calls whose comparison has little meaning."""
+    rows = plain_rows(calls)
+
+    def labels(some: Iterable[Mapping[str, Any]]) -> str:
+        return ", ".join(dict.fromkeys(name(row["label"]) for row in some))
+
+    for text in dict.fromkeys(row["explanation"] for row in rows if row["explanation"] not in {None, *said}):
+        yield f"cause of {labels(row for row in rows if row['explanation'] == text)}: {name(text, MAX_EXPLANATION)}"
+    for kind in (Kind.ADDED, Kind.REMOVED, Kind.UNCHANGED):
+        if some := [row for row in rows if row["kind"] == kind]:
+            yield f"{kind}: {labels(some)}"
+    for row in rows:
+        if row["not_judged"] not in {None, *said}:
+            yield f"not compared: {labels([row])}: {name(row['not_judged'], MAX_NOTE)}"
+    if other := [row for row in rows if row["kind"] == Kind.UNCHANGED and row["value_changed"]]:
+        yield f"same gas, different result: {labels(other)}"
+    for row in rows:
+        before, after = row["failing_before"] or 0, row["failing_after"] or 0
+        if after > before:
+            yield f"{labels([row])}: the share of transactions that fail rose from {shares_text(before, after)}"
+
+
+# the verdict ----------------------------------------------------------------------------------------------------------
+
+
+def gate_lines(gate: Gate, name: Renderer) -> list[str]:
+    """Return whether a gate passed, its rules, and the calls that regressed, could not be judged, or are waived.
+
+    Parameters
+    ----------
+    gate : Gate
+    name : Renderer
+
+    Returns
+    -------
+    list of str
+    """
+    verdict = {
+        "passed": "passed",
+        "failed": f"FAILED: {plural(len(gate.regressions), 'regression')}",
+        "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged) or len(gate.waived), 'call')}",
+    }[gate.verdict]
+    lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged", f"rules: {name(str(gate.rules), MAX_NOTE)}"]
+    groups = {"regression": gate.regressions, "could not judge": gate.not_judged, "waived": gate.waived}
+    for what, found in groups.items():
+        lines += [f"{what}: {name(one.label)}: {name(one.reason, MAX_NOTE)}{waiver_text(one, name)}" for one in found]
+    if not gate.judged and not gate.not_judged and not gate.regressions:
+        why = "every call is waived" if gate.waived else "no call is on both sides"
+        lines.append(f"{why}, but a gate needs at least one call to judge")
+    if gate.not_judged and gate.judged:
+        lines.append(
+            "to judge the others alone, compare one source (--source view@version), or waive these calls or their "
+            'source in the study ([[waiver]] with `call`, or with `source = "committed"`)'
+        )
+    return [*lines, *(f"note: {name(note, MAX_NOTE)}" for note in gate.notes)]
+
+
+def waiver_text(one: Finding, name: Renderer) -> str:
+    """Return the waiver of a call in brackets, after a space; empty without one."""
+    waiver = one.waiver
+    return "" if waiver is None else f" (waived until {waiver.expires}: {name(waiver.reason, MAX_NOTE)})"
+
+
+def cost_texts(one: Finding) -> tuple[str, str, str]:
+    """Return what a call costs before and after, and the bounds of its rise; empty if they are not known."""
+    if one.fee_before is not None or one.fee_after is not None:
+        sides = [
+            counted(f"{fee:,.0f}", "octa") if fee is not None else "unknown" for fee in (one.fee_before, one.fee_after)
+        ]
+        return sides[0], sides[1], bounds_text(one.fee_change_low, one.fee_change_high)
+    if one.gas_before is None and one.gas_after is None:
+        return "", "", ""
+    sides = [plural(gas, "gas unit") if gas is not None else "unknown" for gas in (one.gas_before, one.gas_after)]
+    return sides[0], sides[1], ""
+
+
+def bounds_text(low: float | None, high: float | None) -> str:
+    """Return the bounds of a rise in percent, or the lower one alone; empty if they are not known."""
+    if low is None or not math.isfinite(low):
+        return ""
+    if high is None or high > _MAX_RISE:
+        return f"at least {percent(low, '+,.1f')}"
+    if low >= 100:  # noqa: PLR2004 - percent; as in `relative_change`, a factor from a doubling on
+        return " to ".join(dict.fromkeys(times(1 + end / 100) for end in (low, high)))
+    ends = [percent(end, "+,.1f") for end in (low, high)]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(PERCENT)} to {ends[1]}"
+
+
+def rise_text(before: int, after: int, limit: str) -> str:
+    """Say by how much gas rose over a limit."""
+    relative = f", {relative_change(before, after)}" if before else ""
+    return f"from {before:,} to {plural(after, 'gas unit')} ({signed(after - before)}{relative}) is over {limit}"
+
+
+def judgement_text(judgement: Judgement, fees: FeeChange, limit: str) -> str:
+    """Say what committed transactions show: a proved rise, or why nobody can tell; empty if they pass."""
+    one, two = fees.before, fees.after
+    if judgement.verdict is Verdict.PASSED:
+        return ""
+    if judgement.reason is Reason.FEW:
+        counts = f"{len(one.octas):,} before and {len(two.octas):,} after"
+        return f"too few transactions succeeded ({counts}); {judgement.more:,} more would do"
+    failed = judgement.verdict is Verdict.FAILED
+    if judgement.reason is Reason.FAILURES:
+        counts = f"{one.failed:,} of {one.count:,}, then {two.failed:,} of {two.count:,}"
+        rose = f"the share of transactions that fail rose from {shares_text(one.failing, two.failing)} ({counts})"
+        return rose if failed else f"more transactions fail ({counts}), which may be chance"
+    means = _means_text(one, two, bounds_text(100 * fees.low, 100 * fees.high))
+    if judgement.reason is Reason.WAY:
+        return f"{judgement.quantile} of the fee rose by more than {limit}, although {means}"
+    more = f"; about {judgement.more:,} more would do" if judgement.more else ""
+    return f"{means}, a rise over {limit}" if failed else f"{means}, which may be over the limit or not{more}"
+
+
+def _means_text(one: Fees, two: Fees, bounds: str) -> str:
+    counts = f"{len(one.octas):,} and {plural(len(two.octas), 'transaction')}"
+    bounds = f"{bounds}; " if bounds else ""
+    return f"the mean fee went from {one.mean:,.0f} to {counted(f'{two.mean:,.0f}', 'octa')} ({bounds}{counts})"
