@@ -14,8 +14,8 @@ import msgspec
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import in_whole_coins, listed, plural, short_addresses, signed, visible
+from toolkit.client._accounts import APT_NAMES, MAX_SYMBOL, Asset
 from toolkit.client._arguments import entry_function, explained
-from toolkit.client._assets import APT_NAMES, MAX_SYMBOL, Asset
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, mark_model
 from toolkit.client._node_errors import NO_ACCOUNT
@@ -402,21 +402,13 @@ def not_at_past(ledger_version: int) -> NotAtPast:
 
 def simulate(node: Reads, request: SimulationRequest) -> Simulation:
     """Simulate a request at the node's head; see `Node.simulate`."""
-    ledger, number = node.ledger(), 0
-    if _needs_sequence_number(request):
-        try:
-            number = node.one(node.prepare_account(request.sender))[0].sequence_number
-        except (NotFound, Forbidden) as error:
-            if error.error_code != NO_ACCOUNT:
-                with suppress(NodeError):  # the view does not answer either, as for a new account
-                    number = node.one(node.prepare_sequence_number(request.sender))
-    call = called_by(request.payload)
-    try:
-        return node.one(_prepared(node, request, ledger, number, _Sponsors.of(node, [request])))
-    except InvalidRequest as error:
-        if not isinstance(call, EntryFunction):
-            raise
-        raise explained(node, call, ledger.version, error) from None
+    ledger, call = node.ledger(), called_by(request.payload)
+    [(_, outcome)] = simulate_all(node, [request], ledger)
+    if isinstance(outcome, InvalidRequest) and isinstance(call, EntryFunction):
+        raise explained(node, call, ledger.version, outcome)
+    if isinstance(outcome, ToolkitError):
+        raise outcome
+    return outcome
 
 
 def simulate_all(node: Reads, requests: Sequence[SimulationRequest], ledger: LedgerState) -> Outcomes[Simulation]:

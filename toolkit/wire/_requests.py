@@ -11,8 +11,20 @@ from toolkit._present.messages import shorten
 from toolkit.errors import InputError
 from toolkit.wire import _models as models
 from toolkit.wire import _signatures as signatures
-from toolkit.wire._batch import BatchArgument, BatchResult, BatchSigner, check_position
-from toolkit.wire._models import U64, AddressText, Argument, FunctionText, HexText, TypeText, UnknownModel, WireModel
+from toolkit.wire._models import (
+    U64,
+    AddressText,
+    Argument,
+    BatchArgument,
+    BatchResult,
+    BatchSigner,
+    FunctionText,
+    HexText,
+    TypeText,
+    UnknownModel,
+    WireModel,
+    check_position,
+)
 from toolkit.wire._signatures import AccountSignature, PublicKey, TransactionSignature, is_zero_padded
 
 if TYPE_CHECKING:
