@@ -124,7 +124,7 @@ class AbiStore:
 
     Notes
     -----
-    A lookup that fails (no response, 429, 5xx) is not repeated for at least 30 s. Meanwhile, the failure is raised again.
+    A lookup that fails (no response, 429, 5xx) is not repeated for at least 30 s. Meanwhile, its failure is raised.
     """
 
     def __init__(

@@ -511,8 +511,8 @@ def typed_at(
     tag : TypeTag
     versions : iterable of int
     unknown : dict of int to error, optional
-        Filled with the versions for which a module cannot be looked up, or the node's response is not a module; they are
-        not in the result. By default, the first error is raised.
+        Filled with the versions for which a module cannot be looked up, or the node's response is not a module; they
+        are not in the result. By default, the first error is raised.
 
     Raises
     ------

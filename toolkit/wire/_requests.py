@@ -42,6 +42,11 @@ class _Call(WireModel):
     type_arguments: tuple[TypeText, ...] = ()
     arguments: tuple[Argument, ...] = ()
 
+    def __init__(
+        self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
+    ) -> None:
+        self._fill(function=function, arguments=arguments, type_arguments=type_arguments, **unknown)
+
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
         return {
@@ -77,11 +82,6 @@ class EntryFunction(_Call):
     """
 
     type: ClassVar[str] = "entry_function_payload"
-
-    def __init__(
-        self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
-    ) -> None:
-        self._fill(function=function, arguments=arguments, type_arguments=type_arguments, **unknown)
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> EntryFunction:
@@ -260,11 +260,6 @@ class ViewFunction(_Call):
     >>> call.function
     '0x1::coin::supply'
     """
-
-    def __init__(
-        self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
-    ) -> None:
-        self._fill(function=function, arguments=arguments, type_arguments=type_arguments, **unknown)
 
 
 def _abort(value: object) -> object:

@@ -54,7 +54,7 @@ def test_no_headers_means_nothing_known() -> None:
 
 def test_brand_given_is_not_searched() -> None:
     """A caller that knows the brand gets its headers even where the oldest version is missing."""
-    read = parse_headers({"x-aptos-gas-used": "12"}, brand="APTOS")
+    read = parse_headers({"x-aptos-ledger-oldest-version": "0", "x-aptos-gas-used": "12"})
     assert read == AnswerHeaders(None, 12, None, "APTOS")
 
 
