@@ -459,7 +459,6 @@ _cached_pair = lru_cache(maxsize=512)(_pair)
 
 
 _Key = TypeVar("_Key")
-ONCE = RetryPolicy(attempts=1)
 
 _log = logging.getLogger("toolkit.client")
 # Maximum number of jobs taken from the caller at a time.
@@ -558,7 +557,9 @@ class BulkEngine:
         self._driver.check_open()
         return self._results(_Run(retry or RetryPolicy(), also_repeat), iter(jobs))
 
-    def send(self, request: Request, *, retry: RetryPolicy = ONCE, also_repeat: AlsoRepeat | None = None) -> Answer:
+    def send(
+        self, request: Request, *, retry: RetryPolicy = http.ONCE, also_repeat: AlsoRepeat | None = None
+    ) -> Answer:
         """Send one request and return the response, whatever its status; see `run`.
 
         Raises
@@ -584,7 +585,7 @@ class BulkEngine:
     def _results(
         self, run: _Run, jobs: Iterator[tuple[_Key, Request | Answer | ToolkitError]]
     ) -> Generator[tuple[_Key, Answer | ToolkitError], None, None]:
-        more, unanswered = True, 0
+        more, unanswered, began = True, 0, False
         try:
             while more or unanswered:
                 while more and unanswered + self._batch <= self._ahead:
@@ -592,6 +593,7 @@ class BulkEngine:
                     more = len(pulled) == self._batch
                     batch = [_Job(run, key, job) for key, job in pulled if isinstance(job, Request)]
                     if batch:
+                        began = True
                         self._driver.submit(batch)
                         unanswered += len(batch)
                     if len(batch) < len(pulled):
@@ -608,7 +610,8 @@ class BulkEngine:
                     run.taken += size
                 self._driver.note_taken()
         finally:
-            self._driver.drop(run)
+            if began:
+                self._driver.drop(run)
 
     def _answered(self, run: _Run) -> deque[_Ended]:
         """Wait for outcomes; raise the error if one has ended the run."""

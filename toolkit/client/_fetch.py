@@ -587,7 +587,6 @@ def fetch_events(
     event_type: str,
     versions: Versions,
     *,
-    times: bool = True,  # noqa: ARG001 - as of the other fetch functions
     progress: bool = True,
 ) -> pd.DataFrame:
     """Read the events of one type from committed transactions.
@@ -599,9 +598,6 @@ def fetch_events(
         Type of the event, such as ``0x1::transaction_fee::FeeStatement`` or ``u64``.
     versions : version plan
         As in `fetch_views`. Whole transactions are read, in pages of 100.
-    times : bool, default True
-        Has no effect; accepted for consistency with the other fetch functions. ``ledger_timestamp`` is always filled,
-        because transactions include it.
     progress : bool, default True
         Show a progress bar.
 
@@ -609,7 +605,8 @@ def fetch_events(
     -------
     DataFrame, shape (events + versions that cannot be read, 7 + fields + 4)
         Sorted by version. The columns are ``ledger_version``, ``ledger_timestamp``, ``hash``, ``event_index`` and the
-        guid, then one typed column per field, then the failure columns. A version that cannot be read is a row with an
+        guid, then one typed column per field, then the failure columns. ``ledger_timestamp`` is always filled, because
+        transactions include it. A version that cannot be read is a row with an
         ``error_code``, as is an event that does not fit its type (``schema_error``). If nothing is found, a warning
         suggests similar event types.
 

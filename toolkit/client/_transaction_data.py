@@ -401,16 +401,12 @@ class TransactionData:
         if reported := [(key, value) for key, value in pairs if key is not None and value is not None]:
             return reported[-1]
         columns = plain_columns(self._tables[1], ["resource_type", "data", "ledger_version"])
-        digits = handle.lower().removeprefix("0x").lstrip("0")
-        held = [
-            (kind, parse_json(text, kind), version)
-            for kind, text, version in zip(*columns.values(), strict=True)
-            if kind is not None and text is not None and digits in text.lower()
-        ]
-        wanted = parse_table_handle(handle)
-        for kind, data, version in reversed(held):
+        wanted, digits = parse_table_handle(handle), handle.lower().removeprefix("0x").lstrip("0")
+        for kind, text, version in reversed(list(zip(*columns.values(), strict=True))):
+            if kind is None or text is None or digits not in text.lower():
+                continue
             [layout] = self._layouts_at(parse_type_tag(kind), [version])
-            for table in tables_in(layout, data):
+            for table in tables_in(layout, parse_json(text, kind)):
                 if table.handle == wanted:
                     return table.key_type, table.value_type
         if owner is not None:
@@ -551,13 +547,12 @@ def typed_at(
 
 def warn_of_types(frame: pd.DataFrame, what: str) -> None:
     """Warn if values have several columns because their type changes within a frame, and name the version."""
-    from toolkit.frames._columns import OF_ONE_TYPE
+    from toolkit.frames._columns import OF
 
-    facts = frame.attrs.get("toolkit", {})
     firsts = {
         name: int(frame["ledger_version"][frame[name].notna()].min())
-        for name, about in facts.items()
-        if about.get("meaning", "").startswith(OF_ONE_TYPE) and frame[name].notna().any()
+        for name, about in frame.attrs.get("toolkit", {}).items()
+        if OF in about and frame[name].notna().any()
     }
     if firsts:
         columns = listed((f"{name} (first at version {at})" for name, at in firsts.items()), _MAX_COLUMNS)
