@@ -298,7 +298,9 @@ class AnswerCache:
         self._pending: dict[bytes, _Row] = {}
         self._pending_bytes, self._pending_since = 0, 0.0
         self._warned = False
-        self._read_only = path is not None and _is_read_only(path)
+        # SQLite also creates files next to the file that it writes.
+        places = [] if path is None or not path.is_file() else [path, path.parent]
+        self._read_only = not all(os.access(place, os.W_OK) for place in places)
         self._hits = self._misses = self._stored = 0
         self._closed = True  # until the file is open
         self._db = self._opened()
@@ -682,11 +684,6 @@ def _open(path: Path | None) -> sqlite3.Connection:
                 continue
             raise
         return db
-
-
-def _is_read_only(path: Path) -> bool:
-    """Return whether a file is there and cannot be written, or nothing can be created next to it, as SQLite needs."""
-    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 def _open_to_read(path: Path | None) -> sqlite3.Connection:
