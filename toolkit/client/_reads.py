@@ -17,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+import msgspec
+
 from toolkit import errors
 from toolkit._present.messages import shorten
 from toolkit.client._calls import Abis, AbiStore, Encoding, ListedModule, PreparedView, ViewResult, abi_of
@@ -622,9 +624,16 @@ _MISSING_CODES = frozenset({"transaction_not_found", "version_not_found"})
 _NO_ANSWER = (errors.NodeError, errors.NodeUnreachable, errors.SchemaError)
 
 
+class Anchor(msgspec.Struct, frozen=True):
+    """The transaction by which a ledger is recognised."""
+
+    version: int
+    transaction_hash: str
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerAnchor:
-    """The facts that identify a ledger.
+    """The facts that identify a ledger while it is read.
 
     Attributes
     ----------
@@ -633,10 +642,8 @@ class LedgerAnchor:
         Head when the anchor was taken; the head of the same ledger is never below it.
     oldest : int or None
         Oldest version when the anchor was taken; the oldest version of the same ledger is never below it.
-    version : int or None
-        Version of the anchor transaction.
-    transaction_hash : str or None
-        Hash of the anchor transaction; None if the node did not return it.
+    anchor : Anchor or None
+        None if the node did not return the transaction.
     taken_s : float
         Unix time just before the anchor was taken, in seconds.
     """
@@ -644,8 +651,7 @@ class LedgerAnchor:
     chain_id: int
     head: int
     oldest: int | None = None
-    version: int | None = None
-    transaction_hash: str | None = None
+    anchor: Anchor | None = None
     taken_s: float = field(default_factory=time.time, compare=False)
 
     @classmethod
@@ -675,20 +681,17 @@ class LedgerAnchor:
                 LedgerGuard(node, earlier).check()
             except _NO_ANSWER:
                 return earlier
-            if earlier.version == version:
+            if earlier.anchor is not None and earlier.anchor.version == version:
                 return earlier
         taken_s, found = time.time(), None
         with node.fresh():
             try:
                 transaction, newest = node.transaction_and_head(version)
-                found = transaction.hash
-            except errors.NodeError as error:
-                newest = error.ledger
-            except (errors.NodeUnreachable, errors.SchemaError):
-                newest = None
+                found = transaction.hash and Anchor(version, transaction.hash)
+            except _NO_ANSWER as error:
+                newest = getattr(error, "ledger", None)
             ledger = newest or ledger or node.ledger()
-        at = version if found else None
-        node.anchor = cls(ledger.chain_id, ledger.version, ledger.oldest_version, at, found, taken_s)
+        node.anchor = cls(ledger.chain_id, ledger.version, ledger.oldest_version, found, taken_s)
         return node.anchor
 
 
@@ -699,13 +702,13 @@ class LedgerGuard:
     ----------
     node : Node
         Also an attribute.
-    anchor : LedgerAnchor
+    known : LedgerAnchor
     """
 
-    def __init__(self, node: Reads, anchor: LedgerAnchor) -> None:
-        self.node, self._anchor = node, anchor
+    def __init__(self, node: Reads, known: LedgerAnchor) -> None:
+        self.node, self._known = node, known
         self._checked_at = time.monotonic()
-        self._confirmed_s = anchor.taken_s
+        self._confirmed_s = known.taken_s
 
     def check(self) -> None:
         """Check that the node serves the ledger of the anchor.
@@ -766,10 +769,10 @@ class LedgerGuard:
         LedgerChanged
             If the chain id or the anchor transaction differs.
         """
-        anchor, node = self._anchor, self.node
+        known, anchor, node = self._known, self._known.anchor, self.node
         ledger: LedgerState | None = None
         doubt = None
-        if anchor.version is not None:
+        if anchor is not None:
             expected = f"expected transaction {anchor.version} to be {anchor.transaction_hash}"
             try:
                 transaction, ledger = node.transaction_and_head(anchor.version)
@@ -781,12 +784,12 @@ class LedgerGuard:
             except _NO_ANSWER:  # pruned meanwhile, not offered, or no answer: compare the description only
                 ledger = None
         ledger = ledger or node.ledger()
-        if ledger.chain_id != anchor.chain_id:
-            raise self._changed(f"expected chain id {anchor.chain_id}, got {ledger.chain_id}")
-        if doubt is None and ledger.version < anchor.head:
-            doubt = f"expected a head of {anchor.head} or later, got {ledger.version}"
-        if doubt is None and anchor.oldest is not None and ledger.oldest_version < anchor.oldest:
-            doubt = f"expected an oldest version of {anchor.oldest} or later, got {ledger.oldest_version}"
+        if ledger.chain_id != known.chain_id:
+            raise self._changed(f"expected chain id {known.chain_id}, got {ledger.chain_id}")
+        if doubt is None and ledger.version < known.head:
+            doubt = f"expected a head of {known.head} or later, got {ledger.version}"
+        if doubt is None and known.oldest is not None and ledger.oldest_version < known.oldest:
+            doubt = f"expected an oldest version of {known.oldest} or later, got {ledger.oldest_version}"
         return doubt
 
     def _changed(self, why: str) -> errors.LedgerChanged:

@@ -46,6 +46,7 @@ _TABLE = """
 """
 _WORDS = _TABLE.split()
 VM_STATUS_CODES = dict(zip(_WORDS[1::2], map(int, _WORDS[::2]), strict=True))
+VM_STATUS_NAMES = {number: name for name, number in VM_STATUS_CODES.items()}
 
 # Bits 16 to 23 of an abort code. Source: the Move standard library's error module.
 _CATEGORIES = {
