@@ -323,7 +323,11 @@ class Transfers(Generic[_Tag]):
     def wait(self, seconds: float | None) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
         """Process the requests for at most `seconds`, and return the outcomes of those that ended."""
         if not self._ready:
-            self._ready.extend(self._selector.select(0 if self._failed else self._patience_s(seconds)))
+            limits = [] if seconds is None else [seconds]
+            if self._timer_at is not None:
+                limits.append(self._timer_at - time.monotonic())
+            patience_s = max(0.0, min(limits)) if limits else None
+            self._ready.extend(self._selector.select(0 if self._failed else patience_s))
         for _ in range(min(_MAX_SOCKETS_PER_WAIT, len(self._ready))):
             key, events = self._ready.popleft()
             if key.fileobj is self._alarm:
@@ -399,13 +403,6 @@ class Transfers(Generic[_Tag]):
             return slot.failure(http.NO_PROXY)
         text = next((text for text, codes in _MESSAGES.items() if code in codes), "{}")
         return slot.failure(text.format(reason))
-
-    def _patience_s(self, seconds: float | None) -> float | None:
-        now = time.monotonic()
-        limits = [] if seconds is None else [seconds]
-        if self._timer_at is not None:
-            limits.append(self._timer_at - now)
-        return max(0.0, min(limits)) if limits else None
 
     def _on_timer(self, milliseconds: int) -> None:
         self._timer_at = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000

@@ -203,8 +203,6 @@ class Reads:
         """Return the first version at or after each time: -1 if it may be pruned, head + 1 if it does not exist yet."""
 
         def blocks_of(versions: Sequence[int]) -> list[BlockInfo]:
-            if len(versions) == 1:
-                return [self.block(versions[0])]
             found: dict[int, BlockInfo] = {}
             for place, block in self.many(map(self.prepare_block, versions)):
                 if isinstance(block, errors.ToolkitError):

@@ -737,11 +737,7 @@ def own_or(own: int | None, default: int) -> int:
     return default if own is None else own
 
 
-_KINDS: dict[type[WireModel], str] = {
-    ViewFunction: "view",
-    EntryFunction: "entry_function",
-    TableItemRequest: "table_item",
-}
+_KINDS = {ViewFunction: "view", EntryFunction: "entry_function", TableItemRequest: "table_item"}
 
 
 def canonical_request(request: ViewFunction | EntryFunction | SimulationRequest | TableItemRequest) -> str:
