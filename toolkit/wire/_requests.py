@@ -29,11 +29,6 @@ class _Call(WireModel):
     type_arguments: tuple[TypeText, ...] = ()
     arguments: tuple[Argument, ...] = ()
 
-    def __init__(
-        self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
-    ) -> None:
-        self._fill(function=function, arguments=arguments, type_arguments=type_arguments, **unknown)
-
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
         return {
@@ -69,6 +64,11 @@ class EntryFunction(_Call):
     """
 
     type: ClassVar[str] = "entry_function_payload"
+
+    def __init__(
+        self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
+    ) -> None:
+        self._fill(function=function, arguments=arguments, type_arguments=type_arguments, **unknown)
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> EntryFunction:
@@ -247,6 +247,11 @@ class ViewFunction(_Call):
     >>> call.function
     '0x1::coin::supply'
     """
+
+    def __init__(
+        self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
+    ) -> None:
+        self._fill(function=function, arguments=arguments, type_arguments=type_arguments, **unknown)
 
 
 def _abort(value: object) -> object:
