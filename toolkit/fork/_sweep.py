@@ -269,7 +269,7 @@ def replay(
         change="" if change is None else change_digest(change.values, change.schedule),
         chain_id=known.chain_id,
         anchor=planned[-1],
-        anchor_hash=anchor and anchor.transaction_hash,
+        anchor_hash=None if anchor is None else anchor.transaction_hash,
         versions=planned,
     )
     folder = ReplayFolder(out)

@@ -742,7 +742,11 @@ def own_or(own: int | None, default: int) -> int:
     return default if own is None else own
 
 
-_KINDS = {ViewFunction: "view", EntryFunction: "entry_function", TableItemRequest: "table_item"}
+_KINDS: dict[type[WireModel], str] = {
+    ViewFunction: "view",
+    EntryFunction: "entry_function",
+    TableItemRequest: "table_item",
+}
 
 
 def canonical_request(request: ViewFunction | EntryFunction | SimulationRequest | TableItemRequest) -> str:
