@@ -139,7 +139,7 @@ class _Sweep:
         self, tasks: Sequence[_Task], prepare: Callable[[_Task], PreparedCall[T]], *, what: str
     ) -> list[T | ToolkitError]:
         """Send tasks and return their outcomes in the order of the tasks."""
-        sent: Outcomes[T] = send_all(self.node, tasks, prepare)
+        sent = send_all(self.node, tasks, prepare)
         found = self.collect(sent, len(tasks), what)
         return [found[place] for place in range(len(tasks))]
 
