@@ -14,7 +14,7 @@ from ._present.notebook import set_display as set_display
 from .archive._archive import Archive as Archive
 from .archive._sync import sync as sync
 from .client._accounts import Account as Account
-from .client._assets import Asset as Asset
+from .client._accounts import Asset as Asset
 from .client._calls import TableItem as TableItem
 from .client._calls import ViewResult as ViewResult
 from .client._contracts import Contract as Contract

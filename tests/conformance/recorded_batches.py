@@ -21,9 +21,9 @@ from toolkit.vm._disassembler import instruction_text
 from toolkit.vm._module import read_script
 from toolkit.vm._state import module_key, resource_key
 from toolkit.vm._types import ModuleId, struct
-from toolkit.wire._batch import BatchResult, Use
 from toolkit.wire._bcs_forms import whole
 from toolkit.wire._bcs_requests import PAYLOAD, EncodedScript, signed_transaction
+from toolkit.wire._models import BatchResult, Use
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "batches"
 

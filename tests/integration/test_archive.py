@@ -195,7 +195,7 @@ def test_another_ledger_is_refused(folder, node, tmp_path, monkeypatch):
         assert (folder / "archive.json").read_bytes() == before
 
     def changed(self):
-        if self._anchor.version == 399:
+        if self._known.anchor.version == 399:
             raise LedgerChanged("another ledger")
 
     monkeypatch.setattr("toolkit.client._reads.LedgerGuard.check", changed)

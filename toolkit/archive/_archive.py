@@ -18,7 +18,7 @@ from toolkit.archive._transport import ArchiveTransport
 from toolkit.client._arguments import check_struct, event_tag
 from toolkit.client._fetch import typed_payload_frame
 from toolkit.client._node import Node
-from toolkit.client._store import TransactionStore
+from toolkit.client._reads import TransactionStore
 from toolkit.client._transaction_data import TransactionFrames, warn_of_similar
 from toolkit.client._versions import resolve_versions
 from toolkit.client._warnings import warn_caller

@@ -167,7 +167,6 @@ def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: StoredTabl
         # There are events of the type, so that the module exists: one backend of the node may not have it yet.
         node.abis.forget_absent()
         with node.fresh():
-            node.abis.ask_again(versions)
             if absent := _absent_modules(node, tag, versions):
                 text = f"table {table.name}: the node returns events of {tag}, but not the module {', '.join(absent)}"
                 raise NodeUnreachable(text)

@@ -18,7 +18,7 @@ from toolkit.client._arguments import event_tag, named_calls
 from toolkit.client._executors import max_ranges, opened_executor, results
 from toolkit.client._fetch import checked_node, resolved_plan
 from toolkit.client._progress import progress_bar
-from toolkit.client._reads import PAGE, LedgerAnchor, LedgerGuard, read_transactions
+from toolkit.client._reads import PAGE, Anchor, LedgerAnchor, LedgerGuard, read_transactions
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError
 
@@ -250,7 +250,7 @@ def _guard_of(node: Reads, manifest: Manifest) -> LedgerGuard:
     last, last_hash = manifest.last, manifest.last_hash
     if last_hash is None:  # none is stored yet, or the last one is malformed
         return LedgerGuard(node, LedgerAnchor.taken(node, manifest.first))
-    return LedgerGuard(node, LedgerAnchor(manifest.chain_id, last, version=last, transaction_hash=last_hash))
+    return LedgerGuard(node, LedgerAnchor(manifest.chain_id, last, anchor=Anchor(last, last_hash)))
 
 
 class _Sync:

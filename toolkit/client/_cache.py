@@ -1,7 +1,7 @@
 """The cache of responses to pinned reads: reads at a given ledger version, whose result never changes.
 
 Responses are stored in one SQLite table, which is written in batches and limited in size. A file error does not end the
-session: reads miss, writes are dropped, and a warning is issued once. A damaged file is renamed and replaced.
+session: reads miss, writes are dropped, and a warning is issued once. A damaged file is left for the user to delete.
 
 A ledger can be reset and keep its chain id. Keys therefore contain the number of the ledger in the file, and a second
 table stores for each ledger one version with its fingerprint, such as the hash of the transaction. A session compares
@@ -58,8 +58,6 @@ _MAX_SHARE = 8  # answers above this part of the cache are not stored: they woul
 _FILE_NAME = f"answers-{FORMAT}.sqlite3"
 _DIGEST_BYTES = 20  # two keys never collide by chance
 _CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
-# SQLITE_ERROR: the statements below are correct, so the table does not belong to a cache.
-_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 # Rows are in the order of writing, so that the rows of one fetch are adjacent; only the index of keys is in random
@@ -87,10 +85,6 @@ _Result = TypeVar("_Result")
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _read_headers = msgspec.json.Decoder(dict[str, str]).decode
 _write_headers = msgspec.json.Encoder().encode
-
-
-class _ForeignFileError(sqlite3.DatabaseError):
-    """The file is a SQLite database, but not a cache of this format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,9 +270,8 @@ class AnswerCache:
     Stores responses with status 200, and responses with status 404 for a missing table item, resource or module. A
     response is stored only if it has the ledger headers, which a captive portal's page lacks, and if the head in these
     headers has reached the version that was read. The caller decides which reads are pinned: a page of transactions
-    that reaches the head, for example, is not. A damaged row counts as a miss. A damaged file is renamed, with the
-    suffix ``.damaged``, and replaced by a new file. If the file cannot be opened, nothing is stored. In both cases, a
-    warning is issued and no error is raised.
+    that reaches the head, for example, is not. A damaged row counts as a miss. If the file is damaged or cannot be
+    opened, nothing is stored: a warning is issued and no error is raised.
 
     Parameters
     ----------
@@ -305,7 +298,9 @@ class AnswerCache:
         self._pending: dict[bytes, _Row] = {}
         self._pending_bytes, self._pending_since = 0, 0.0
         self._warned = False
-        self._read_only = path is not None and _is_read_only(path)
+        # SQLite also creates files next to the file that it writes.
+        places = [] if path is None or not path.is_file() else [path, path.parent]
+        self._read_only = not all(os.access(place, os.W_OK) for place in places)
         self._hits = self._misses = self._stored = 0
         self._closed = True  # until the file is open
         self._db = self._opened()
@@ -447,30 +442,13 @@ class AnswerCache:
         return self._db is not None and self._pid == os.getpid()
 
     def _opened(self) -> sqlite3.Connection | None:
-        """Open the file, replacing it if it is damaged; warn and return None if that is not possible."""
-        for last in (False, True):
-            try:
-                return _open(self._path) if not self._read_only else _open_to_read(self._path)
-            except (OSError, ValueError, sqlite3.Error) as error:
-                if last or not _is_damage(error) or not self._set_aside(error):
-                    place = "the cache in memory" if self._path is None else f"the file {self._path}"
-                    warn_caller(f"responses are not cached: {place} cannot be used ({error})")
-                    break
-        return None
-
-    def _set_aside(self, error: Exception) -> bool:
-        """Rename a damaged file, overwriting any file that was renamed earlier; return whether this succeeded."""
-        if self._path is None:
-            return True
-        aside = self._path.with_name(f"{self._path.name}.damaged")
+        """Open the file; warn and return None if that is not possible."""
         try:
-            self._path.replace(aside)
-        except OSError:
-            return False
-        for log in ("-wal", "-shm"):  # SQLite would replay them into the new file
-            self._path.with_name(self._path.name + log).unlink(missing_ok=True)
-        warn_caller(f"{self._path} is not a usable cache ({error}); it has been renamed to {aside.name} and replaced")
-        return True
+            return _open(self._path) if not self._read_only else _open_to_read(self._path)
+        except (OSError, ValueError, sqlite3.Error) as error:
+            place = "the cache in memory" if self._path is None else f"the file {self._path}"
+            warn_caller(f"responses are not cached: {place} cannot be used ({error}); delete it if it is damaged")
+            return None
 
     def _guarded(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
         """Return the result of `work` on the database, or None if the database cannot be used."""
@@ -480,14 +458,11 @@ class AnswerCache:
             try:
                 return work(self._db)
             except (sqlite3.DatabaseError, UnicodeError) as error:
-                if _is_damage(error):
-                    db, self._db = self._db, None  # if the warning is raised as an error, the cache has no file
-                    db.close()
-                    self._db = self._opened() if self._set_aside(error) else None
-                elif not self._warned:
+                if not self._warned:
                     self._warned = True
                     place = "in memory" if self._path is None else self._path
-                    warn_caller(f"the response cache {place} could not be used ({error}); continuing without it")
+                    text = f"the response cache {place} could not be used ({error}); continuing without it"
+                    warn_caller(f"{text}. Delete it if it is damaged")
         return None
 
     def _write(self, db: sqlite3.Connection) -> None:
@@ -711,11 +686,6 @@ def _open(path: Path | None) -> sqlite3.Connection:
         return db
 
 
-def _is_read_only(path: Path) -> bool:
-    """Return whether a file is there and cannot be written, or nothing can be created next to it, as SQLite needs."""
-    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-
-
 def _open_to_read(path: Path | None) -> sqlite3.Connection:
     """Open a cache file that cannot be written, such as on a read-only disk."""
     place = (path or Path()).absolute().as_uri()
@@ -738,9 +708,9 @@ def _connected(place: str, *, uri: bool = False) -> sqlite3.Connection:
 def _check(db: sqlite3.Connection) -> None:
     """Check that a file is a cache of this format."""
     if _pragma(db, "application_id") != APPLICATION_ID:
-        raise _ForeignFileError("it belongs to another program")
+        raise sqlite3.DatabaseError("it belongs to another program")
     if (found := _pragma(db, "user_version")) != FORMAT:
-        raise _ForeignFileError(f"its format is {found}, and this release reads format {FORMAT}")
+        raise sqlite3.DatabaseError(f"its format is {found}, and this release reads format {FORMAT}")
     _select(db, [b""])  # raises if the tables do not belong to a cache
     db.execute(_LEDGER, ("", 0))
 
@@ -751,7 +721,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         db.execute("begin immediate")
         unlabelled = _pragma(db, "application_id") != APPLICATION_ID  # by another process meanwhile
         if unlabelled and db.execute("select 1 from sqlite_master").fetchone():
-            raise _ForeignFileError("it belongs to another program")
+            raise sqlite3.DatabaseError("it belongs to another program")
         for statement in _SCHEMA.split(";"):  # `executescript` would end the transaction
             db.execute(statement)
         db.execute(f"pragma application_id = {APPLICATION_ID}")
@@ -781,8 +751,3 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
 def _code(error: BaseException) -> int:
     """Return the primary error code of a SQLite error; 0 for other errors."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-def _is_damage(error: BaseException) -> bool:
-    """Return whether an error means that a file is damaged, or contains names that are not valid text."""
-    return isinstance(error, UnicodeError | _ForeignFileError) or _code(error) in _DAMAGE

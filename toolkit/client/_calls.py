@@ -17,7 +17,7 @@ import msgspec
 from toolkit._present.messages import MAX_NAMED, cut_text
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import plural, short_addresses, visible
-from toolkit.client._http import Answer, Outages, PreparedCall, Request, is_outage, json_body, path
+from toolkit.client._http import Answer, Outages, PreparedCall, Request, json_body, path
 from toolkit.client._node_errors import needed_for
 from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
 from toolkit.move import decode_module_abi, parse_address, parse_type_tag, resolve_layout
@@ -44,7 +44,7 @@ ModuleKey = tuple[str, str]
 Abis: TypeAlias = "Mapping[ModuleKey, ModuleAbi]"
 ModuleDigests = dict[ModuleKey, "bytes | None"]
 # By version: the digests of the modules that a layout is made from, and the layout, or why there is none.
-Layouts = dict[int, "tuple[ModuleDigests, Layout] | VersionPruned | SchemaError"]
+Layouts = dict[int, "tuple[ModuleDigests, Layout] | NodeError | NodeUnreachable | SchemaError"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,7 @@ class AbiStore:
 
     Notes
     -----
-    A lookup that fails (no response, 429, 5xx) is not repeated for at least 30 s. Meanwhile, the module counts as not
-    known, and `failure` returns the reason.
+    A lookup that fails (no response, 429, 5xx) is not repeated for at least 30 s. Meanwhile, its failure is raised.
     """
 
     def __init__(
@@ -145,41 +144,19 @@ class AbiStore:
         self._outages: Outages[ModuleKey] = Outages(clock)
         self._lock = threading.Lock()
 
-    def at(self, version: int, *, lenient: bool = False) -> AbisAt:
-        """Return the modules at a version.
-
-        Parameters
-        ----------
-        version : int
-        lenient : bool, default False
-            Treat a module whose lookup fails as not known. By default the failure is raised.
-        """
-        return AbisAt(self, version, lenient)
-
-    def failure(self, modules: Mapping[ModuleKey, bytes | None]) -> NodeError | NodeUnreachable | None:
-        """Return why a lookup of one of these modules failed, or None if none failed.
-
-        Parameters
-        ----------
-        modules : mapping of ModuleKey to bytes or None
-            Modules with their digests, as in `AbisAt.asked`.
-        """
-        failures = (self._outages.last(key) for key, digest in modules.items() if digest is None)
-        return next((failure for failure in failures if failure is not None), None)
-
-    def ask_again(self, versions: Sequence[int]) -> None:
-        """Repeat the failed lookups at the given sorted versions, without waiting."""
-        for address, name in self._outages.ask_again():
-            self.prepare(address, name, versions)
+    def at(self, version: int) -> AbisAt:
+        """Return the modules at a version."""
+        return AbisAt(self, version)
 
     def forget_absent(self) -> None:
-        """Forget which modules do not exist or are not offered, so that they are looked up again."""
+        """Forget which modules do not exist or could not be looked up, so that they are looked up again."""
         with self._lock:
             for key, timeline in list(self._timelines.items()):
                 if any(known.digest is None for known in timeline.known.values()):
                     del self._timelines[key]
             self._silent.clear()
             self._refused = False
+            self._outages.clear()
 
     def prepare(self, address: str, name: str, versions: Sequence[int]) -> None:
         """Look up a module at sorted versions by bisection, to avoid a lookup at each version.
@@ -197,7 +174,10 @@ class AbiStore:
     def known(self, key: ModuleKey, version: int) -> Known:
         """Return what is known about a module at a version; ask the node unless the nearest known versions agree.
 
-        A module whose lookup fails counts as not known for a while; see `failure`.
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            If the lookup fails now, or failed a short time ago.
         """
         if (override := self._overrides.get(key)) is not None:
             return Known(b"override", override)
@@ -205,19 +185,10 @@ class AbiStore:
             found = self._timelines[key].between(version)
         if found is not None:
             return found
-        if self._outages.resting(key) is not None:
-            return _UNKNOWN
-        resting = self._outages.all_resting()
-        if len(resting) >= _MAX_FAILING:
-            self._outages.note(key, resting[0])
-            return _UNKNOWN
-        try:
-            with self._outages.noted(key):
-                return self._asked(*key, version)
-        except (NodeError, NodeUnreachable) as error:
-            if not is_outage(error):
-                raise
-            return _UNKNOWN
+        if (failure := self._outages.resting(key, limit=_MAX_FAILING)) is not None:
+            raise failure.with_traceback(None)
+        with self._outages.noted(key):
+            return self._asked(*key, version)
 
     def read(self, address: str, name: str, version: int) -> Known:
         """Return the module at exactly this version, without inferring it from other versions or using overrides.
@@ -262,8 +233,8 @@ class AbiStore:
         Returns
         -------
         dict of int to (dict, Layout) or error
-            For each version, the digests of the modules that the layout is built from, as `failure` expects them, and
-            the layout; or the error, if the node has pruned the modules or its response is not a module.
+            For each version, the digests of the modules that the layout is built from, and the layout; or the error, if
+            a module cannot be looked up, the node has pruned it, or the response is not a module.
         """
         ordered, made = sorted(set(versions)), self.layouts(tag)
         found: Layouts = {}
@@ -272,7 +243,7 @@ class AbiStore:
             if version not in found:
                 try:
                     found[version] = made.found(version)
-                except (VersionPruned, SchemaError) as error:
+                except (NodeError, NodeUnreachable, SchemaError) as error:
                     found[version] = error
             return VersionPruned if isinstance(found[version], VersionPruned) else id(found[version])
 
@@ -292,15 +263,12 @@ class AbisAt:
     ----------
     store : AbiStore
     version : int
-    lenient : bool
-        Whether a module whose lookup fails counts as not known. If False, the failure is raised.
     asked : dict of ModuleKey to bytes or None
         The modules looked up so far, with their digests.
     """
 
     store: AbiStore
     version: int
-    lenient: bool = False
     asked: dict[ModuleKey, bytes | None] = field(default_factory=dict, compare=False, repr=False)
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
@@ -309,7 +277,7 @@ class AbisAt:
         Raises
         ------
         NodeError, NodeUnreachable
-            If the lookup fails and `lenient` is False.
+            If the lookup fails.
         """
         return self.known(address, name).abi
 
@@ -319,11 +287,11 @@ class AbisAt:
         Raises
         ------
         NodeError, NodeUnreachable
-            If the lookup fails and `lenient` is False.
+            If the lookup fails.
         """
         key = parse_address(address), name
         known = self.store.known(key, self.version)
-        self._note({key: known.digest})
+        self.asked[key] = known.digest
         return known
 
     def layout(self, tag: TypeTag) -> Layout:
@@ -332,17 +300,11 @@ class AbisAt:
         Raises
         ------
         NodeError, NodeUnreachable
-            If the lookup of a module fails and `lenient` is False.
+            If the lookup of a module fails.
         """
         modules, layout = self.store.layouts(tag).found(self.version)
-        self._note(modules)
-        return layout
-
-    def _note(self, modules: Mapping[ModuleKey, bytes | None]) -> None:
         self.asked.update(modules)
-        failure = None if self.lenient else self.store.failure(modules)
-        if failure is not None:
-            raise failure.with_traceback(None)
+        return layout
 
 
 class Made(Generic[T]):
@@ -360,15 +322,12 @@ class Made(Generic[T]):
         self._made: list[tuple[dict[ModuleKey, bytes | None], T]] = []
 
     def found(self, version: int) -> tuple[dict[ModuleKey, bytes | None], T]:
-        """Return the digests of the modules from which the value for `version` was derived, and the value.
-
-        Modules whose lookup fails count as not known; pass the digests to `AbiStore.failure` to get the reason.
-        """
+        """Return the digests of the modules from which the value for `version` was derived, and the value."""
         known = self._store.known
         for entry in reversed(self._made):  # versions are often read in order: the latest is the likeliest
             if all(known(key, version).digest == digest for key, digest in entry[0].items()):
                 return entry
-        abis = self._store.at(version, lenient=True)
+        abis = self._store.at(version)
         entry = abis.asked, self._make(abis)
         self._made.append(entry)
         return entry
@@ -561,7 +520,7 @@ class ViewResult:
         SchemaError
             If a value does not fit the type of its column.
         """
-        from toolkit.client._assets import note_amounts
+        from toolkit.client._accounts import note_amounts
         from toolkit.frames._calls import view_frame
 
         frame = view_frame([self.record()], flatten=flatten)
@@ -747,27 +706,35 @@ class _PreparedRead(Generic[T, Types]):
         ------
         InputError, SchemaError
             If the call does not fit its types.
-        VersionPruned, NotFound
-            If the lookup of a module shows that the version cannot be read.
+        NodeError, NodeUnreachable
+            If a module cannot be looked up.
         """
         encoded_by = (self._node.newest or self._node.ledger()).version if version is None else version
         asked = self._asked if version is None else f"{self._asked} at version {version}"
         try:
-            modules, form = self._forms.found(encoded_by)
+            _, form = self._forms.found(encoded_by)
         except (VersionPruned, NotFound) as error:  # the lookup of a module at a version that cannot be read
             raise needed_for(asked, error) from None
+        except (NodeError, NodeUnreachable):
+            if (untyped := self._untyped()) is None:
+                raise
+            form = untyped
         request = form.request
         if version is not None:
             request = replace(request, url=f"{request.url}?ledger_version={version}")  # the URLs of reads have no query
         finish = partial(self._finished, form, version, encoded_by)
-        return PreparedCall(request, asked, finish, version, self._gas, self._node.abis.failure(modules))
+        return PreparedCall(request, asked, finish, version, self._gas)
 
     def _finished(self, form: _Form[Types], version: int | None, encoded_by: int, answer: Answer) -> T:
         ledger, types, read = answer.parsed.ledger, form.types, encoded_by
         if version is None and ledger is not None and ledger.version != read:
             read = ledger.version
-            types = self._types(self._node.abis.at(read, lenient=True))
+            types = self._types(self._node.abis.at(read))
         return self._result(answer, types, read, bcs=form.answers_bcs)
+
+    def _untyped(self) -> _Form[Types] | None:
+        """Return the form of the call without its types, or None if it needs them."""
+        return None
 
     def _form(self, abis: AbisAt) -> _Form[Types]:
         raise NotImplementedError
@@ -788,17 +755,31 @@ class _Signature(NamedTuple):
 
 
 class PreparedView(_PreparedRead[ViewResult, _Signature]):
-    """A view that can be sent at any version."""
+    """A view that can be sent at any version.
+
+    Parameters
+    ----------
+    node : Reads
+    call : ViewFunction
+    typed : bool, default True
+        If False, a call without arguments is also sent if its module cannot be looked up: for its gas, and its JSON.
+    """
 
     _gas = True
 
-    def __init__(self, node: Reads, call: ViewFunction) -> None:
+    def __init__(self, node: Reads, call: ViewFunction, *, typed: bool = True) -> None:
         super().__init__(node, f"view {call.function}")
-        self._call = call
+        self._call, self._typed = call, typed
 
     def layouts(self, version: int) -> tuple[Layout, ...] | None:
         """Return the layouts of the return values at a version, or None if no ABI is known."""
         return self._types(self._node.abis.at(version)).layouts
+
+    def _untyped(self) -> _Form[_Signature] | None:
+        if self._typed or self._call.arguments:
+            return None
+        body = self._call.to_wire() | {"function": function_id(self._call.function).wire}
+        return _Form(self._node.request("POST", "/view", body=json_body(body)), answers_bcs=False, types=_Signature())
 
     def _form(self, abis: AbisAt) -> _Form[_Signature]:
         call, signature = self._call, self._types(abis)

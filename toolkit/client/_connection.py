@@ -53,7 +53,6 @@ _FINGERPRINTS: tuple[tuple[str, str, bytes | None], ...] = (
     ("POST", "/view?ledger_version={}", _CLOCK),
 )
 _VERSION_ASKED = re.compile(r"[?&]ledger_version=([0-9]{1,20})(?:&|$)")
-_ONCE = http.RetryPolicy(attempts=1)
 # Number of calls that are looked up in the cache together; it bounds the memory of long fetches.
 _LOOKUP_SIZE = 256
 _NOT_DESCRIBED = (
@@ -397,7 +396,9 @@ class Connection:
         self.here.sent += 1
         if self._engine is None:
             return self._repeated(request, asked)
-        answer = self._engine.send(request, retry=self._retry if self.here.repeats else _ONCE, also_repeat=self._lags)
+        answer = self._engine.send(
+            request, retry=self._retry if self.here.repeats else http.ONCE, also_repeat=self._lags
+        )
         self._note_ledger(answer.parsed.ledger)
         return answer
 

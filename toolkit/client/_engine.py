@@ -323,7 +323,11 @@ class Transfers(Generic[_Tag]):
     def wait(self, seconds: float | None) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
         """Process the requests for at most `seconds`, and return the outcomes of those that ended."""
         if not self._ready:
-            self._ready.extend(self._selector.select(0 if self._failed else self._patience_s(seconds)))
+            limits = [] if seconds is None else [seconds]
+            if self._timer_at is not None:
+                limits.append(self._timer_at - time.monotonic())
+            patience_s = max(0.0, min(limits)) if limits else None
+            self._ready.extend(self._selector.select(0 if self._failed else patience_s))
         for _ in range(min(_MAX_SOCKETS_PER_WAIT, len(self._ready))):
             key, events = self._ready.popleft()
             if key.fileobj is self._alarm:
@@ -400,13 +404,6 @@ class Transfers(Generic[_Tag]):
         text = next((text for text, codes in _MESSAGES.items() if code in codes), "{}")
         return slot.failure(text.format(reason))
 
-    def _patience_s(self, seconds: float | None) -> float | None:
-        now = time.monotonic()
-        limits = [] if seconds is None else [seconds]
-        if self._timer_at is not None:
-            limits.append(self._timer_at - now)
-        return max(0.0, min(limits)) if limits else None
-
     def _on_timer(self, milliseconds: int) -> None:
         self._timer_at = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
 
@@ -459,7 +456,6 @@ _cached_pair = lru_cache(maxsize=512)(_pair)
 
 
 _Key = TypeVar("_Key")
-ONCE = RetryPolicy(attempts=1)
 
 _log = logging.getLogger("toolkit.client")
 # Maximum number of jobs taken from the caller at a time.
@@ -558,7 +554,9 @@ class BulkEngine:
         self._driver.check_open()
         return self._results(_Run(retry or RetryPolicy(), also_repeat), iter(jobs))
 
-    def send(self, request: Request, *, retry: RetryPolicy = ONCE, also_repeat: AlsoRepeat | None = None) -> Answer:
+    def send(
+        self, request: Request, *, retry: RetryPolicy = http.ONCE, also_repeat: AlsoRepeat | None = None
+    ) -> Answer:
         """Send one request and return the response, whatever its status; see `run`.
 
         Raises
@@ -584,7 +582,7 @@ class BulkEngine:
     def _results(
         self, run: _Run, jobs: Iterator[tuple[_Key, Request | Answer | ToolkitError]]
     ) -> Generator[tuple[_Key, Answer | ToolkitError], None, None]:
-        more, unanswered = True, 0
+        more, unanswered, began = True, 0, False
         try:
             while more or unanswered:
                 while more and unanswered + self._batch <= self._ahead:
@@ -592,6 +590,7 @@ class BulkEngine:
                     more = len(pulled) == self._batch
                     batch = [_Job(run, key, job) for key, job in pulled if isinstance(job, Request)]
                     if batch:
+                        began = True
                         self._driver.submit(batch)
                         unanswered += len(batch)
                     if len(batch) < len(pulled):
@@ -608,7 +607,8 @@ class BulkEngine:
                     run.taken += size
                 self._driver.note_taken()
         finally:
-            self._driver.drop(run)
+            if began:
+                self._driver.drop(run)
 
     def _answered(self, run: _Run) -> deque[_Ended]:
         """Wait for outcomes; raise the error if one has ended the run."""

@@ -13,15 +13,13 @@ import pyarrow as pa
 from toolkit._present.text import visible
 from toolkit.client import _arguments as arguments
 from toolkit.client import _reads as reads
-from toolkit.client._accounts import declared_types, read_asset
-from toolkit.client._assets import note_amounts
+from toolkit.client._accounts import declared_types, note_amounts, read_asset
 from toolkit.client._calls import PreparedItem, PreparedView
 from toolkit.client._http import mark_model
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
-from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, send_all, send_all_typed
+from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, TransactionStore, send_all
 from toolkit.client._simulation import Simulation, SimulationFrames, simulate_all
-from toolkit.client._store import TransactionStore
 from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, typed_at, warn_of_similar, warn_of_types
 from toolkit.client._versions import FindSteps, ResolvedPlan, Versions, evenly, next_round, resolve_versions
 from toolkit.client._warnings import warn_caller
@@ -46,7 +44,8 @@ if TYPE_CHECKING:
 
 _NodeT = TypeVar("_NodeT")
 T = TypeVar("T")
-_Task = TypeVar("_Task", bound=tuple[Any, int])
+_Task = TypeVar("_Task")
+_Record = TypeVar("_Record", ViewRecord, TableItemRecord)
 
 # Of this many versions one is dated first: neighbours are often in one block, and a block is read once.
 _STRIDE = 32
@@ -137,23 +136,19 @@ class _Sweep:
             self._guard = LedgerGuard(self.node, LedgerAnchor.taken(self.node, max(self.versions), ledger=self.ledger))
 
     def read(
-        self, tasks: Sequence[_Task], prepare: Callable[[_Task], PreparedCall[T]], *, what: str, typed: bool = True
+        self, tasks: Sequence[_Task], prepare: Callable[[_Task], PreparedCall[T]], *, what: str
     ) -> list[T | ToolkitError]:
-        """Send tasks, whose second item is a version, and return their outcomes in the order of the tasks.
-
-        If `typed`, calls whose module could not be looked up are sent again, typed, at the end.
-        """
-        send = send_all_typed if typed else send_all
-        sent = send(self.node, tasks, prepare)
+        """Send tasks and return their outcomes in the order of the tasks."""
+        sent = send_all(self.node, tasks, prepare)
         found = self.collect(sent, len(tasks), what)
         return [found[place] for place in range(len(tasks))]
 
     def collect(self, outcomes: Outcomes[T], count: int, what: str) -> dict[int, T | ToolkitError]:
-        """Return outcomes by position; a later outcome replaces an earlier outcome at the same position."""
+        """Return outcomes by position."""
         found: dict[int, T | ToolkitError] = {}
         with progress_bar(count, what, show=self.show) as bar:
             for place, outcome in outcomes:
-                bar.advance(int(place not in found))
+                bar.advance(1)
                 found[place] = outcome
                 self.check_if_due()
         self.count += count
@@ -172,6 +167,11 @@ class _Sweep:
             others = sorted(set(versions) - {self.ledger.version})
             found |= block_times(self.node, others, show=self.show)
         return found
+
+    def dated(self, records: Sequence[_Record], *, times: bool) -> list[_Record]:
+        """Return records with the times of their versions, as far as `times_of` returns them."""
+        known = self.times_of({record.ledger_version or 0 for record in records}, times=times)
+        return [replace(record, ledger_timestamp=known.get(record.ledger_version or 0)) for record in records]
 
     def finish(self, what: str) -> None:
         """Check the ledger if any read succeeded, and warn about failures."""
@@ -242,9 +242,7 @@ def fetch_views(
     Warns
     -----
     UserWarning
-        If a module cannot be looked up, the plan is clipped to the readable versions, or the return type of a call
-        changes within the plan. Without its module, a value has the form of the node's JSON; the lookup is repeated at
-        the end so that these rows are typed if possible.
+        If the plan is clipped to the readable versions, or the return type of a call changes within the plan.
     FailedReadsWarning
         If every row failed (the warning quotes the most common error), or if a response does not fit its type.
 
@@ -275,29 +273,27 @@ def fetch_views(
     sweep = _Sweep(node, plan, show=progress)
     arguments.check_calls(sweep.node, named, sweep.there)
     sweep.guard(len(named) * len(sweep.versions))
-    ready = {name: PreparedView(sweep.node, call) for name, call in named.items()}
+    ready = {name: PreparedView(sweep.node, call, typed=typed) for name, call in named.items()}
 
     def read(tasks: _Tasks) -> list[ViewRecord]:
         ordered = sorted({version for _, version in tasks})
         for call in named.values():
             function = FunctionId.parse(call.function)
             sweep.node.abis.prepare(function.address, function.module, ordered)
-        outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="views", typed=typed)
-        records = []
-        for (name, version), outcome in zip(tasks, outcomes, strict=True):
-            if isinstance(outcome, ToolkitError):
-                records.append(ViewRecord(name, version, _head_of(outcome), failure=Failure.of(outcome)))
-            else:
-                records.append(outcome.record(name))
-        return records
+        outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="views")
+        return [
+            ViewRecord(name, version, _head_of(one), failure=Failure.of(one))
+            if isinstance(one, ToolkitError)
+            else one.record(name)
+            for (name, version), one in zip(tasks, outcomes, strict=True)
+        ]
 
     if search is None:
         records = read([(name, version) for name in named for version in sweep.versions])
     else:
         records = _searched(search, sweep.versions, list(named), read)
     sweep.finish("views")
-    known_times = sweep.times_of({record.ledger_version or 0 for record in records}, times=times)
-    records = [replace(record, ledger_timestamp=known_times.get(record.ledger_version or 0)) for record in records]
+    records = sweep.dated(records, times=times)
     single = isinstance(calls, str | ViewFunction)
     layouts = _declared(records, ready, sweep.newest) if typed else {}
     frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
@@ -368,7 +364,7 @@ def fetch_table_items(
     Warns
     -----
     UserWarning
-        If modules cannot be looked up, the plan is clipped, or the type of the values changes, as in `fetch_views`.
+        If the plan is clipped, or the type of the values changes, as in `fetch_views`.
     FailedReadsWarning
         If every row failed, for example because no item exists, or if a value does not fit its type.
 
@@ -408,38 +404,30 @@ def fetch_table_items(
     items = [outcome for outcome in outcomes if not isinstance(outcome, ToolkitError)]
 
     def records_of(tasks: Sequence[tuple[int, int]], outcomes: Sequence[Any]) -> list[TableItemRecord]:
-        records = []
-        for (place, version), outcome in zip(tasks, outcomes, strict=True):
-            if isinstance(outcome, ToolkitError):
-                failure = Failure.of(outcome)
-                records.append(TableItemRecord(given[place], version, _head_of(outcome), failure=failure))
-            else:
-                records.append(outcome.record())
-        return records
+        return [
+            TableItemRecord(given[place], version, _head_of(one), failure=Failure.of(one))
+            if isinstance(one, ToolkitError)
+            else one.record()
+            for (place, version), one in zip(tasks, outcomes, strict=True)
+        ]
 
     records = records_of(tasks, outcomes)
-    absent: set[int] = set()
-    present: set[int] = set()
-    for (place, _), outcome in zip(tasks, outcomes, strict=True):
-        if not isinstance(outcome, ToolkitError):
-            present.add(place)
-        elif isinstance(outcome, NodeError) and outcome.error_code == NO_ITEM:
-            absent.add(place)
-    absent -= present
+    places = [place for place, _ in tasks]
+    absent = {place for place, one in zip(places, outcomes, strict=True) if getattr(one, "error_code", "") == NO_ITEM}
+    absent -= {place for place, one in zip(places, outcomes, strict=True) if not isinstance(one, ToolkitError)}
     earlier: list[TableItemRecord] = []
     if absent and sweep.there and len(absent) <= _MAX_LOOKED_BACK:
         before = _before(sweep.there[0], sweep.oldest)
         looked = [(place, version) for place in sorted(absent) for version in before]
         found = sweep.read(looked, lambda task: ready[task[0]].at(task[1]), what="earlier table items")
         earlier = records_of(looked, found)
-    known_times = sweep.times_of(sweep.there, times=times)
-    records = [replace(record, ledger_timestamp=known_times.get(record.ledger_version or 0)) for record in records]
+    records = sweep.dated(records, times=times)
     if items:
         newest = max(items, key=lambda item: item.ledger_version)
         key_layout, value_layout = newest.key_layout, newest.value_layout
     else:
-        abis = node.abis.at(node.ledger().version)
-        key_layout, value_layout = abis.layout(parse_type_tag(key_type)), abis.layout(parse_type_tag(value_type))
+        head = node.ledger().version
+        key_layout, value_layout = (_layout_or_untyped(node, text, head) for text in (key_type, value_type))
     frame = item_frame(records, key_layout=key_layout, value_layout=value_layout, flatten=flatten, earlier=earlier)
     warn_of_types(frame, f"the value of table {handle}")
     return frame
@@ -508,43 +496,31 @@ def fetch_simulations(
     >>> frames.transactions[["ledger_version", "gas_used"]].to_numpy().tolist()
     [[1500, 31], [3000, 32], [4500, 306]]
     """
-    listed, node = arguments.listed_requests(requests), checked_node(node)
-    if versions is not None:
-        return _simulated_at(node, listed, versions, progress=progress)
-    results: dict[int, Simulation | ToolkitError] = {}
-    if listed:
-        sweep = _Sweep(node, None, show=progress)
-        sweep.guard(len(listed))
-        results = sweep.collect(simulate_all(sweep.node, listed, sweep.ledger), len(listed), "simulations")
-        sweep.finish("simulations")
-    ordered = [results[place] for place in range(len(listed))]
-    done = {number: one.transaction for number, one in enumerate(ordered) if not isinstance(one, ToolkitError)}
-    failed = [(number, Failure.of(one)) for number, one in enumerate(ordered) if isinstance(one, ToolkitError)]
-    frames = transaction_frames([*done.values()], requests=[*done], failures=failed)
-    mark_model(frames[0], node)
-    return SimulationFrames(*frames, tuple(ordered), _node=node)
-
-
-def _simulated_at(
-    node: Any, requests: Sequence[SimulationRequest], versions: Versions, *, progress: bool
-) -> SimulationFrames:
-    """Simulate each request at each version; rows have the position of the request, then the version."""
     import pandas as pd
 
-    sweep = _Sweep(node, versions, show=progress)
-    tasks = [(request, version) for request in requests for version in sweep.versions]
+    listed, given = arguments.listed_requests(requests), checked_node(node)
+    if not listed:
+        return SimulationFrames(*transaction_frames([]), (), _node=given)
+    sweep = _Sweep(given, versions, show=progress)
+    tasks = [(request, version) for request in listed for version in sweep.versions]
     sweep.guard(len(tasks))
-    found = sweep.collect(node.simulations_at(tasks), len(tasks), "simulations")
+    # A node simulates at its head; at versions, forks of it do.
+    at_head = simulate_all(given, listed, sweep.ledger) if versions is None else None
+    sent = at_head or given.simulations_at(tasks)  # type: ignore[attr-defined]  # of a Node
+    found: dict[int, Simulation | ToolkitError] = sweep.collect(sent, len(tasks), "simulations")
     sweep.finish("simulations")
-    results: list[Simulation | ToolkitError] = [found[place] for place in range(len(tasks))]
+    results = [found[place] for place in range(len(tasks))]
     done = {place: one.transaction for place, one in enumerate(results) if not isinstance(one, ToolkitError)}
     failed = [(place, Failure.of(one)) for place, one in enumerate(results) if isinstance(one, ToolkitError)]
     frames = transaction_frames([*done.values()], requests=[*done], failures=failed)
-    at = pd.Series([version for _, version in tasks], dtype=frames[0]["ledger_version"].dtype)
-    for frame in frames:
-        frame["ledger_version"] = frame["ledger_version"].fillna(at.reindex(frame["request"]).set_axis(frame.index))
-        frame["request"] = frame["request"] // len(sweep.versions)
-    return SimulationFrames(*frames, tuple(results), _node=node)
+    if versions is None:
+        mark_model(frames[0], given)
+    else:
+        at = pd.Series([version for _, version in tasks], dtype=frames[0]["ledger_version"].dtype)
+        for frame in frames:  # each has the position of its request, then of its version
+            frame["ledger_version"] = frame["ledger_version"].fillna(at.reindex(frame["request"]).set_axis(frame.index))
+            frame["request"] = frame["request"] // len(sweep.versions)
+    return SimulationFrames(*frames, tuple(results), _node=given)
 
 
 def fetch_transactions(
@@ -612,7 +588,6 @@ def fetch_events(
     event_type: str,
     versions: Versions,
     *,
-    times: bool = True,  # noqa: ARG001 - as of the other fetch functions
     progress: bool = True,
 ) -> pd.DataFrame:
     """Read the events of one type from committed transactions.
@@ -624,9 +599,6 @@ def fetch_events(
         Type of the event, such as ``0x1::transaction_fee::FeeStatement`` or ``u64``.
     versions : version plan
         As in `fetch_views`. Whole transactions are read, in pages of 100.
-    times : bool, default True
-        Has no effect; accepted for consistency with the other fetch functions. ``ledger_timestamp`` is always filled,
-        because transactions include it.
     progress : bool, default True
         Show a progress bar.
 
@@ -634,7 +606,8 @@ def fetch_events(
     -------
     DataFrame, shape (events + versions that cannot be read, 7 + fields + 4)
         Sorted by version. The columns are ``ledger_version``, ``ledger_timestamp``, ``hash``, ``event_index`` and the
-        guid, then one typed column per field, then the failure columns. A version that cannot be read is a row with an
+        guid, then one typed column per field, then the failure columns. ``ledger_timestamp`` is always filled, because
+        transactions include it. A version that cannot be read is a row with an
         ``error_code``, as is an event that does not fit its type (``schema_error``). If nothing is found, a warning
         suggests similar event types.
 
@@ -651,8 +624,8 @@ def fetch_events(
     Warns
     -----
     UserWarning
-        If the plan is clipped, a field has a column per type, or the module of the type cannot be looked up or has been
-        pruned. A pruned module is replaced by the module at the oldest planned version at which the node has it.
+        If the plan is clipped, a field has a column per type, or the module of the type has been pruned. A pruned
+        module is replaced by the module at the oldest planned version at which the node has it.
     FailedReadsWarning
         If every version failed (the warning quotes the most common error), or if an event does not fit its type.
 
@@ -735,7 +708,7 @@ def fetch_resources(
     Warns
     -----
     UserWarning
-        If the module of the type cannot be looked up, the plan is clipped, or a field has a column per type.
+        If the plan is clipped, or a field has a column per type.
     FailedReadsWarning
         If every row failed (the warning quotes the most common error), or if a resource does not fit its type.
 
@@ -760,36 +733,31 @@ def fetch_resources(
     arguments.check_struct(node, "tag", parsed, sweep.there)
     tasks = [(owner, version) for owner in owners for version in sweep.versions]
     sweep.guard(len(tasks))
-    outcomes = sweep.read(
-        tasks, lambda task: node.prepare_resource(task[0], str(parsed), task[1]), what="resources", typed=False
-    )
+    outcomes = sweep.read(tasks, lambda task: node.prepare_resource(task[0], str(parsed), task[1]), what="resources")
     sweep.finish("reads of resources")
     known_times = sweep.times_of({version for _, version in tasks}, times=times)
-    failures: list[Failure | None] = []
-    heads: list[int | None] = []
-    texts: list[str | None] = []
-    for outcome in outcomes:
-        if isinstance(outcome, ToolkitError):
-            failures.append(Failure.of(outcome))
-            heads.append(_head_of(outcome))
-            texts.append(None)
-        else:
-            data, ledger = outcome
-            failures.append(None)
-            heads.append(ledger.version if ledger else None)
-            texts.append(compact_json(data))
+    ledgers = [getattr(one, "ledger", None) if isinstance(one, ToolkitError) else one[1] for one in outcomes]
+    texts = [None if isinstance(one, ToolkitError) else compact_json(one[0]) for one in outcomes]
     rows = RESOURCES.table(
         {
             "address": [owner for owner, _ in tasks],
             "ledger_version": [version for _, version in tasks],
             "ledger_timestamp": [known_times.get(version) for _, version in tasks],
-            "head_version": heads,
-            **outcome_columns(failures),
+            "head_version": [ledger and ledger.version for ledger in ledgers],
+            **outcome_columns([Failure.of(one) if isinstance(one, ToolkitError) else None for one in outcomes]),
         }
     )
     rows = rows.append_column("data", pa.array(texts, type=pa.string()))
     identity = ("address", "ledger_version", "ledger_timestamp", "head_version")
     return typed_payload_frame(node, parsed, rows, identity, "resources")
+
+
+def _layout_or_untyped(node: Reads, text: str, version: int) -> Layout:
+    tag = parse_type_tag(text)
+    try:
+        return node.abis.at(version).layout(tag)
+    except (NodeError, NodeUnreachable, SchemaError) as error:  # the rows say so
+        return Untyped(tag, str(error))
 
 
 def _before(first: int, oldest: int) -> list[int]:
@@ -872,14 +840,15 @@ def typed_payload_frame(node: Reads, tag: TypeTag, rows: pa.Table, identity: Seq
     versions = rows["ledger_version"].to_pylist()
     wanted = [version for version, data in zip(versions, rows["data"].to_pylist(), strict=True) if data is not None]
     newest = max(wanted or versions) if versions else node.ledger().version
-    unknown: dict[int, SchemaError] = {}
+    unknown: dict[int, ToolkitError] = {}
     known = typed_at(node, tag, [*wanted, newest], unknown=unknown)
     default = known[max(known)] if known else Untyped(tag, "the node's response is not a module")
     layouts = [unknown.get(version) or known.get(version, default) for version in versions]
     misfits: list[ToolkitError] = []
 
-    def failed(error: SchemaError) -> Failure:
-        node.mask_error(error)
+    def failed(error: ToolkitError) -> Failure:
+        if isinstance(error, SchemaError):
+            node.mask_error(error)
         misfits.append(error)
         return Failure.of(error)
 

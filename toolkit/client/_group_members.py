@@ -7,7 +7,9 @@ those that existed before and are not listed any more.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -73,8 +75,7 @@ class _Group:
 
     @property
     def version(self) -> int:
-        version: int = self.change["ledger_version"]
-        return version
+        return int(self.change["ledger_version"])
 
     def not_listed(self, before: Iterable[str]) -> list[str]:
         """Return the resources that existed at the address, and that the transaction neither writes nor deletes."""
@@ -175,7 +176,7 @@ def _find_ended(groups: Sequence[_Group], node: Reads, *, committed: bool) -> No
             elif missing := group.not_listed(listed):
                 candidates.append((group, missing))
     after = _listed(node, {(group.place[0], group.version) for group, _ in candidates}) if committed else {}
-    declared = _Declared(node)
+    declared = _declared_groups(node)
     for group, missing in candidates:
         try:
             if committed:
@@ -184,7 +185,7 @@ def _find_ended(groups: Sequence[_Group], node: Reads, *, committed: bool) -> No
                     raise remaining
                 group.ended = [kind for kind in missing if kind not in remaining]
             else:
-                group.ended = [kind for kind in missing if declared.belongs(kind, group)]
+                group.ended = [kind for kind in missing if _belongs(kind, group, declared)]
         except ToolkitError as error:
             group.ended = error.with_traceback(None)
 
@@ -203,36 +204,27 @@ def _listed(node: Reads, wanted: set[tuple[str, int]]) -> _Listed:
     return found
 
 
-class _Declared:
-    """The resource groups that modules declare for their resources, in the metadata of their bytecode."""
+# Returns the groups that a module, given by address, name and version, declares for its structs in its metadata.
+_DeclaredAt = Callable[[str, str, int], "Mapping[str, str]"]
 
-    def __init__(self, node: Reads) -> None:
-        self._node = node
-        self._known: dict[tuple[str, str, int], dict[str, str]] = {}
 
-    def belongs(self, kind: str, group: _Group) -> bool:
-        """Return whether a resource is a member of a group.
+def _declared_groups(node: Reads) -> _DeclaredAt:
+    @cache
+    def declared(address: str, name: str, version: int) -> Mapping[str, str]:
+        answer = node.module_answer(address, name, version)
+        return {} if answer is None else resource_groups(parse_hex(json.loads(answer)["bytecode"]))
 
-        Raises
-        ------
-        NodeError, NodeUnreachable, SchemaError
-            If the bytecode of the resource's module cannot be read.
-        """
-        if group.deleted and kind == group.change["resource_type"]:
-            return True
-        tag: Any = parse_type_tag(kind)
-        key = tag.address, tag.module, group.version
-        if key not in self._known:
-            self._known[key] = self._read(*key)
-        declared = self._known[key].get(tag.name)
-        if declared is None:
-            return False
-        if group.deleted:
-            return str(parse_type_tag(declared)) == str(group.change["resource_type"])
-        return resource_key_hash(group.place[0], declared, group=True) == group.place[1]
+    return declared
 
-    def _read(self, address: str, name: str, version: int) -> dict[str, str]:
-        answer = self._node.module_answer(address, name, version)
-        if answer is None:
-            return {}
-        return resource_groups(parse_hex(json.loads(answer)["bytecode"]))
+
+def _belongs(kind: str, group: _Group, declared: _DeclaredAt) -> bool:
+    """Return whether a resource is a member of a group, according to its module."""
+    if group.deleted and kind == group.change["resource_type"]:
+        return True
+    tag: Any = parse_type_tag(kind)
+    its_group = declared(tag.address, tag.module, group.version).get(tag.name)
+    if its_group is None:
+        return False
+    if group.deleted:
+        return str(parse_type_tag(its_group)) == str(group.change["resource_type"])
+    return resource_key_hash(group.place[0], its_group, group=True) == group.place[1]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import html
+import math
 import os
 import re
 import socket
@@ -566,8 +567,6 @@ class PreparedCall(Generic[T]):
         Ledger version that is read. Such a response never changes, so it may be stored. None reads the head.
     gas : bool
         Whether the response includes the gas used, which also depends on the build of the node.
-    untyped : NodeError, NodeUnreachable or None
-        Why types are not known, if the lookup of a module failed. The call is then encoded and decoded without types.
     """
 
     request: Request
@@ -575,7 +574,6 @@ class PreparedCall(Generic[T]):
     finish: Callable[[Answer], T]
     pinned: int | None = None
     gas: bool = False
-    untyped: errors.NodeError | errors.NodeUnreachable | None = None
 
 
 # A call to send, or the error that is its outcome because it could not be prepared.
@@ -871,6 +869,9 @@ class RetryPolicy:
         return pause_s if again and waited_s + pause_s <= self.budget_s else None
 
 
+ONCE = RetryPolicy(attempts=1)
+
+
 def resume_time(wait_s: float, *, now: datetime | None = None) -> str:
     """Return when a wait ends, for messages: ``2026-05-01 12:00:07 UTC``."""
     return f"{(now or datetime.now(UTC)) + timedelta(seconds=wait_s + 1):%Y-%m-%d %H:%M:%S} UTC"
@@ -985,31 +986,20 @@ class Outages(Generic[K]):
             yield
         except (errors.NodeError, errors.NodeUnreachable) as error:
             if is_outage(error):
-                self.note(key, error, took_s=self._clock() - started)
+                ended = self._clock()
+                self._failed[key] = error, ended + max(_MIN_REST_S, _REST_PER_WAIT * (ended - started))
             raise
         self._failed.pop(key, None)
 
-    def note(self, key: K, error: errors.NodeError | errors.NodeUnreachable, *, took_s: float = 0.0) -> None:
-        """Record an outage of `key`, which is then not tried for a while."""
-        self._failed[key] = error, self._clock() + max(_MIN_REST_S, _REST_PER_WAIT * took_s)
+    def resting(self, key: K, *, limit: float = math.inf) -> errors.NodeError | errors.NodeUnreachable | None:
+        """Return the outage that keeps `key` from being tried now: its own, or any if `limit` keys are not tried."""
+        now = self._clock()
+        found = {failed: error for failed, (error, until) in list(self._failed.items()) if now < until}
+        return found.get(key) or (next(iter(found.values())) if len(found) >= limit else None)
 
-    def resting(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
-        """Return the outage that keeps `key` from being tried now, or None if it may be tried."""
-        error, until = self._failed.get(key, (None, 0.0))
-        return error if error is not None and self._clock() < until else None
-
-    def all_resting(self) -> list[errors.NodeError | errors.NodeUnreachable]:
-        """Return the outages of all keys that are not tried now."""
-        return [error for key in list(self._failed) if (error := self.resting(key)) is not None]
-
-    def last(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
-        """Return the last outage of `key`, even if it may be tried again; None if it has succeeded since."""
-        return self._failed.get(key, (None,))[0]
-
-    def ask_again(self) -> list[K]:
-        """Allow every key to be tried again at once; return the keys."""
-        self._failed = {key: (error, float("-inf")) for key, (error, _) in self._failed.items()}
-        return list(self._failed)
+    def clear(self) -> None:
+        """Allow every key to be tried again at once."""
+        self._failed.clear()
 
 
 def not_sent(what: str, wait_s: float) -> errors.RateLimited:

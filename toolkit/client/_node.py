@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import date
 
-    from toolkit.client._accounts import Account
-    from toolkit.client._assets import Asset
+    from toolkit.client._accounts import Account, Asset
     from toolkit.client._contracts import Contract
     from toolkit.client._engine import BulkEngine
     from toolkit.client._http import Ledger, RetryPolicy, Transport

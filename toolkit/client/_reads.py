@@ -10,15 +10,17 @@ that neither the head nor the oldest version has decreased.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+import msgspec
+
 from toolkit import errors
 from toolkit._present.messages import shorten
-from toolkit._present.text import plural
 from toolkit.client._calls import Abis, AbiStore, Encoding, ListedModule, PreparedView, ViewResult, abi_of
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, path
 from toolkit.client._node_errors import ABSENT
@@ -37,8 +39,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
+    import pandas as pd
+
     from toolkit.client._cache import AnswerCache
     from toolkit.client._connection import Connection
+    from toolkit.client._transaction_data import TransactionFrames
+    from toolkit.client._versions import Versions
 
 T = TypeVar("T")
 # A result, and the node's head if the response reports it.
@@ -106,9 +112,7 @@ class Reads:
     # sending ------------------------------------------------------------------------------------------------------
 
     def one(self, call: PreparedCall[T]) -> T:
-        """Send a call; raise an error if its types cannot be looked up, because only a batch can retry the lookup."""
-        if call.untyped is not None:
-            raise call.untyped.with_traceback(None)
+        """Send a call."""
         return self._connection.perform(call)
 
     def _get(
@@ -199,8 +203,6 @@ class Reads:
         """Return the first version at or after each time: -1 if it may be pruned, head + 1 if it does not exist yet."""
 
         def blocks_of(versions: Sequence[int]) -> list[BlockInfo]:
-            if len(versions) == 1:
-                return [self.block(versions[0])]
             found: dict[int, BlockInfo] = {}
             for place, block in self.many(map(self.prepare_block, versions)):
                 if isinstance(block, errors.ToolkitError):
@@ -534,6 +536,23 @@ class Reads:
         return found
 
 
+class TransactionStore(ABC):
+    """Committed transactions that were stored earlier; `toolkit.Archive` is one implementation."""
+
+    @property
+    @abstractmethod
+    def node(self) -> Reads:
+        """The node that reads from the store."""
+
+    @abstractmethod
+    def transactions(self, versions: Versions) -> TransactionFrames:
+        """Return transactions, as `fetch_transactions` does."""
+
+    @abstractmethod
+    def events_of(self, event_type: str, versions: Versions) -> pd.DataFrame:
+        """Return the events of a type, as `fetch_events` does."""
+
+
 def _only_transaction(answer: Answer, asked: str) -> Any:
     """Decode a response that is one transaction, and check all of its numbers, addresses and times."""
     try:
@@ -563,16 +582,12 @@ def _page(answer: Answer, asked: str) -> list[Any]:
 
 Task = TypeVar("Task")
 VersionTask = TypeVar("VersionTask", bound=tuple[Any, int])
-# Calls that are sent without types, by position, and why a module could not be looked up.
-Untyped = dict[int, errors.NodeError | errors.NodeUnreachable]
 
 # Errors that are the outcome of one call. Any other error, such as from a closed node, ends all calls.
 _OUTCOMES = (errors.InputError, errors.NodeError, errors.NodeUnreachable, errors.SchemaError)
 
 
-def send_all(
-    node: Reads, tasks: Iterable[Task], prepare: Callable[[Task], Sendable[T]], *, untyped: Untyped | None = None
-) -> Outcomes[T]:
+def send_all(node: Reads, tasks: Iterable[Task], prepare: Callable[[Task], Sendable[T]]) -> Outcomes[T]:
     """Prepare tasks, send them at once, and yield (position, result or error) as responses arrive.
 
     Parameters
@@ -583,85 +598,20 @@ def send_all(
     prepare : callable
         Returns the call of a task, or the error that is its outcome. If it raises an error because the task cannot be
         sent or a module cannot be looked up, that error is the outcome too.
-    untyped : dict of int to error, optional
-        Filled with the positions of calls that are sent without types, and why a module could not be looked up.
 
     Yields
     ------
     tuple of (int, result or error)
-        One per task, in the order of completion. If a module could not be looked up and the node rejects a call that
-        was therefore encoded without types (400), the outcome is the failure of the lookup.
+        One per task, in the order of completion.
     """
-    without_types = {} if untyped is None else untyped
 
-    def prepared() -> Iterator[Sendable[T]]:
-        for place, task in enumerate(tasks):
-            try:
-                call = prepare(task)
-            except _OUTCOMES as error:
-                yield error
-            else:
-                if not isinstance(call, errors.ToolkitError) and call.untyped is not None:
-                    without_types[place] = call.untyped
-                yield call
+    def prepared(task: Task) -> Sendable[T]:
+        try:
+            return prepare(task)
+        except _OUTCOMES as error:
+            return error
 
-    for place, outcome in node.many(prepared()):
-        # Without a dict of the caller's nobody reads an entry again, and a long outage would fill the memory.
-        failure = without_types.pop(place, None) if untyped is None else without_types.get(place)
-        refused = isinstance(outcome, errors.InvalidRequest) and outcome.vm_error_code is None
-        yield place, failure if failure is not None and refused else outcome
-
-
-def send_all_typed(
-    node: Reads, tasks: Sequence[VersionTask], prepare: Callable[[VersionTask], PreparedCall[T]]
-) -> Outcomes[T]:
-    """Send tasks as `send_all` does, and send untyped calls again if their types are found later.
-
-    A call whose module cannot be looked up is sent without types. After all other calls, the module is looked up once
-    more, and the call is sent again with its types. If the read is pinned, the response then comes from the cache.
-
-    Parameters
-    ----------
-    node : Reads
-    tasks : sequence of tuple
-        The second item of each task is the ledger version to read.
-    prepare : callable
-        Returns the call of a task.
-
-    Yields
-    ------
-    tuple of (int, result or error)
-        As for `send_all`; a call that is sent again is yielded again.
-
-    Warns
-    -----
-    UserWarning
-        If modules still cannot be looked up at the end.
-    """
-    untyped: Untyped = {}
-    for place, outcome in send_all(node, tasks, prepare, untyped=untyped):
-        if isinstance(outcome, errors.ToolkitError) and outcome is not untyped.get(place):
-            untyped.pop(place, None)  # the call failed for another reason
-        yield place, outcome
-    if not untyped:
-        return
-    node.abis.ask_again(sorted({tasks[place][1] for place in untyped}))
-    again: list[int] = []
-    for place in sorted(untyped):
-        failure = None
-        with suppress(*_OUTCOMES):  # which is then the outcome of the call
-            failure = prepare(tasks[place]).untyped
-        if failure is None:
-            del untyped[place]
-            again.append(place)
-    for number, outcome in send_all(node, again, lambda place: prepare(tasks[place])):
-        yield again[number], outcome
-    if untyped:
-        warn_caller(
-            f"{plural(len(untyped), 'call')} {'is' if len(untyped) == 1 else 'are'} untyped because a module could not "
-            f"be looked up ({next(iter(untyped.values()))}); values have the form of the node's JSON. Fetch them again "
-            "once the node offers modules"
-        )
+    return node.many(map(prepared, tasks))
 
 
 # Time between two checks of a fetch, in seconds.
@@ -672,9 +622,16 @@ _MISSING_CODES = frozenset({"transaction_not_found", "version_not_found"})
 _NO_ANSWER = (errors.NodeError, errors.NodeUnreachable, errors.SchemaError)
 
 
+class Anchor(msgspec.Struct, frozen=True):
+    """The transaction by which a ledger is recognised."""
+
+    version: int
+    transaction_hash: str
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerAnchor:
-    """The facts that identify a ledger.
+    """The facts that identify a ledger while it is read.
 
     Attributes
     ----------
@@ -683,10 +640,8 @@ class LedgerAnchor:
         Head when the anchor was taken; the head of the same ledger is never below it.
     oldest : int or None
         Oldest version when the anchor was taken; the oldest version of the same ledger is never below it.
-    version : int or None
-        Version of the anchor transaction.
-    transaction_hash : str or None
-        Hash of the anchor transaction; None if the node did not return it.
+    anchor : Anchor or None
+        None if the node did not return the transaction.
     taken_s : float
         Unix time just before the anchor was taken, in seconds.
     """
@@ -694,8 +649,7 @@ class LedgerAnchor:
     chain_id: int
     head: int
     oldest: int | None = None
-    version: int | None = None
-    transaction_hash: str | None = None
+    anchor: Anchor | None = None
     taken_s: float = field(default_factory=time.time, compare=False)
 
     @classmethod
@@ -725,20 +679,17 @@ class LedgerAnchor:
                 LedgerGuard(node, earlier).check()
             except _NO_ANSWER:
                 return earlier
-            if earlier.version == version:
+            if earlier.anchor is not None and earlier.anchor.version == version:
                 return earlier
         taken_s, found = time.time(), None
         with node.fresh():
             try:
                 transaction, newest = node.transaction_and_head(version)
-                found = transaction.hash
-            except errors.NodeError as error:
-                newest = error.ledger
-            except (errors.NodeUnreachable, errors.SchemaError):
-                newest = None
+                found = transaction.hash and Anchor(version, transaction.hash)
+            except _NO_ANSWER as error:
+                newest = getattr(error, "ledger", None)
             ledger = newest or ledger or node.ledger()
-        at = version if found else None
-        node.anchor = cls(ledger.chain_id, ledger.version, ledger.oldest_version, at, found, taken_s)
+        node.anchor = cls(ledger.chain_id, ledger.version, ledger.oldest_version, found, taken_s)
         return node.anchor
 
 
@@ -749,13 +700,13 @@ class LedgerGuard:
     ----------
     node : Node
         Also an attribute.
-    anchor : LedgerAnchor
+    known : LedgerAnchor
     """
 
-    def __init__(self, node: Reads, anchor: LedgerAnchor) -> None:
-        self.node, self._anchor = node, anchor
+    def __init__(self, node: Reads, known: LedgerAnchor) -> None:
+        self.node, self._known = node, known
         self._checked_at = time.monotonic()
-        self._confirmed_s = anchor.taken_s
+        self._confirmed_s = known.taken_s
 
     def check(self) -> None:
         """Check that the node serves the ledger of the anchor.
@@ -816,10 +767,10 @@ class LedgerGuard:
         LedgerChanged
             If the chain id or the anchor transaction differs.
         """
-        anchor, node = self._anchor, self.node
+        known, anchor, node = self._known, self._known.anchor, self.node
         ledger: LedgerState | None = None
         doubt = None
-        if anchor.version is not None:
+        if anchor is not None:
             expected = f"expected transaction {anchor.version} to be {anchor.transaction_hash}"
             try:
                 transaction, ledger = node.transaction_and_head(anchor.version)
@@ -831,12 +782,12 @@ class LedgerGuard:
             except _NO_ANSWER:  # pruned meanwhile, not offered, or no answer: compare the description only
                 ledger = None
         ledger = ledger or node.ledger()
-        if ledger.chain_id != anchor.chain_id:
-            raise self._changed(f"expected chain id {anchor.chain_id}, got {ledger.chain_id}")
-        if doubt is None and ledger.version < anchor.head:
-            doubt = f"expected a head of {anchor.head} or later, got {ledger.version}"
-        if doubt is None and anchor.oldest is not None and ledger.oldest_version < anchor.oldest:
-            doubt = f"expected an oldest version of {anchor.oldest} or later, got {ledger.oldest_version}"
+        if ledger.chain_id != known.chain_id:
+            raise self._changed(f"expected chain id {known.chain_id}, got {ledger.chain_id}")
+        if doubt is None and ledger.version < known.head:
+            doubt = f"expected a head of {known.head} or later, got {ledger.version}"
+        if doubt is None and known.oldest is not None and ledger.oldest_version < known.oldest:
+            doubt = f"expected an oldest version of {known.oldest} or later, got {ledger.oldest_version}"
         return doubt
 
     def _changed(self, why: str) -> errors.LedgerChanged:

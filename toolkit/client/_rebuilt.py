@@ -144,7 +144,7 @@ def _decode_hex(layout: Layout, text: object, *, where: str) -> Any:
 
 def simulated_again(node: Reads, transaction: Any) -> tuple[Simulation, list[Caveat]]:
     """Simulate a committed transaction again, without its keys if they have since been rotated."""
-    request, caveats = rebuild_request(transaction, lambda version: node.abis.at(version, lenient=True))
+    request, caveats = rebuild_request(transaction, node.abis.at)
     simulation = simulate(node, request)
     found = [*caveats]
     if "INVALID_AUTH_KEY" in simulation.vm_status and request.signature is not None:

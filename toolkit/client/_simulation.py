@@ -12,36 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from toolkit import errors, wire
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import in_whole_coins, listed, plural, short_addresses, signed, visible
+from toolkit.client._accounts import APT_NAMES, MAX_SYMBOL, Asset
 from toolkit.client._arguments import entry_function, explained
-from toolkit.client._assets import APT_NAMES, MAX_SYMBOL, Asset
 from toolkit.client._calls import JSON, AbisAt, fit_bcs, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import Answer, Outcomes, PreparedCall, Sendable, json_body, mark_model
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._reads import Reads, send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
-from toolkit.errors import (
-    Forbidden,
-    InputError,
-    InvalidRequest,
-    NodeError,
-    NodeUnreachable,
-    NotAtPast,
-    NotFound,
-    SchemaError,
-    ToolkitError,
-)
 from toolkit.move import FunctionAbi, Layout, parse_address
-from toolkit.wire import (
-    EntryFunction,
-    GasBreakdown,
-    LedgerState,
-    Script,
-    SimulationRequest,
-    UserTransaction,
-    ViewFunction,
-)
 from toolkit.wire._bcs_requests import signed_transaction
 from toolkit.wire._gas import APT
 from toolkit.wire._models import function_id
@@ -54,7 +35,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.wire import GasPriceEstimate
     from toolkit.wire._aborts import Abort
     from toolkit.wire._requests import SimulatedPayload
 
@@ -88,9 +68,9 @@ class Simulation(TransactionData):
     (True, 1)
     """
 
-    request: SimulationRequest
-    transaction: UserTransaction
-    ledger: LedgerState | None
+    request: wire.SimulationRequest
+    transaction: wire.UserTransaction
+    ledger: wire.LedgerState | None
 
     @property
     def success(self) -> bool:
@@ -124,7 +104,7 @@ class Simulation(TransactionData):
         return None if self.request.max_gas_amount is not None or nobody_pays else self.transaction.max_gas_amount
 
     @cached_property
-    def gas(self) -> GasBreakdown | None:
+    def gas(self) -> wire.GasBreakdown | None:
         """Gas broken down by part, from the FeeStatement event; None if the transaction was discarded before it ran."""
         return self.transaction.gas_breakdown()
 
@@ -189,16 +169,16 @@ class Simulation(TransactionData):
             found = dict(simulate_all(node, requests, node.ledger()))
         gas = []
         for _, one in sorted(found.items(), key=itemgetter(0)):
-            if isinstance(one, ToolkitError):
+            if isinstance(one, errors.ToolkitError):
                 raise one
             if one.gas is None:
-                raise InputError(f"the batch is discarded before it runs: {one.vm_status}")
+                raise errors.InputError(f"the batch is discarded before it runs: {one.vm_status}")
             gas.append(one.gas)
         return gas_frame(batch, gas)
 
     def _batch(self) -> Batch:
         if not isinstance(self.request.payload, Batch):
-            raise InputError(f"the payload is {payload_name(self.request.payload)}, not a batch")
+            raise errors.InputError(f"the payload is {payload_name(self.request.payload)}, not a batch")
         return self.request.payload
 
     def _failed_call(self) -> int | None:
@@ -247,7 +227,7 @@ class Simulation(TransactionData):
             return []
         try:
             failed = self._failed_call()
-        except ToolkitError:  # the node cannot be asked again
+        except errors.ToolkitError:  # the node cannot be asked again
             return []
         return [] if failed is None else [f"Call {failed} fails: {function_id(batch.calls[failed].function).wire}."]
 
@@ -267,7 +247,7 @@ def _headline(simulation: Simulation) -> str:
 
 def payload_name(payload: SimulatedPayload) -> str:
     """Return what a payload runs, as messages name it."""
-    if isinstance(payload, EntryFunction):
+    if isinstance(payload, wire.EntryFunction):
         return payload.function
     if isinstance(payload, Batch):
         names = [function_id(call.function).wire for call in payload.calls]
@@ -316,7 +296,7 @@ class _Amounts:
         try:
             with self._simulation._connected() as node:  # noqa: SLF001 - of this module
                 return read_asset(node, asset, self._simulation.ledger_version)
-        except ToolkitError:  # an asset that cannot be read leaves its amounts in base units
+        except errors.ToolkitError:  # an asset that cannot be read leaves its amounts in base units
             return None
 
 
@@ -373,7 +353,7 @@ class SimulationFrames(TransactionFrames):
         One per request, in order.
     """
 
-    results: tuple[Simulation | ToolkitError, ...]
+    results: tuple[Simulation | errors.ToolkitError, ...]
 
     _by: ClassVar[str] = "request"
     _identity: ClassVar[tuple[str, ...]] = ("request", "ledger_version", "hash")
@@ -391,59 +371,62 @@ _PLACEHOLDER_PRICE = 100
 _PLACEHOLDER_MAX_GAS = 2_000_000
 
 
-def not_at_past(ledger_version: int) -> NotAtPast:
+def not_at_past(ledger_version: int) -> errors.NotAtPast:
     """Return the error of a simulation at a past version, with alternatives."""
-    return NotAtPast(
+    return errors.NotAtPast(
         f"a node simulates at its head only, not at version {ledger_version}. Use "
         f"node.fork({ledger_version}).simulate() for that version, node.simulate() for the head, fetch_views for the "
         "gas of views at past versions, or fetch_transactions for the gas that committed transactions paid"
     )
 
 
-def simulate(node: Reads, request: SimulationRequest) -> Simulation:
+def simulate(node: Reads, request: wire.SimulationRequest) -> Simulation:
     """Simulate a request at the node's head; see `Node.simulate`."""
+    # Not as many of one: a fork answers in this thread, and its errors are those of the reads behind it.
     ledger, number = node.ledger(), 0
     if _needs_sequence_number(request):
         try:
             number = node.one(node.prepare_account(request.sender))[0].sequence_number
-        except (NotFound, Forbidden) as error:
+        except (errors.NotFound, errors.Forbidden) as error:
             if error.error_code != NO_ACCOUNT:
-                with suppress(NodeError):  # the view does not answer either, as for a new account
+                with suppress(errors.NodeError):  # the view does not answer either, as for a new account
                     number = node.one(node.prepare_sequence_number(request.sender))
     call = called_by(request.payload)
     try:
         return node.one(_prepared(node, request, ledger, number, _Sponsors.of(node, [request])))
-    except InvalidRequest as error:
-        if not isinstance(call, EntryFunction):
+    except errors.InvalidRequest as error:
+        if not isinstance(call, wire.EntryFunction):
             raise
         raise explained(node, call, ledger.version, error) from None
 
 
-def simulate_all(node: Reads, requests: Sequence[SimulationRequest], ledger: LedgerState) -> Outcomes[Simulation]:
+def simulate_all(
+    node: Reads, requests: Sequence[wire.SimulationRequest], ledger: wire.LedgerState
+) -> Outcomes[Simulation]:
     """Simulate requests at once and yield (position, result or error) as responses arrive."""
     senders = list(dict.fromkeys(request.sender for request in requests if _needs_sequence_number(request)))
-    numbers: dict[str, int | ToolkitError] = {}
+    numbers: dict[str, int | errors.ToolkitError] = {}
     to_view: list[str] = []  # the node does not offer accounts
     for place, found in send_all(node, senders, node.prepare_account):
-        if isinstance(found, NotFound | Forbidden):
+        if isinstance(found, errors.NotFound | errors.Forbidden):
             numbers[senders[place]] = 0
             to_view += [senders[place]] * (found.error_code != NO_ACCOUNT)
         else:
-            numbers[senders[place]] = found if isinstance(found, ToolkitError) else found[0].sequence_number
+            numbers[senders[place]] = found if isinstance(found, errors.ToolkitError) else found[0].sequence_number
     for place, viewed in send_all(node, to_view, node.prepare_sequence_number):
-        if not isinstance(viewed, NodeError):  # an error: the account does not exist yet
+        if not isinstance(viewed, errors.NodeError):  # an error: the account does not exist yet
             numbers[to_view[place]] = viewed
 
     sponsors = _Sponsors.of(node, requests)
 
-    def prepared(request: SimulationRequest) -> Sendable[Simulation]:
+    def prepared(request: wire.SimulationRequest) -> Sendable[Simulation]:
         number = numbers[request.sender] if _needs_sequence_number(request) else 0
-        return number if isinstance(number, ToolkitError) else _prepared(node, request, ledger, number, sponsors)
+        return number if isinstance(number, errors.ToolkitError) else _prepared(node, request, ledger, number, sponsors)
 
     yield from send_all(node, requests, prepared)
 
 
-def _needs_sequence_number(request: SimulationRequest) -> bool:
+def _needs_sequence_number(request: wire.SimulationRequest) -> bool:
     """Return whether the sender's sequence number must be read before a request can be sent."""
     return request.sequence_number is None and request.replay_protection_nonce is None
 
@@ -456,23 +439,23 @@ class _Sponsors:
     """
 
     balances: Mapping[str, int]
-    prices: GasPriceEstimate | None
+    prices: wire.GasPriceEstimate | None
 
     @classmethod
-    def of(cls, node: Reads, requests: Sequence[SimulationRequest]) -> _Sponsors:
+    def of(cls, node: Reads, requests: Sequence[wire.SimulationRequest]) -> _Sponsors:
         """Read the balances of the fee payers of requests without a limit. What cannot be read is left out."""
         opened = [request for request in requests if _fills_in_limit(request)]
         payers, balances, prices = list(dict.fromkeys(one.payer for one in opened)), dict[str, int](), None
         if any(one.gas_unit_price is None for one in opened):
-            with suppress(NodeError, NodeUnreachable, SchemaError):
+            with suppress(errors.NodeError, errors.NodeUnreachable, errors.SchemaError):
                 prices = node.gas_price()
-        calls = [ViewFunction("0x1::coin::balance", [payer], type_arguments=[APT]) for payer in payers]
+        calls = [wire.ViewFunction("0x1::coin::balance", [payer], type_arguments=[APT]) for payer in payers]
         for place, viewed in send_all(node, calls, node.prepare_view):
-            if not isinstance(viewed, ToolkitError):
+            if not isinstance(viewed, errors.ToolkitError):
                 balances[payers[place]] = int(viewed.value)  # without an ABI it is text
         return cls(balances, prices)
 
-    def limit(self, request: SimulationRequest) -> int:
+    def limit(self, request: wire.SimulationRequest) -> int:
         """Return the gas limit that the balance of a request's payer covers, as far as nodes accept it."""
         price = request.gas_unit_price
         if price is None and self.prices is not None:
@@ -484,7 +467,7 @@ class _Sponsors:
         return min(balance // price, _PLACEHOLDER_MAX_GAS)
 
 
-def _fills_in_limit(request: SimulationRequest) -> bool:
+def _fills_in_limit(request: wire.SimulationRequest) -> bool:
     """Return whether the limit of a request follows from the balance of a fee payer."""
     is_open = request.max_gas_amount is None and not request.estimate_max_gas_amount
     return is_open and request.payer not in {request.sender, NOBODY}
@@ -492,8 +475,8 @@ def _fills_in_limit(request: SimulationRequest) -> bool:
 
 def _prepared(
     node: Reads,
-    request: SimulationRequest,
-    ledger: LedgerState,
+    request: wire.SimulationRequest,
+    ledger: wire.LedgerState,
     number: int,
     sponsors: _Sponsors,
 ) -> PreparedCall[Simulation]:
@@ -517,7 +500,7 @@ def _prepared(
         from toolkit.client._batch import with_script
 
         sent = with_script(node, request, ledger.version)
-    if isinstance(call, EntryFunction):
+    if isinstance(call, wire.EntryFunction):
         function = entry_function(node, call, abis)
         needed = function is not None and only_in_bcs(call, function)
         called = in_json if call is payload else in_json["transaction_payload"]
@@ -534,7 +517,9 @@ def _prepared(
     def finish(answer: Answer) -> Simulation:
         transactions = decode_simulation(answer.body)
         if len(transactions) != 1:
-            raise SchemaError(f"{short_addresses(asked)}: expected one simulated transaction, got {len(transactions)}")
+            raise errors.SchemaError(
+                f"{short_addresses(asked)}: expected one simulated transaction, got {len(transactions)}"
+            )
         check_transaction(transactions[0])
         return Simulation(request, transactions[0], answer.parsed.ledger, _node=node)
 
@@ -547,7 +532,7 @@ def _parameter_layouts(call: Any, function: FunctionAbi | None, abis: AbisAt) ->
     """Return the layouts of the parameters of a called function or script, or None if they are not known."""
     if call is None:  # the payload that a multisig account stores on chain
         return ()
-    if isinstance(call, Script) and call.abi is not None and not call.serialized:
+    if isinstance(call, wire.Script) and call.abi is not None and not call.serialized:
         function = msgspec.convert(call.abi, FunctionAbi)
     return None if function is None else parameter_layouts(function, call.type_arguments, abis)
 
@@ -637,7 +622,7 @@ def abort_parts(abort: Abort | None) -> tuple[str | None, str]:
     return abort.sentence, f"the code{where} aborted:{name} code {code:#x}{kind}"
 
 
-def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> str | None:
+def failure_reason(request: wire.SimulationRequest, transaction: wire.UserTransaction) -> str | None:
     """Return why a simulated transaction fails and what to change; None if the status is not known."""
     reason = _reason(request, transaction)
     if not transaction.chain_success:
@@ -645,7 +630,7 @@ def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> 
     return f"the payload of the multisig account fails: {reason or transaction.vm_status}"
 
 
-def _reason(request: SimulationRequest, transaction: UserTransaction) -> str | None:
+def _reason(request: wire.SimulationRequest, transaction: wire.UserTransaction) -> str | None:
     status = transaction.vm_status
     sentence, aborted = abort_parts(transaction.abort)
     if found := (f"{sentence} ({aborted})" if sentence else aborted) or _execution_words(status):
@@ -660,7 +645,7 @@ def _reason(request: SimulationRequest, transaction: UserTransaction) -> str | N
     return None if known is None else _STATUS[known]
 
 
-def _balance_words(request: SimulationRequest, transaction: UserTransaction, status: str) -> str | None:
+def _balance_words(request: wire.SimulationRequest, transaction: wire.UserTransaction, status: str) -> str | None:
     """Return why the balance of who pays ends a transaction; None if a limit of the request does."""
     limit, price = transaction.max_gas_amount, transaction.gas_unit_price
     sponsored = request.payer != request.sender

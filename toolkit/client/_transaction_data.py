@@ -16,7 +16,7 @@ from toolkit.client._group_members import with_ended_members
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._reads import Reads, Reconnect, send_all
 from toolkit.client._warnings import warn_caller
-from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError, VersionPruned
+from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError, VersionPruned
 from toolkit.move import Layout, TypeTag, parse_type_tag
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from toolkit.client._calls import Layouts
     from toolkit.client._http import PreparedCall
     from toolkit.frames._balances import Slot
 
@@ -402,16 +401,12 @@ class TransactionData:
         if reported := [(key, value) for key, value in pairs if key is not None and value is not None]:
             return reported[-1]
         columns = plain_columns(self._tables[1], ["resource_type", "data", "ledger_version"])
-        digits = handle.lower().removeprefix("0x").lstrip("0")
-        held = [
-            (kind, parse_json(text, kind), version)
-            for kind, text, version in zip(*columns.values(), strict=True)
-            if kind is not None and text is not None and digits in text.lower()
-        ]
-        wanted = parse_table_handle(handle)
-        for kind, data, version in reversed(held):
+        wanted, digits = parse_table_handle(handle), handle.lower().removeprefix("0x").lstrip("0")
+        for kind, text, version in reversed(list(zip(*columns.values(), strict=True))):
+            if kind is None or text is None or digits not in text.lower():
+                continue
             [layout] = self._layouts_at(parse_type_tag(kind), [version])
-            for table in tables_in(layout, data):
+            for table in tables_in(layout, parse_json(text, kind)):
                 if table.handle == wanted:
                     return table.key_type, table.value_type
         if owner is not None:
@@ -502,7 +497,7 @@ _CHANGE_COLUMNS = (
 
 
 def typed_at(
-    node: Reads, tag: TypeTag, versions: Iterable[int], *, unknown: dict[int, SchemaError] | None = None
+    node: Reads, tag: TypeTag, versions: Iterable[int], *, unknown: dict[int, ToolkitError] | None = None
 ) -> dict[int, Layout]:
     """Return the layout of a type at each of some versions.
 
@@ -511,9 +506,9 @@ def typed_at(
     node : Node
     tag : TypeTag
     versions : iterable of int
-    unknown : dict of int to SchemaError, optional
-        Filled with the versions for which the node's response is not a module; they are not in the result. If a module
-        cannot be looked up, it is then treated as not known, with a warning. By default, both raise errors.
+    unknown : dict of int to error, optional
+        Filled with the versions for which a module cannot be looked up, or the node's response is not a module; they
+        are not in the result. By default, the first error is raised.
 
     Raises
     ------
@@ -526,25 +521,18 @@ def typed_at(
         If the node has transactions of these versions, but no longer their modules: the type is then taken from the
         oldest of these versions at which the node has them, or from the head.
     """
-    wanted = sorted(set(versions))
-    found = node.abis.layouts_at(tag, wanted)
-    if _failure(node, found) is not None:
-        node.abis.ask_again(wanted)
-        found = node.abis.layouts_at(tag, wanted)
-    if failure := _failure(node, found):
-        if unknown is None:
-            raise failure.with_traceback(None)
-        warn_caller(
-            f"{visible(str(tag), 120)} is untyped because a module could not be looked up ({failure}); values are as "
-            "in the node's JSON; fetch them again once the node serves modules"
-        )
-    layouts = {version: entry[1] for version, entry in found.items() if isinstance(entry, tuple)}
-    for version, entry in found.items():
-        if isinstance(entry, SchemaError):
-            if unknown is None:
-                raise entry
+    layouts: dict[int, Layout] = {}
+    pruned: list[int] = []
+    for version, entry in node.abis.layouts_at(tag, versions).items():
+        if isinstance(entry, tuple):
+            layouts[version] = entry[1]
+        elif isinstance(entry, VersionPruned):
+            pruned.append(version)
+        elif unknown is None:
+            raise entry.with_traceback(None)
+        else:
             unknown[version] = entry
-    if pruned := [version for version, entry in found.items() if isinstance(entry, VersionPruned)]:
+    if pruned:
         kept = min(layouts, default=None)
         if kept is None:
             kept = node.ledger().version
@@ -557,21 +545,14 @@ def typed_at(
     return layouts
 
 
-def _failure(node: Reads, found: Layouts) -> NodeError | NodeUnreachable | None:
-    """Return why a module of these layouts could not be looked up, or None if all were found."""
-    failures = (node.abis.failure(entry[0]) for entry in found.values() if isinstance(entry, tuple))
-    return next((failure for failure in failures if failure is not None), None)
-
-
 def warn_of_types(frame: pd.DataFrame, what: str) -> None:
     """Warn if values have several columns because their type changes within a frame, and name the version."""
-    from toolkit.frames._columns import OF_ONE_TYPE
+    from toolkit.frames._columns import OF
 
-    facts = frame.attrs.get("toolkit", {})
     firsts = {
         name: int(frame["ledger_version"][frame[name].notna()].min())
-        for name, about in facts.items()
-        if about.get("meaning", "").startswith(OF_ONE_TYPE) and frame[name].notna().any()
+        for name, about in frame.attrs.get("toolkit", {}).items()
+        if OF in about and frame[name].notna().any()
     }
     if firsts:
         columns = listed((f"{name} (first at version {at})" for name, at in firsts.items()), _MAX_COLUMNS)

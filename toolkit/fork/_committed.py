@@ -13,9 +13,10 @@ from toolkit.client._http import PreparedCall, path
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import Reader
 from toolkit.vm._bcs import Input, read_tag
-from toolkit.vm._errors import NUMBERS, MoveError
+from toolkit.vm._errors import MoveError
 from toolkit.vm._results import SUCCESS, EmittedEvent, Fee, Status, Write
 from toolkit.vm._types import ModuleId
+from toolkit.wire._aborts import VM_STATUS_NAMES
 from toolkit.wire._bcs_requests import SIGNED_TRANSACTION
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 BCS = "application/x-bcs"
 FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"
 _USER_TRANSACTION = 0
-_STATUS_NAMES = {number: name for name, number in NUMBERS.items()}
 # Write operations: kind, whether a value follows, and whether metadata follows.
 _OPERATIONS = (
     ("create", True, False),
@@ -161,7 +161,7 @@ def _read_status(reader: Reader) -> Status:
             return Status("execution_failure", None, _read_location(reader), reader.u16(), reader.u16())
         case 4:
             number = reader.u64() if reader.bool() else None
-            return Status("miscellaneous_error", None if number is None else _STATUS_NAMES.get(number, str(number)))
+            return Status("miscellaneous_error", None if number is None else VM_STATUS_NAMES.get(number, str(number)))
     _unknown("execution status", variant)
 
 

@@ -260,15 +260,16 @@ def replay(
     from toolkit.fork._folder import FORMAT, ReplayFolder, ReplayPlan, change_digest, versions_digest
     from toolkit.frames._calls import NO_ANSWER
 
-    anchor = LedgerAnchor.taken(node, planned[-1])
+    known = LedgerAnchor.taken(node, planned[-1])
+    anchor = known.anchor
     wanted = ReplayPlan(
         format=FORMAT,
         plan=versions if isinstance(versions, str) else versions_digest(planned),
         function=function,
         change="" if change is None else change_digest(change.values, change.schedule),
-        chain_id=anchor.chain_id,
+        chain_id=known.chain_id,
         anchor=planned[-1],
-        anchor_hash=anchor.transaction_hash,
+        anchor_hash=None if anchor is None else anchor.transaction_hash,
         versions=planned,
     )
     folder = ReplayFolder(out)
@@ -288,8 +289,8 @@ def replay(
 
 def _check_ledger(node: Reads, plan: ReplayPlan, folder: ReplayFolder) -> None:
     """Raise StudyError if a node does not serve the ledger whose transactions a folder has."""
-    found = LedgerAnchor.taken(node, plan.anchor).transaction_hash
-    if plan.anchor_hash is not None and found is not None and found != plan.anchor_hash:
+    found = LedgerAnchor.taken(node, plan.anchor).anchor
+    if plan.anchor_hash is not None and found is not None and found.transaction_hash != plan.anchor_hash:
         raise StudyError(f"{folder.path} has replays of another ledger: transaction {plan.anchor} has another hash")
 
 

@@ -149,13 +149,14 @@ class Stores:
                     store, asset, owner = (parse_address(event.data[name]) for name in ("store", "metadata", "owner"))
                     self.assets[store], self.owners[store] = (asset, 0), owner
 
-    def of(self, owner: str) -> list[tuple[str, tuple[str, int]]]:
-        """Return the fungible stores of an owner: the address, the asset and the balance of each."""
-        return [(store, held) for store, held in self.assets.items() if self.owners.get(store, store) == owner]
+    def of(self, owner: str, asset: str) -> dict[str, int]:
+        """Return the balances of the fungible stores of an owner and an asset, by address."""
+        held = ((store, balance) for store, (kind, balance) in self.assets.items() if kind == asset)
+        return {store: balance for store, balance in held if self.owners.get(store, store) == owner}
 
     def _note(self, address: str, resource: str, text: str | None) -> None:
         coin = _COIN_STORE.fullmatch(resource)
-        kind = _canonical(coin[1]) if coin else ""
+        kind = str(parse_type_tag(coin[1])) if coin else ""
         if text is None:
             if kind:
                 self.deleted.add((address, kind))
@@ -336,7 +337,7 @@ def _paired(owner: str, coin: str, stores: Stores) -> str:
     # The address of a named object is derived from its creator, its name, and this byte.
     seed = address_to_bytes(APT_METADATA) + wire_type(parse_type_tag(coin)).encode() + b"\xfe"
     derived = APT_METADATA if coin == APT else address_from_bytes(hashlib.sha3_256(seed).digest())
-    return derived if any(asset == derived for asset, _ in _held(owner, stores)) else "unknown"
+    return derived if stores.of(owner, derived) else "unknown"
 
 
 def _add_transfers(events: Sequence[_Event], stores: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
@@ -403,22 +404,20 @@ def _movements(events: Sequence[_Event], stores: Stores) -> Iterator[_Moved]:
                     asset, standard = stores.assets.get(store, ("unknown", 0))[0], "fungible asset"
                     owner = stores.owners.get(store, store)
                 elif "coin_type" in data:
-                    owner, asset, standard = parse_address(data["account"]), _canonical(data["coin_type"]), "coin"
+                    owner, asset, standard = (
+                        parse_address(data["account"]),
+                        str(parse_type_tag(data["coin_type"])),
+                        "coin",
+                    )
                 else:
                     owner, asset, standard = account, stores.handles.get((account, number), "unknown"), "coin"
                 if amount or asset != "unknown":  # nodes report a movement of nothing without touching the store
                     yield owner, asset, standard, amount
 
 
-def _canonical(coin_type: str) -> str:
-    """Return a coin type in canonical form, so that types from events and stores compare equal."""
-    return str(parse_type_tag(coin_type))
-
-
 def _from_two_stores(fee: _Fee, stores: Stores) -> bool:
     """Return whether the payer's coin store and fungible store were both written, so that either may have paid."""
-    stored = any(asset == APT_METADATA for asset, _ in _held(fee.payer, stores))
-    return stored and (fee.payer, APT) in stores.coins
+    return bool(stores.of(fee.payer, APT_METADATA)) and (fee.payer, APT) in stores.coins
 
 
 def _add_fee(fee: _Fee | None, stores: Stores, before: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
@@ -450,7 +449,7 @@ def _after(owner: str, asset: str, stores: Stores, seen: Mapping[tuple[str, str]
         return stores.coins[owner, asset]
     if (owner, asset) in stores.deleted:
         return 0
-    held = {store: balance for store, (kind, balance) in stores.of(owner) if kind == asset}
+    held = stores.of(owner, asset)
     if not held or seen.get((owner, asset), set()) - held.keys():
         return None
     if owner not in held and primary_store(owner, asset) not in held:
@@ -462,11 +461,6 @@ def primary_store(owner: str, asset: str) -> str:
     """Return the address of the primary store of an owner and an asset: an object derived from both."""
     seed = address_to_bytes(owner) + address_to_bytes(asset) + b"\xfc"
     return address_from_bytes(hashlib.sha3_256(seed).digest())
-
-
-def _held(owner: str, stores: Stores) -> list[tuple[str, int]]:
-    """Return the assets and balances of the fungible stores of an owner."""
-    return [held for _, held in stores.of(owner)]
 
 
 def _rows(

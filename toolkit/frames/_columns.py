@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 JSON_TEXT = "JSON text"
-# The ``meaning`` of each column of values whose type changes within a frame.
-OF_ONE_TYPE = "values of one of several types; null in the rows of the other types"
+# Key of the metadata of columns of values whose type changes within a frame: the name that they would share.
+OF = "of"
+_OF_ONE_TYPE = "values of one of several types; null in the rows of the other types"
 
 NamedColumn = tuple[pa.Field, pa.Array]
 
@@ -36,12 +37,12 @@ def typed_column(
     *,
     source: str,
     typing: str,
-    meaning: str = "",
+    of: str = "",
     decoded: bool = False,
 ) -> NamedColumn:
     """Return a column of values of one layout. None becomes null; `decoded` values were decoded with the layout.
 
-    The ``meaning`` also names the parts whose structure is not known, such as enums without variants in the ABI.
+    The ``meaning`` names the parts whose structure is not known, such as enums without variants in the ABI.
     """
     try:
         array = column(layout, values, decoded=decoded)
@@ -49,8 +50,8 @@ def typed_column(
         raise SchemaError(f"column {name!r}: {error}", column=error.column or name, rows=error.rows) from None
     reasons = dict.fromkeys(layout.unknown())
     untyped = f"as in the node's JSON, numbers above 32 bits as text: {'; '.join(reasons)}" if reasons else ""
-    meaning = "; ".join(filter(None, [meaning, untyped]))
-    return described_field(name, array.type, source=source, typing=typing, meaning=meaning), array
+    meaning = "; ".join(filter(None, [_OF_ONE_TYPE if of else "", untyped]))
+    return described_field(name, array.type, source=source, typing=typing, meaning=meaning, of=of), array
 
 
 def kinds_of(layouts: Sequence[Layout | None], versions: Sequence[int | None]) -> list[Layout]:
@@ -72,7 +73,7 @@ def typed_columns(
     default: Layout,
     source: str,
     typing: str,
-    meaning: str = "",
+    of: str = "",
     widen: bool = False,
     flatten: bool = False,
 ) -> list[NamedColumn]:
@@ -90,8 +91,10 @@ def typed_columns(
         Ledger version of each row.
     default : Layout
         Layout of the column if no row has a value.
-    source, typing, meaning : str
+    source, typing : str
         Metadata of the columns.
+    of : str, optional
+        The name that the column would have if all values of the frame had one type.
     widen : bool, default False
         Whether to return a single column of the newest type if every value fits it, such as a u64 in a u128. Structs
         and enums with the same name always share a column if they can, because an upgrade may add a variant.
@@ -109,7 +112,7 @@ def typed_columns(
     single = len(kinds) == 1
     if single or (len(set(map(type, kinds))) == 1 and (widen or len(set(names)) == 1)):
         with nullcontext() if single else suppress(SchemaError):
-            named = typed_column(name, kinds[-1], values, decoded=single, source=source, typing=typing, meaning=meaning)
+            named = typed_column(name, kinds[-1], values, decoded=single, source=source, typing=typing, of=of)
             return flattened(named, kinds[-1]) if flatten else [named]
     columns: list[NamedColumn] = []
     for text in dict.fromkeys(names):
@@ -127,7 +130,7 @@ def typed_columns(
                 default=part[0],
                 source=source,
                 typing=typing,
-                meaning=OF_ONE_TYPE,
+                of=name,
                 flatten=flatten,
             )
     return columns

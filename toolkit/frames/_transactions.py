@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from msgspec import structs
 
 from toolkit.dtypes import to_arrow, to_pandas
-from toolkit.errors import InputError, SchemaError
+from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames import _schema as schemas
 from toolkit.frames._calls import Failure, outcome_columns
 from toolkit.frames._columns import NamedColumn, inferred_column, kinds_of, plain_columns, typed_column, typed_columns
@@ -213,11 +213,11 @@ EVENT_ROWS = schemas.Schema("events of a type", (*schemas.TRANSACTION_KEY, *_FUR
 def payload_frame(
     rows: pa.Table,
     tag: str,
-    layouts: Sequence[Layout | SchemaError],
+    layouts: Sequence[Layout | ToolkitError],
     *,
     identity: Sequence[str],
     default: Layout,
-    failed: Callable[[SchemaError], Failure] | None = None,
+    failed: Callable[[ToolkitError], Failure] | None = None,
 ) -> pd.DataFrame:
     """Return the typed frame of rows whose payloads have one type. Its layout may differ between versions.
 
@@ -232,7 +232,7 @@ def payload_frame(
         Rows returned by `rows_of_type`, and possibly rows of failed reads, whose ``data`` is null.
     tag : str
         Type of the payloads.
-    layouts : sequence of Layout or SchemaError, shape (n,)
+    layouts : sequence of Layout or error, shape (n,)
         Layout of the type at the version of each row, or why it is not known.
     identity : sequence of str
         Columns that precede the fields of the payload.
@@ -263,14 +263,14 @@ def payload_frame(
         if text is None:
             continue
         try:
-            if isinstance(layout, SchemaError):
+            if isinstance(layout, ToolkitError):
                 raise layout
             payload = parsed_payload(text, where := f"{tag} of {place}")
             values[row] = decode_json(layout, payload, where=where) if typed else payload
             kinds[row] = layout
-        except SchemaError as error:
+        except ToolkitError as error:
             if failed is None:
-                raise SchemaError(str(error), column=error.column, rows=[row]) from error
+                raise SchemaError(str(error), column=getattr(error, "column", None), rows=[row]) from error
             for name, found in outcome_columns([failed(error)]).items():
                 outcomes[name][row] = found[0]
     picked, taken = rows.select(list(identity)), {*identity, *after}

@@ -19,7 +19,7 @@ from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, plural, visible
 from toolkit.client._http import OWN_LEDGER, base_url, is_public_network, login_of, redacted_target, redacted_url
 from toolkit.client._node import Node
-from toolkit.client._store import TransactionStore
+from toolkit.client._reads import TransactionStore
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows, rows_frame

@@ -28,8 +28,7 @@ from toolkit.vm._errors import MoveError
 from toolkit.vm._instructions import Instruction
 from toolkit.vm._straight import check_straight
 from toolkit.vm._writer import write_script
-from toolkit.wire._batch import BatchArgument, BatchResult, BatchSigner, Use
-from toolkit.wire._models import function_id
+from toolkit.wire._models import BatchArgument, BatchResult, BatchSigner, Use, function_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._assets import Asset
+    from toolkit.client._accounts import Asset
     from toolkit.client._node import Node
     from toolkit.client._simulation import Simulation
 
@@ -169,13 +169,18 @@ def read_known(node: Node, simulation: Simulation, names: Mapping[str, str], tog
 
 def with_layouts(known: Known, node: Node, simulation: Simulation, together: Together) -> Known:
     """Add the layouts of what a simulation writes and emits."""
-    abis = node.abis.at(simulation.ledger_version, lenient=True)
+    abis = node.abis.at(simulation.ledger_version)
     kinds = {*simulation.changes["resource_type"].dropna(), *simulation.events["type"].dropna()}
     modules = set()
     for kind in kinds:
         with suppress(ToolkitError):
             modules |= {(struct.address, struct.module) for struct in structs_of(parse_type_tag(kind))}
-    together([partial(abis.known, *module) for module in modules])
+
+    def look_up(module: tuple[str, str]) -> None:
+        with suppress(ToolkitError):
+            abis.known(*module)
+
+    together([partial(look_up, module) for module in modules])
 
     def layout(kind: str) -> Layout:
         return abis.layout(parse_type_tag(kind))

@@ -40,7 +40,7 @@ from toolkit.wire._gas import APT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from toolkit.client._assets import Asset
+    from toolkit.client._accounts import Asset
     from toolkit.client._node import Node
 
 

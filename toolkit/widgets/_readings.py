@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from traitlets import Instance
 
 from toolkit._present.text import plural
-from toolkit.client._assets import returned_asset
+from toolkit.client._accounts import returned_asset
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
 from toolkit.client._versions import FindSteps, VersionPlan, Versions, as_version, resolve_versions
 from toolkit.client._warnings import collected_warnings

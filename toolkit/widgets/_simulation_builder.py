@@ -882,7 +882,7 @@ class SimulationBuilder(FunctionBuilder):
         row = records(simulation.changes)[place]
         try:
             key_type, value_type = simulation.item_types(row["handle"])
-            abis = self._node_of(simulation).abis.at(simulation.ledger_version, lenient=True)
+            abis = self._node_of(simulation).abis.at(simulation.ledger_version)
             key = move.decode_bcs(abis.layout(move.parse_type_tag(key_type)), row["key"])
         except ToolkitError as error:
             self._say("error", str(error))

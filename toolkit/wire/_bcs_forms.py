@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import Reader, Writer, read_type_tag, write_type_tag
+from toolkit.move._ids import FunctionId
 from toolkit.move._values import encode_bcs, read_value
 
 if TYPE_CHECKING:
@@ -81,6 +82,9 @@ def record(kind: type, **fields: Form) -> Form:
     return Form(read, write, kind)
 
 
+FUNCTION = record(FunctionId, address=ADDRESS, module=STRING, name=STRING)
+
+
 def variants(what: str, *forms: Form) -> Form:
     """Return the form of an enum: an index, then a value in the form with that index."""
     classes = [form.of for form in forms]
@@ -89,6 +93,8 @@ def variants(what: str, *forms: Form) -> Form:
         return forms[read_index(reader, len(forms), what)].read(reader)
 
     def write(writer: Writer, value: Any) -> None:
+        if type(value) not in classes:
+            raise InputError(f"a {type(value).__name__} has no BCS form as {what}")
         index = classes.index(type(value))
         writer.uleb128(index)
         forms[index].write(writer, value)

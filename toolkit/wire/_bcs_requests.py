@@ -223,9 +223,10 @@ def _refuse_encrypted(reader: Reader) -> NoReturn:
 
 
 _TYPE_TAGS, _BYTE_STRINGS = bcs.sequence(bcs.TYPE_TAG), bcs.sequence(bcs.BYTES)
-_FUNCTION = bcs.record(FunctionId, address=bcs.ADDRESS, module=bcs.STRING, name=bcs.STRING)
 # The form of entry functions and of view requests.
-FUNCTION_CALL = bcs.record(EncodedEntryFunction, function=_FUNCTION, type_arguments=_TYPE_TAGS, arguments=_BYTE_STRINGS)
+FUNCTION_CALL = bcs.record(
+    EncodedEntryFunction, function=bcs.FUNCTION, type_arguments=_TYPE_TAGS, arguments=_BYTE_STRINGS
+)
 _SCRIPT = bcs.record(
     EncodedScript,
     code=bcs.BYTES,

@@ -12,7 +12,7 @@ from toolkit.move import parse_address
 from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import parse_u64
 from toolkit.move._type_tags import wire_type
-from toolkit.wire._aborts import VM_STATUS_CODES, Abort
+from toolkit.wire._aborts import VM_STATUS_NAMES, Abort
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,6 @@ FAILED = frozenset({f"{_EXECUTED}Failed", f"{_EXECUTED}FailedEvent"})
 _ENDED = FAILED | {f"{_EXECUTED}Succeeded", f"{_EXECUTED}SucceededEvent"}
 
 
-_STATUS_NAMES = {number: name for name, number in VM_STATUS_CODES.items()}
 _MOVE_ABORT = "MoveAbort"
 # Types of payloads that contain the call, or name an account that stores it.
 WRAPPED = frozenset({"multisig_payload", "encrypted_transaction_payload"})
@@ -82,7 +81,7 @@ class PayloadError(msgspec.Struct, frozen=True):
         where = "" if self.module is None else f" in {self.module}"
         if self.error_type == _MOVE_ABORT and self.code is not None:
             return f"Move abort{where}: {self.code:#x}"
-        known = None if self.code is None else _STATUS_NAMES.get(self.code)
+        known = None if self.code is None else VM_STATUS_NAMES.get(self.code)
         return " ".join(filter(None, (self.error_type, known or str(self.error_code)))) + where
 
 

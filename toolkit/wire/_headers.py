@@ -122,28 +122,27 @@ class AnswerHeaders:
     chain_id: int | None = None
 
 
-def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> AnswerHeaders:
+def parse_headers(headers: Mapping[str, str]) -> AnswerHeaders:
     """Parse the documented headers of a response, whatever brand their names contain.
 
     Parameters
     ----------
     headers : mapping of str to str
         Header values by name. The case of the names is ignored.
-    brand : str, optional
-        The brand. By default, it is taken from the header name ``X-<brand>-Ledger-Oldest-Version``.
 
     Returns
     -------
     AnswerHeaders
-        A number that is malformed or out of range is treated as absent.
+        The brand is taken from the header name ``X-<brand>-Ledger-Oldest-Version``; without it, only the chain id is
+        read. A number that is malformed or out of range is treated as absent.
 
     Examples
     --------
-    >>> parse_headers({"X-Aptos-Gas-Used": "7"}, brand="APTOS").gas_used
+    >>> parse_headers({"X-Aptos-Ledger-Oldest-Version": "0", "X-Aptos-Gas-Used": "7"}).gas_used
     7
     """
     lowered = {name.lower(): value for name, value in headers.items()}
-    if (known := brand or _find_brand(lowered)) is None:
+    if (known := _find_brand(lowered)) is None:
         return AnswerHeaders(None, None, None, None, _chain_id(lowered))
     prefix = f"x-{known.lower()}-"
     cursor = lowered.get(prefix + "cursor")

@@ -11,8 +11,7 @@ from toolkit._present.messages import shorten
 from toolkit.errors import InputError
 from toolkit.wire import _models as models
 from toolkit.wire import _signatures as signatures
-from toolkit.wire._batch import BatchArgument, BatchResult, BatchSigner, check_position
-from toolkit.wire._models import U64, AddressText, Argument, FunctionText, HexText, TypeText, UnknownModel, WireModel
+from toolkit.wire._models import AddressText, Argument, FunctionText, HexText, TypeText, WireModel
 from toolkit.wire._signatures import AccountSignature, PublicKey, TransactionSignature, is_zero_padded
 
 if TYPE_CHECKING:
@@ -256,7 +255,7 @@ class ViewFunction(_Call):
 
 
 def _abort(value: object) -> object:
-    return value if value is None or isinstance(value, BatchResult) else models.u64(value)
+    return value if value is None or isinstance(value, models.BatchResult) else models.u64(value)
 
 
 class Batch(WireModel):
@@ -311,7 +310,7 @@ class Batch(WireModel):
         self,
         calls: Sequence[EntryFunction | ViewFunction],
         *,
-        abort: int | BatchResult | None = None,
+        abort: int | models.BatchResult | None = None,
         **unknown: Any,
     ) -> None:
         self._fill(calls=calls, abort=abort, **unknown)
@@ -322,14 +321,14 @@ class Batch(WireModel):
             raise InputError("expected at least one call")
         for index, call in enumerate(self.calls):
             for place, argument in enumerate(call.arguments):
-                if isinstance(argument, BatchResult) and argument.call >= index:
+                if isinstance(argument, models.BatchResult) and argument.call >= index:
                     raise InputError(f"call {index}, arguments[{place}]: {argument!r} is not of an earlier call")
-        if isinstance(self.abort, BatchResult) and self.abort.call >= len(self.calls):
+        if isinstance(self.abort, models.BatchResult) and self.abort.call >= len(self.calls):
             raise InputError(f"abort: {self.abort!r} is not of a call of the batch")
         return self
 
     @staticmethod
-    def result(call: int, value: int = 0) -> BatchResult:
+    def result(call: int, value: int = 0) -> models.BatchResult:
         """Return a result of an earlier call, as an argument.
 
         Parameters
@@ -349,10 +348,10 @@ class Batch(WireModel):
         InputError
             If a position is not a whole number from 0.
         """
-        return BatchResult(check_position("call", call), check_position("value", value))
+        return models.BatchResult(models.check_position("call", call), models.check_position("value", value))
 
     @staticmethod
-    def signer(index: int = 0) -> BatchSigner:
+    def signer(index: int = 0) -> models.BatchSigner:
         """Return a signer of the transaction, as an argument: 0 is the sender, 1 the first secondary signer.
 
         Raises
@@ -360,9 +359,9 @@ class Batch(WireModel):
         InputError
             If `index` is not a whole number from 0.
         """
-        return BatchSigner(check_position("index", index))
+        return models.BatchSigner(models.check_position("index", index))
 
-    def prefix(self, calls: int, *, abort: int | BatchResult) -> Batch:
+    def prefix(self, calls: int, *, abort: int | models.BatchResult) -> Batch:
         """Return the batch of the first calls, which ends with an abort.
 
         Parameters
@@ -381,17 +380,17 @@ class Batch(WireModel):
                 "function": call.function,
                 "type_arguments": list(call.type_arguments),
                 "arguments": [
-                    one.to_wire() if isinstance(one, BatchArgument) else models.wire_argument(one)
+                    one.to_wire() if isinstance(one, models.BatchArgument) else models.wire_argument(one)
                     for one in call.arguments
                 ],
             }
             for call in self.calls
         ]
-        abort = self.abort.to_wire() if isinstance(self.abort, BatchResult) else self.abort
+        abort = self.abort.to_wire() if isinstance(self.abort, models.BatchResult) else self.abort
         return {"type": self.type, "calls": calls, "abort": abort}
 
 
-class UnknownPayload(UnknownModel):
+class UnknownPayload(models.UnknownModel):
     """A payload of any other type, stored as JSON.
 
     Examples are the write set of genesis, modules to publish (which nodes no longer accept) and encrypted payloads.
@@ -568,11 +567,11 @@ class SimulationRequest(WireModel):
     public_key: _Key = None
     secondary_public_keys: tuple[_Key, ...] = ()
     fee_payer_public_key: _Key = None
-    sequence_number: U64 | None = None
-    max_gas_amount: U64 | None = None
-    gas_unit_price: U64 | None = None
-    expiration_timestamp_secs: U64 | None = None
-    replay_protection_nonce: U64 | None = None
+    sequence_number: models.U64 | None = None
+    max_gas_amount: models.U64 | None = None
+    gas_unit_price: models.U64 | None = None
+    expiration_timestamp_secs: models.U64 | None = None
+    replay_protection_nonce: models.U64 | None = None
     signature: TransactionSignature | None = None
     estimate_max_gas_amount: StrictBool | None = None
     estimate_gas_unit_price: StrictBool | None = None

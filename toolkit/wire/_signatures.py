@@ -18,8 +18,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, field_va
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import Reader, Writer
-from toolkit.wire._bcs_forms import ADDRESS, U8, Form, encoded, read_index, sequence, variants
-from toolkit.wire._models import AddressText, FunctionText, HexText, UnknownModel, WireModel, parse_by_type, unhex
+from toolkit.wire import _models as models
+from toolkit.wire._bcs_forms import ADDRESS, FUNCTION, U8, Form, encoded, read_index, sequence, variants
+from toolkit.wire._models import AddressText, FunctionText, HexText, WireModel, function_id, parse_by_type, unhex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -579,7 +580,7 @@ class AbstractSignature(SignatureModel):
 
     @classmethod
     def read(cls, reader: Reader) -> AbstractSignature:
-        function = f"{reader.address()}::{reader.string()}::{reader.string()}"
+        function = FUNCTION.read(reader)
         start = reader.position
         _skip_auth_data(reader)
         return cls(function, auth_data="0x" + reader.data[start : reader.position].hex())
@@ -587,10 +588,7 @@ class AbstractSignature(SignatureModel):
     def write(self, writer: Writer) -> None:
         if self.function_info is None:
             raise InputError("an abstract signature without `function_info` has no BCS form")
-        address, module, name = self.function_info.split("::")
-        writer.address(address)
-        writer.string(module)
-        writer.string(name)
+        FUNCTION.write(writer, function_id(self.function_info))
         writer.fixed(unhex(self.auth_data))
 
     def zero_padded(self) -> Self:
@@ -777,7 +775,7 @@ class MultiKeySignature(SignatureModel):
         return encoded(_KEYS, self.public_keys) + bytes([self.signatures_required])
 
 
-class UnknownSignature(UnknownModel, SignatureModel):
+class UnknownSignature(models.UnknownModel, SignatureModel):
     """A signature of an unknown kind, stored as JSON.
 
     Parameters
@@ -792,9 +790,6 @@ class UnknownSignature(UnknownModel, SignatureModel):
     >>> isinstance(signature, UnknownSignature), signature.type
     (True, 'a_future_signature')
     """
-
-    def write(self, writer: Writer) -> None:  # noqa: ARG002
-        raise InputError(f"a signature of type {self.type!r} has no BCS form")
 
     def zero_padded(self) -> Self:
         raise InputError(f"a signature of the unknown type {shorten(self.type)} cannot be zero-padded")
@@ -814,7 +809,7 @@ AccountSignature = (
 _ACCOUNT_KINDS: tuple[type[SignatureModel], ...] = get_args(AccountSignature)[:-1]
 _ACCOUNT_READERS = {kind.type: kind.from_wire for kind in _ACCOUNT_KINDS}  # type: ignore[attr-defined]  # each has a type
 _ACCOUNT_READERS["abstraction_signature"] = AbstractSignature.from_wire
-_KNOWN_ACCOUNT_SIGNATURE = variants("account authenticator", *map(_form, _ACCOUNT_KINDS))
+ACCOUNT_SIGNATURE = variants("account authenticator", *map(_form, _ACCOUNT_KINDS))
 
 
 def parse_account_signature(json: JsonObject) -> AccountSignature:
@@ -843,20 +838,28 @@ def parse_account_signature(json: JsonObject) -> AccountSignature:
     return parse_by_type(json, _ACCOUNT_READERS, UnknownSignature, "account signature")  # type: ignore[no-any-return]  # by table
 
 
-def _write_account_signature(writer: Writer, signature: AccountSignature) -> None:
-    if isinstance(signature, UnknownSignature):
-        signature.write(writer)  # raises
-    _KNOWN_ACCOUNT_SIGNATURE.write(writer, signature)
-
-
-ACCOUNT_SIGNATURE = Form(_KNOWN_ACCOUNT_SIGNATURE.read, _write_account_signature)
 _ACCOUNT = Codec(
     ACCOUNT_SIGNATURE, parse_account_signature, lambda signer: signer.to_wire(), lambda signer: signer.zero_padded()
 )
 _Account = Annotated[AccountSignature, _ACCOUNT]
 
 
-class MultiAgentSignature(SignatureModel):
+class _SeveralSigners(SignatureModel):
+    """Base class of the signatures of a sender and secondary signers."""
+
+    sender: _Account
+    secondary_signer_addresses: tuple[_Address, ...] = ()
+    secondary_signers: tuple[_Account, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_pairs(self) -> Self:
+        addresses, signers = len(self.secondary_signer_addresses), len(self.secondary_signers)
+        if signers != addresses:
+            raise InputError(f"expected one secondary signer per address ({addresses}), got {signers}")
+        return self
+
+
+class MultiAgentSignature(_SeveralSigners):
     """Signatures of the sender and the secondary signers.
 
     Parameters
@@ -886,19 +889,14 @@ class MultiAgentSignature(SignatureModel):
 
     type: ClassVar[str] = "multi_agent_signature"
 
-    sender: _Account
-    secondary_signer_addresses: tuple[_Address, ...]
-    secondary_signers: tuple[_Account, ...]
-
     @model_validator(mode="after")
-    def _check(self) -> Self:
-        _check_pairs(self.secondary_signer_addresses, self.secondary_signers)
+    def _check_any(self) -> Self:
         if not self.secondary_signers:
             raise InputError("expected at least one secondary signer in a multi-agent signature")
         return self
 
 
-class FeePayerSignature(SignatureModel):
+class FeePayerSignature(_SeveralSigners):
     """Signatures of the sender, the secondary signers and the fee payer.
 
     Parameters
@@ -929,16 +927,8 @@ class FeePayerSignature(SignatureModel):
 
     type: ClassVar[str] = "fee_payer_signature"
 
-    sender: _Account
-    secondary_signer_addresses: tuple[_Address, ...] = ()
-    secondary_signers: tuple[_Account, ...] = ()
     fee_payer_address: _Address  # type: ignore[misc]  # in the order of BCS
     fee_payer_signer: _Account  # type: ignore[misc]
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        _check_pairs(self.secondary_signer_addresses, self.secondary_signers)
-        return self
 
 
 class SingleSenderSignature(SignatureModel):
@@ -1110,11 +1100,6 @@ def _check_counts(keys: int, required: int, name: str) -> None:
         raise InputError(f"expected 1 to {MAX_KEYS} public keys, got {keys}")
     if not 1 <= required <= keys:
         raise InputError(f"{name}: expected 1 to {keys}, the number of public keys, got {required}")
-
-
-def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None:
-    if len(signers) != len(addresses):
-        raise InputError(f"expected one secondary signer per address ({len(addresses)}), got {len(signers)}")
 
 
 def bitmap_of(indices: Sequence[int], *, length: int) -> bytes:

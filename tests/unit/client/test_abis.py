@@ -100,9 +100,7 @@ def test_a_module_with_the_same_abi_but_other_code_is_another_state():
     """The digest is over the bytecode too: same functions, other code, is seen as an upgrade."""
     chain = Chain(coin={0: coin("one", code="0x01"), 10: coin("one", code="0x02")})
     store = AbiStore(chain.fetch)
-    assert (
-        store.at(9, lenient=True).known("0x1", "coin").digest != store.at(10, lenient=True).known("0x1", "coin").digest
-    )
+    assert store.at(9).known("0x1", "coin").digest != store.at(10).known("0x1", "coin").digest
     assert names_at(store, 9) == names_at(store, 10)
 
 
@@ -126,7 +124,7 @@ def test_an_override_needs_no_node():
 def test_a_module_without_a_readable_abi_is_there_without_one():
     """A node that cannot parse its own bytecode answers a null ABI: no ABI, but a digest."""
     chain = Chain(coin={0: {"bytecode": "0x01", "abi": None}})
-    known = AbiStore(chain.fetch).at(5, lenient=True).known("0x1", "coin")
+    known = AbiStore(chain.fetch).at(5).known("0x1", "coin")
     assert known.abi is None
     assert known.digest is not None
 
@@ -135,7 +133,7 @@ def test_a_module_without_a_readable_abi_is_there_without_one():
 def test_an_answer_that_is_no_module_is_a_schema_error(body):
     """What cannot be read is said, not taken for absence."""
     with pytest.raises(SchemaError):
-        AbiStore(lambda *_: body).at(5, lenient=True).known("0x1", "coin")
+        AbiStore(lambda *_: body).at(5).known("0x1", "coin")
 
 
 def test_preparing_leaves_refusals_to_the_reads():

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.fakes import URL, Clock, FakeNode, answer, function, get, ledger, module, refused
+from tests.unit.client.fakes import URL, Clock, FakeNode, answer, function, get, module, refused
 from toolkit.client._calls import AbiStore
 from toolkit.client._connection import Connection
 from toolkit.client._fetch import fetch_table_items, fetch_views
 from toolkit.client._http import Answer, RetryPolicy
 from toolkit.client._node import Node
-from toolkit.errors import NodeError, NodeUnreachable
+from toolkit.errors import FailedReadsWarning, NodeError, NodeUnreachable
 from toolkit.wire import ViewFunction
 
 M = module("m", functions=[function("count", [], ["u64"]), function("scaled", ["u64"], ["u64"])])
 MODULE = "GET /accounts/0x1/module/m"
 COUNT = ViewFunction("0x1::m::count")
-SCALED = ViewFunction("0x1::m::scaled", arguments=[3])
 FAILING = refused(503, "internal_error", "no modules now")
 
 
@@ -45,55 +44,37 @@ def a_node(modules, routes=None, *, clock=None, **options):
 
 
 OUTAGES = [FAILING, refused(500, "internal_error"), refused(429, "rate_limited"), NodeUnreachable("cut")]
+CODES = ["internal_error", "internal_error", "rate_limited", "unreachable"]
 
 
 @pytest.mark.fault(
-    "a module endpoint that answers 503 while views work", "views are read untyped after two look-ups, with one warning"
+    "a module endpoint that answers 503 while views work",
+    "views are rows with the error of one look-up, nothing is sent",
 )
-@pytest.mark.parametrize("failure", OUTAGES, ids=["503", "500", "429", "unreachable"])
-def test_a_sweep_does_not_wait_for_a_module_call_by_call(failure):
-    """200 views of a module that cannot be looked up cost two look-ups: one at the start, one at the end."""
+@pytest.mark.parametrize(
+    ("failure", "code"), list(zip(OUTAGES, CODES, strict=True)), ids=["503", "500", "429", "unreachable"]
+)
+def test_a_sweep_does_not_wait_for_a_module_call_by_call(failure, code):
+    """200 views of a module that cannot be looked up cost one look-up, whose error is in each row."""
     modules = Modules(after=failure)
     node, fake = a_node(modules)
-    with pytest.warns(UserWarning, match="200 calls are untyped"):
+    with pytest.warns(FailedReadsWarning, match="all 200 views failed"):
         frame = fetch_views(node, COUNT, versions="0:199", progress=False)
-    assert modules.sent == 4, "two look-ups of two attempts"
-    assert len(fake.sent("POST /view")) == 200
-    assert frame["error_code"].isna().all()
-    assert frame["value"].tolist() == [str(version) for version in range(200)]
-    assert frame["gas_used"].tolist() == [3] * 200
+    assert modules.sent == 2, "one look-up of two attempts"
+    assert fake.sent("POST /view") == []
+    assert frame["error_code"].tolist() == [code] * 200
 
 
-def test_views_are_typed_once_the_module_answers():
-    """A module that answers again by the end of the sweep types all rows; without a cache each view is sent once more."""
-    modules = Modules(failures=2)
-    node, fake = a_node(modules)
+def test_views_are_read_once_the_module_answers():
+    """After its rest, the module is looked up again, and the views are sent with their types."""
+    modules, clock = Modules(failures=2), Clock()
+    node, _ = a_node(modules, clock=clock)
+    with pytest.warns(FailedReadsWarning):
+        fetch_views(node, COUNT, versions="0:199", progress=False)
+    clock.now = 31.0
     frame = fetch_views(node, COUNT, versions="0:199", progress=False)
-    assert len(fake.sent("POST /view")) == 400
     assert frame["value"].dtype == "uint64[pyarrow]"
     assert frame["value"].tolist() == list(range(200))
-    assert modules.sent <= 6
-
-
-def test_what_needs_types_to_be_asked_is_asked_again():
-    """A call that the node refuses for its arguments' form, sent without types, is sent again with them."""
-    seen = []
-
-    def view(query, body):
-        seen.append(body["arguments"])
-        return answer(["6"]) if body["arguments"] == ["3"] else refused(400, "invalid_input", "parse arguments")
-
-    node, _ = a_node(Modules(failures=2), {"POST /view": view})
-    assert fetch_views(node, SCALED, versions=[5], progress=False)["value"].tolist() == [6]
-    assert seen[-1] == ["3"]
-
-
-def test_a_call_that_could_not_be_written_ends_with_the_reason():
-    """If the module stays away, the row of such a call says so, not that the arguments are wrong."""
-    node, _ = a_node(Modules(), {"POST /view": refused(400, "invalid_input", "parse arguments", head=ledger())})
-    with pytest.warns(UserWarning, match="2 calls are untyped"):
-        frame = fetch_views(node, SCALED, versions=[5, 6], progress=False)
-    assert frame["error_code"].tolist() == ["internal_error"] * 2
 
 
 def test_single_views_raise_what_failed_without_waiting_each():
@@ -107,28 +88,15 @@ def test_single_views_raise_what_failed_without_waiting_each():
     assert fake.sent("POST /view") == []
 
 
-def test_items_are_typed_later_too():
-    """The struct of a table item is resolved at the end of the sweep."""
+def test_items_whose_struct_cannot_be_looked_up_are_rows():
+    """None is sent: a value without its type would be taken for another value."""
     handle = "0x" + "0" * 61 + "abc"
-    record = module("m", structs=[{"name": "R", "fields": [{"name": "a", "type": "u64"}]}])
-    modules = Modules(failures=2)
-    routes = {
-        MODULE: lambda *_: answer(record) if modules().status == 200 else FAILING,
-        f"POST /tables/{handle}/item": answer({"a": "7"}),
-    }
-    node, fake = a_node(modules, routes)
+    node, fake = a_node(Modules(), {f"POST /tables/{handle}/item": answer({"a": "7"})})
     types = {"key_type": "u64", "value_type": "0x1::m::R"}
-    frame = fetch_table_items(node, handle, keys=[1, 2, 3], **types, versions=[5], progress=False)
-    assert frame["value"].tolist() == [{"a": 7}] * 3
-    assert len(fake.sent(f"POST /tables/{handle}/item")) == 6
-
-
-def test_rows_with_and_without_types_are_one_column():
-    """Values of one column have one form, that of JSON, if the module is lost in the middle of a sweep."""
-    node, _ = a_node(Modules(), {MODULE: lambda query, _: answer(M) if int(query["ledger_version"]) < 50 else FAILING})
-    with pytest.warns(UserWarning, match="calls are untyped"):
-        frame = fetch_views(node, COUNT, versions=[10, 20, 60, 70], progress=False)
-    assert frame["value"].tolist() == ["10", "20", "60", "70"]
+    with pytest.warns(FailedReadsWarning):
+        frame = fetch_table_items(node, handle, keys=[1, 2, 3], **types, versions=[5], progress=False)
+    assert frame["error_code"].tolist() == ["internal_error"] * 3
+    assert fake.sent(f"POST /tables/{handle}/item") == []
 
 
 def test_a_module_that_failed_is_asked_again_after_its_rest():
@@ -144,12 +112,14 @@ def test_a_module_that_failed_is_asked_again_after_its_rest():
     took = 1.0
     for now, times in ((0.0, 1), (20.0, 1), (30.9, 1), (31.0, 2)):
         clock.now = now
-        assert not store.at(5, lenient=True).known("0x1", "m").answered
+        with pytest.raises(NodeUnreachable):
+            store.at(5).known("0x1", "m")
         assert len(asked) == times
     took, clock.now = 100.0, 1_000.0
     for now, times in ((1_000.0, 3), (2_099.0, 3), (2_100.0, 4)):
         clock.now = now
-        assert not store.at(5, lenient=True).known("0x1", "m").answered
+        with pytest.raises(NodeUnreachable):
+            store.at(5).known("0x1", "m")
         assert len(asked) == times
 
 
@@ -163,7 +133,8 @@ def test_many_modules_that_fail_are_not_tried_one_by_one():
 
     store = AbiStore(fetch, clock=Clock())
     for number in range(50):
-        assert not store.at(5, lenient=True).known("0x1", f"m{number}").answered
+        with pytest.raises(NodeUnreachable):
+            store.at(5).known("0x1", f"m{number}")
     assert len(asked) == 3
 
 

@@ -10,7 +10,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, info, ledger, refused
 from toolkit.client import _reads
 from toolkit.client._fetch import fetch_simulations, fetch_transactions, fetch_views
 from toolkit.client._node import Node
-from toolkit.client._reads import _PAUSES_S, LedgerAnchor, LedgerGuard
+from toolkit.client._reads import _PAUSES_S, Anchor, LedgerAnchor, LedgerGuard
 from toolkit.errors import LedgerChanged, NodeUnreachable
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._headers import ledger_headers, parse_headers
@@ -68,7 +68,7 @@ class Watched:
 def test_the_anchor_is_a_transaction_head_and_oldest_version():
     """All of one request."""
     watched = Watched()
-    assert watched.anchor == LedgerAnchor(4, 1_000, 5, 900, "0x" + "a" * 64)
+    assert watched.anchor == LedgerAnchor(4, 1_000, 5, Anchor(900, "0x" + "a" * 64))
     watched.guard.check()
     assert [where for where, _, _ in watched.fake.asked] == [WHERE] * 2
 

@@ -6,7 +6,7 @@ import matplotlib as mpl
 
 from tests.unit.gas.observed import plan
 from tests.unit.plots import synthetic_run
-from toolkit.gas.plan._plan import Anchor
+from toolkit.client._reads import Anchor
 from toolkit.gas.runs._manifest import ModuleEnds, Provenance, Schedule, ScheduleEnds
 from toolkit.reports import build
 from toolkit.reports._to_html import render as html

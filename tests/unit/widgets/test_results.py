@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import toolkit
-from toolkit.client._assets import Asset
+from toolkit.client._accounts import Asset
 from toolkit.widgets import _results
 from toolkit.widgets._changes import GAS_COIN, Known
 from toolkit.widgets._html import Html, pairs, safe, short_id, table

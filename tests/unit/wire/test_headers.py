@@ -52,9 +52,9 @@ def test_no_headers_means_nothing_known() -> None:
     assert parse_headers({"Content-Type": "text/html"}) == AnswerHeaders(None, None, None, None)
 
 
-def test_brand_given_is_not_searched() -> None:
-    """A caller that knows the brand gets its headers even where the oldest version is missing."""
-    read = parse_headers({"x-aptos-gas-used": "12"}, brand="APTOS")
+def test_headers_without_a_ledger_state_are_read() -> None:
+    """The brand is known from the oldest version alone."""
+    read = parse_headers({"x-aptos-ledger-oldest-version": "0", "x-aptos-gas-used": "12"})
     assert read == AnswerHeaders(None, 12, None, "APTOS")
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from toolkit.client._http import OWN_LEDGER
 from toolkit.client._node import Node, connect
-from toolkit.client._reads import PAGE
+from toolkit.client._reads import PAGE, Anchor
 from toolkit.client._versions import FindSteps, evenly, next_round
 from toolkit.errors import StudyError
 from toolkit.gas._observations import ReadAt
@@ -155,13 +155,6 @@ class StudySpec:
                 "again with node=ledger, a toolkit.embedded.Ledger"
             )
         return [stack.enter_context(connect(**settings)) for settings in self.connections]
-
-
-class Anchor(msgspec.Struct, frozen=True):
-    """The transaction by which a ledger is recognised."""
-
-    version: int
-    transaction_hash: str
 
 
 class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -14,7 +14,7 @@ from toolkit.client._reads import LedgerAnchor, LedgerGuard
 from toolkit.client._versions import ResolvedPlan, VersionPlan, resolve_versions
 from toolkit.errors import StudyError
 from toolkit.gas._observations import ReadAt
-from toolkit.gas.plan._plan import Anchor, NodePlan, Range, StudySpec
+from toolkit.gas.plan._plan import NodePlan, Range, StudySpec
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ def _versions_of(call: Call, spec: StudySpec, plan: NodePlan) -> Sequence[int]:
 def anchored(node: Node, plan: P) -> P:
     """Return a plan with the transaction by which its ledger is recognised: the last one in the range that is read."""
     version = min(max(plan.last, *(plan.committed_span or [0])), plan.head)
-    if (found := LedgerAnchor.taken(node, version).transaction_hash) is not None:
-        return structs.replace(plan, anchor=Anchor(version, found))
+    if (found := LedgerAnchor.taken(node, version).anchor) is not None:
+        return structs.replace(plan, anchor=found)
     note = (
         f"transaction {version} could not be read, so only the chain id, the head and the oldest version show whether "
         "the node serves the same ledger during the whole run"
@@ -130,8 +130,7 @@ def anchored(node: Node, plan: P) -> P:
 
 def ledger_guard(node: Node, plan: NodePlan) -> LedgerGuard:
     """Return the guard that compares a node's ledger with the ledger on which a plan was resolved."""
-    version, found = (plan.anchor.version, plan.anchor.transaction_hash) if plan.anchor else (None, None)
-    return LedgerGuard(node, LedgerAnchor(plan.chain_id, plan.head, plan.oldest_claimed, version, found))
+    return LedgerGuard(node, LedgerAnchor(plan.chain_id, plan.head, plan.oldest_claimed, plan.anchor))
 
 
 def calls_at_head(spec: StudySpec, plan: NodePlan) -> list[Call]:

@@ -81,7 +81,7 @@ def observe_at_versions(node: Node, origin: Origin, tasks: Sequence[Task]) -> It
         Rows of the observation frame, in the order of the responses. A call that fails is a row with its error.
     """
     views = [task for task in tasks if task[0].source is Source.VIEW]
-    ready = {call.fingerprint: PreparedView(node, cast("ViewFunction", call.request)) for call, _ in views}
+    ready = {call.fingerprint: PreparedView(node, cast("ViewFunction", call.request), typed=False) for call, _ in views}
     for place, outcome in send_all(node, views, lambda task: ready[task[0].fingerprint].at(task[1])):
         call, version = views[place]
         now = datetime.now(UTC)
