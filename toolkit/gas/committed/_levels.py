@@ -99,9 +99,11 @@ class Calls:
         The second result is the relative error of that: what is not known of a slope is not known of the level there.
         """
         calls = self
-        # Ways may have payloads of their own, and their levels are not what a size costs.
-        if np.ptp(self.sizes) and np.ptp(self.values) and not level_numbers(self.values, self.unit).any():
-            line = scipy.stats.linregress(self.sizes, self.values)
+        # Ways may have payloads of their own, so what a size costs is what it costs within a way.
+        ways = level_numbers(self.values, self.unit)
+        sizes, values = (one - (np.bincount(ways, one) / np.bincount(ways))[ways] for one in (self.sizes, self.values))
+        if np.ptp(sizes) and np.ptp(values):
+            line = scipy.stats.linregress(sizes, values)
             if line.pvalue <= SURE:
                 calls = replace(self, values=self.values - line.slope * (self.sizes - size))
         rate, low, high = calls.growth()
@@ -272,7 +274,7 @@ def _pairs(
     totals = counts.sum(axis=1)
     if len(olds) == len(news) > 1 and olds != news:
         # One factor for all ways is one reason, even if a level is then where another was.
-        ratios = [values[later & (levels == b)].mean() / values[~later & (levels == a)].mean() for a, b in zip(olds, news, strict=True)]
+        ratios = [values[later & (levels == b)].mean() / max(values[~later & (levels == a)].mean(), 1e-9) for a, b in zip(olds, news, strict=True)]
         alike = [chance_of_shares(counts[0, a], counts[1, b], totals) > POSSIBLE for a, b in zip(olds, news, strict=True)]
         if np.ptp(ratios) < ALIKE * max(ratios) and all(alike):
             yield from zip(olds, news, strict=True)
