@@ -14,7 +14,6 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
 from toolkit.gas._observations import Part
 from toolkit.gas._steps import ALL_TRANSACTIONS
@@ -62,6 +61,8 @@ class SeriesStep(levels.Difference):
         Name of the stratum.
     version_before, version_after : int
         Versions of the calls next to the place.
+    total_before, total_after : float or None
+        Mean gas of the whole transactions in gas units, at the level of the part.
     causes : tuple of Change
         The change, or the set of changes with fewer than five calls between them; empty if no change explains the step.
     doubts : tuple of Doubt
@@ -74,6 +75,8 @@ class SeriesStep(levels.Difference):
     stratum: str
     version_before: int
     version_after: int
+    total_before: float | None
+    total_after: float | None
     causes: tuple[Change, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     weak: bool = False
@@ -86,7 +89,7 @@ class SeriesStep(levels.Difference):
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Gradual growth of one part of one stratum, in gas units per 1,000 versions, with its 99 % bounds."""
+    """Gradual growth of one part of one stratum, in gas units per 1,000 versions, with its 99.98 % bounds."""
 
     stratum: str
     part: str
@@ -236,9 +239,7 @@ class _Place:
 class _Line:
     """One part of the gas of one stratum, and the places at which it is judged, ascending."""
 
-    def __init__(
-        self, observations: Observations, stratum: Stratum, part: Part, timeline: Sequence[Change]
-    ) -> None:
+    def __init__(self, observations: Observations, stratum: Stratum, part: Part, timeline: Sequence[Change]) -> None:
         self.part, self.stratum = part, stratum.name
         self.versions = observations.versions[stratum.rows]
         self.paid = observations.paid[stratum.rows]
@@ -348,7 +349,10 @@ class _Line:
     ) -> Iterator[SeriesStep | FewCalls]:
         """Yield the calls between two changes if they cost what none of those beside them does, and as a step."""
         rows = slice(place.first, place.last)
-        between, beside = self.calls.values[rows], np.concatenate([before.values[-levels.WINDOW :], after.values[: levels.WINDOW]])
+        between, beside = (
+            self.calls.values[rows],
+            np.concatenate([before.values[-levels.WINDOW :], after.values[: levels.WINDOW]]),
+        )
         if not len(between) or min(len(before), len(after)) < levels.MIN_CALLS:
             return
         unit = self.calls.unit
@@ -382,22 +386,37 @@ class _Line:
         # The place was chosen among all calls, so the chance of the clearest difference is corrected for them.
         if min((one.chance for one in found), default=1.0) * (after.stop - before.start) > levels.SURE:
             return
-        large = [one for one in found if one.size >= MIN_UNEXPLAINED * max(one.before or 0, one.after or 0)]
+        large = [one for one in found if one.size >= MIN_UNEXPLAINED * min(one.before or 0, one.after or 0)]
         if large and max(_moves(self.calls[rows]) for rows in (before, after)) < max(one.size for one in large) / 2:
             for one in large:  # state grows: what falls by itself is not growth that crosses a whole unit
                 yield replace(self._step(one, place), weak=not self.part.in_octas and 0 < one.change <= ONE_UNIT)
 
     def _step(self, one: levels.Difference, place: _Place, doubts: tuple[Doubt, ...] = ()) -> SeriesStep:
         """Return a difference as a step between two calls."""
+        before, after = self.near(place)
+        if Doubt.BETWEEN in doubts:
+            after = slice(place.first, place.last)
         return SeriesStep(
             **asdict(one),
             part=self.part,
             stratum=self.stratum,
             version_before=int(self.versions[place.first - 1]),
             version_after=int(self.versions[min(place.last, len(self.calls) - 1)]),
+            total_before=self._total(slice(max(before.start, before.stop - levels.WINDOW), before.stop), one.before),
+            total_after=self._total(slice(after.start, min(after.stop, after.start + levels.WINDOW)), one.after),
             causes=place.changes,
             doubts=doubts,
         )
+
+    def _total(self, rows: slice, level: float | None) -> float | None:
+        """Return the mean gas of the calls near a level, moved to the level."""
+        if level is None:
+            return None
+        own, paid = self.calls.values[rows], self.paid[rows]
+        near = np.abs(own - level) <= max(levels.GAP * level, self.calls.unit)
+        own, paid = (own[near], paid[near]) if near.any() else (own, paid)
+        moved = 0.0 if self.part is Part.REFUND else level - float(own.mean())  # a refund is not part of the gas
+        return float(paid.mean()) + moved / (self.calls.unit if self.part.in_octas else 1)
 
     def _mix(self, place: _Place, tested: levels.Test) -> Iterator[ShareChange]:
         for way, before, after in tested.shares:

@@ -32,7 +32,7 @@ WINDOW = 200
 SURE = 1e-5
 # Chance of a doubtful finding: the smallest that eight calls on each side can reach, which is 1 in 6,435.
 POSSIBLE = 2e-4
-# Chance of what is described and blamed on nothing: growth, shares, the place of a shift. It is the usual evidence.
+# Chance of what is described and blamed on nothing: other shares, and where. It is the usual evidence.
 DESCRIBED = 0.01
 # Values that are further apart than this share, and this number of gas units, are different levels. Growth and noise
 # within 200 calls leave narrower gaps; two rounded values of one constant are at most a unit apart.
@@ -79,7 +79,7 @@ class Calls:
         return replace(self, values=self.values[rows], places=self.places[rows], sizes=self.sizes[rows])
 
     def growth(self) -> tuple[float, float, float]:
-        """Return growth per call as a share of the level, with its 99 % bounds: Theil-Sen on logarithms.
+        """Return growth per call as a share of the level, with its 99.98 % bounds: Theil-Sen on logarithms.
 
         Zeros if the values do not grow significantly, or one of them is not positive.
         """
@@ -90,7 +90,7 @@ class Calls:
         some = most[np.linspace(0, len(most) - 1, min(len(most), WINDOW)).astype(int)]
         if np.ptp(self.values[some]) == 0:
             return 0.0, 0.0, 0.0
-        slope, _, low, high = scipy.stats.theilslopes(np.log(self.values[some]), self.places[some], 1 - DESCRIBED)
+        slope, _, low, high = scipy.stats.theilslopes(np.log(self.values[some]), self.places[some], 1 - POSSIBLE)
         return (float(slope), float(low), float(high)) if low * high > 0 else (0.0, 0.0, 0.0)
 
     def at(self, place: float, size: float) -> tuple[Floats, float]:
@@ -108,7 +108,7 @@ class Calls:
                 calls = replace(self, values=self.values - line.slope * (self.sizes - size))
         rate, low, high = calls.growth()
         away = calls.places - place
-        error = abs(float(away.mean())) * (high - low) / (2 * scipy.stats.norm.isf(DESCRIBED / 2))
+        error = abs(float(away.mean())) * (high - low) / (2 * scipy.stats.norm.isf(POSSIBLE / 2))
         return calls.values * np.exp(-rate * away), error
 
 
@@ -218,7 +218,7 @@ def gains(kinds: Ints) -> Floats:
 
 
 def split(kinds: Ints) -> int | None:
-    """Return the number of calls before the place that divides them best, at least 8 a side; None if none stands out."""
+    """Return the number of calls before the place that divides them best, 8 or more a side; None if none stands out."""
     size, count = len(kinds), len(np.unique(kinds))
     if size < 2 * MIN_SURE_CALLS or count < 2:  # noqa: PLR2004  # one kind has no shares
         return None
@@ -274,8 +274,13 @@ def _pairs(
     totals = counts.sum(axis=1)
     if len(olds) == len(news) > 1 and olds != news:
         # One factor for all ways is one reason, even if a level is then where another was.
-        ratios = [values[later & (levels == b)].mean() / max(values[~later & (levels == a)].mean(), 1e-9) for a, b in zip(olds, news, strict=True)]
-        alike = [chance_of_shares(counts[0, a], counts[1, b], totals) > POSSIBLE for a, b in zip(olds, news, strict=True)]
+        ratios = [
+            values[later & (levels == b)].mean() / max(values[~later & (levels == a)].mean(), 1e-9)
+            for a, b in zip(olds, news, strict=True)
+        ]
+        alike = [
+            chance_of_shares(counts[0, a], counts[1, b], totals) > POSSIBLE for a, b in zip(olds, news, strict=True)
+        ]
         if np.ptp(ratios) < ALIKE * max(ratios) and all(alike):
             yield from zip(olds, news, strict=True)
             return
@@ -304,7 +309,11 @@ def _compare(
     spread = sum(float(side.var(ddof=1)) / len(side) for side in (before, after) if len(side) > 1)
     error = math.hypot(math.sqrt(spread * repeated), errors[0] * one, errors[1] * two)
     moved, unit = abs(two - one), units[0]
-    if moved < unit - 1e-9 or (any(errors) and moved < ALIKE * max(abs(one), abs(two))) or (min(counts) < MIN_CALLS and not separate):
+    if (
+        moved < unit - 1e-9
+        or (any(errors) and moved < ALIKE * max(abs(one), abs(two)))
+        or (min(counts) < MIN_CALLS and not separate)
+    ):
         chance = 1.0
     elif apart and (not error or separate):
         chance = 1 / math.comb(sum(counts), counts[0])
