@@ -275,7 +275,9 @@ def test_few_observations_beside_a_change_are_reported():
     change = at(96)
     found = analyse(frame_of(np.ceil(50 + 10 * rng.normal(size=100))), [change])
     assert found.steps == ()
-    assert {(one.stratum, one.changes, one.count) for one in found.few} == {("all transactions", (change.ledger_version,), 4)}
+    assert {(one.stratum, one.changes, one.count) for one in found.few} == {
+        ("all transactions", (change.ledger_version,), 4)
+    }
 
 
 RANDOM = np.random.default_rng(11)

@@ -456,7 +456,7 @@ def _mix_of_strata(
         member[stratum.rows] = number
     known = np.searchsorted(versions, [one.ledger_version for one in timeline]).tolist()
     edges = sorted({0, *known, len(versions)})
-    searched = {first + at for first, last in pairwise(edges) if (at := levels.split(member[first:last])) is not None}
+    searched = {first + (levels.split(member[first:last]) or 0) for first, last in pairwise(edges)}
     for first, place, last in zip(edges := sorted({*edges, *searched}), edges[1:], edges[2:], strict=False):
         sides = member[max(first, place - levels.WINDOW) : place], member[place : min(last, place + levels.WINDOW)]
         totals = np.array([len(side) for side in sides])
