@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 # Places on each side of a change where nothing changed. Waves and queues move at most of them, true constants at none.
 PLACEBOS = 6
-# A step of one unit between means, with a quarter of a unit by which means of rounded values are off.
-ONE_UNIT = 1.25
 # Smaller shifts that no change explains are ignored: their places are searched for, and uneven growth offers many.
 MIN_UNEXPLAINED = 0.1
 
@@ -329,7 +327,7 @@ class _Line:
                 Doubt.CHANCE: one.chance > levels.SURE,
                 Doubt.MOVES: alone > 0,
                 Doubt.LATE: bool(late),
-                Doubt.ROUNDING: not self.part.in_octas and one.size <= ONE_UNIT,
+                Doubt.ROUNDING: not self.part.in_octas and one.size <= 1 + levels.ROUNDED,
                 Doubt.OPTION: one.share is not None,
             }
             if doubts[Doubt.ROUNDING] + doubts[Doubt.CHANCE] + (alone >= one.size / 2) > 1:
@@ -382,14 +380,15 @@ class _Line:
         before, after = self.near(place)
         tested = self.test(place)
         yield from self._mix(place, tested)
-        found = [one for one in tested.found if one.chance <= levels.SURE and one.share is None]
-        # The place was chosen among all calls, so the chance of the clearest difference is corrected for them.
-        if min((one.chance for one in found), default=1.0) * (after.stop - before.start) > levels.SURE:
-            return
+        # The place was chosen among all calls, so the chance of a difference is corrected for them.
+        tried = after.stop - before.start
+        found = [one for one in tested.found if one.chance * tried <= levels.POSSIBLE and one.share is None]
         large = [one for one in found if one.size >= MIN_UNEXPLAINED * min(one.before or 0, one.after or 0)]
         if large and max(_moves(self.calls[rows]) for rows in (before, after)) < max(one.size for one in large) / 2:
             for one in large:  # state grows: what falls by itself is not growth that crosses a whole unit
-                yield replace(self._step(one, place), weak=not self.part.in_octas and 0 < one.change <= ONE_UNIT)
+                weak = not self.part.in_octas and 0 < one.change <= 1 + levels.ROUNDED
+                doubts = (Doubt.CHANCE,) if one.chance * tried > levels.SURE else ()
+                yield replace(self._step(one, place, doubts), weak=weak)
 
     def _step(self, one: levels.Difference, place: _Place, doubts: tuple[Doubt, ...] = ()) -> SeriesStep:
         """Return a difference as a step between two calls."""

@@ -44,6 +44,8 @@ MAX_LEVELS = 6
 ABSENT = 0.01
 # Shares that differ by less are the same: two moves of levels, a level and what a line leaves of uneven growth.
 ALIKE = 0.02
+# Gas units by which means of rounded values are off: a step of one unit between them may look smaller or larger.
+ROUNDED = 0.25
 # Each bound of a mean holds with this probability.
 BOUND = 0.975
 
@@ -222,9 +224,11 @@ def split(kinds: Ints) -> int | None:
     size, count = len(kinds), len(np.unique(kinds))
     if size < 2 * MIN_SURE_CALLS or count < 2:  # noqa: PLR2004  # one kind has no shares
         return None
-    gained = gains(kinds)[MIN_SURE_CALLS - 1 : size - MIN_SURE_CALLS]
-    chance = scipy.stats.chi2.sf(gained.max(), count - 1) * gained.size
-    return MIN_SURE_CALLS + int(gained.argmax()) if chance < DESCRIBED else None
+    gained = gains(kinds)
+    best = int(gained.argmax()) + 1
+    certain = scipy.stats.chi2.sf(gained[best - 1], count - 1) * gained.size < DESCRIBED
+    # What is nearer to an end is judged with the change there.
+    return best if certain and MIN_SURE_CALLS <= best <= size - MIN_SURE_CALLS else None
 
 
 def test(before: Calls, after: Calls) -> Test:
@@ -310,7 +314,7 @@ def _compare(
     error = math.hypot(math.sqrt(spread * repeated), errors[0] * one, errors[1] * two)
     moved, unit = abs(two - one), units[0]
     if (
-        moved < unit - 1e-9
+        moved < (1 - ROUNDED) * unit
         or (any(errors) and moved < ALIKE * max(abs(one), abs(two)))
         or (min(counts) < MIN_CALLS and not separate)
     ):
@@ -327,5 +331,6 @@ def _late(kinds: Ints, at: int) -> int:
     """Return how many calls after a place the place is that divides calls certainly better; 0 if there is none."""
     gained = gains(kinds)
     best = int(gained.argmax()) + 1
+    constant = np.ptp(kinds[:best]) == np.ptp(kinds[best:]) == 0  # where nothing varies, one call is enough
     better = gained[best - 1] - gained[at - 1]
-    return best - at if scipy.stats.chi2.sf(better, 1) <= POSSIBLE else 0
+    return best - at if constant or scipy.stats.chi2.sf(better, 1) <= POSSIBLE else 0
