@@ -299,9 +299,10 @@ class _Line:
 
     def _judge_change(self, place: _Place) -> Iterator[SeriesStep | FewCalls | ShareChange]:
         """Judge a change, or a set of changes."""
-        late, tested = 0, self.test(place)
-        if tested.found:
-            late = min(tested.found, key=lambda one: one.chance).late
+        tested = self.test(place)
+        late = min(tested.compared, key=lambda one: (one.chance, not one.late)).late if tested.compared else 0
+        # A few calls of the other level beside the change can hide that anything differs.
+        late = late if tested.found or abs(late) < levels.MIN_SURE_CALLS else 0
         if late:  # the calls nearest to the change do not differ: what moves begins elsewhere
             at = late + (place.last if late > 0 else place.first)
             if abs(late) >= levels.MIN_SURE_CALLS:

@@ -160,10 +160,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """The differences between two sides, and the way and the two shares of levels whose shares differ."""
+    """The ways of two sides as differences, and the way and the two shares of levels whose shares differ."""
 
-    found: tuple[Difference, ...] = ()
+    compared: tuple[Difference, ...] = ()
     shares: tuple[tuple[int, float, float], ...] = ()
+
+    @property
+    def found(self) -> list[Difference]:
+        """The differences that chance does not explain."""
+        return [one for one in self.compared if one.chance <= POSSIBLE]
 
     @property
     def size(self) -> float:
@@ -248,26 +253,27 @@ def test(before: Calls, after: Calls) -> Test:
     chances = np.array([chance_of_shares(*pair, totals) for pair in counts.T])
     there = (counts > ABSENT * totals[:, None]) | ((counts > 0) & (chances > POSSIBLE))
     several = there.sum(axis=1).max() > 1
-    found = []
+    repeated = inflation(values[~later], values[later])
+    compared = []
     for one, two in _pairs(values, levels, later, counts, there):
         sides_of = values[~later & (levels == one)], values[later & (levels == two)]
+        mine = np.isin(levels, [one, two])
         if one is None or two is None:
             level, side = (one, 0) if two is None else (two, 1)
-            mean, share = float(sides_of[side].mean()), float(counts[side, level] / totals[side])
-            ends = (mean, None) if two is None else (None, mean)
-            late = _late((levels == level).astype(np.int64), len(flat[0]))
-            difference = Difference(*ends, np.nan, np.nan, *map(len, sides_of), chances[level], level, share, late)
+            ends: list[float | None] = [None, None]
+            ends[side] = float(sides_of[side].mean())
+            # Callers that repeat a call are worth fewer independent ones.
+            chance = 2 * float(scipy.stats.norm.sf(scipy.stats.norm.isf(chances[level] / 2) / math.sqrt(repeated)))
+            share = float(counts[side, level] / totals[side])
+            difference = Difference(*ends, np.nan, np.nan, *map(len, sides_of), chance, level, share)
+            late = _late(mine.astype(np.int64), np.arange(len(values)), len(flat[0]))
         else:
-            moved = _compare(*sides_of, (before.unit, before.width), errors, separate=one != two)
-            mine = np.isin(levels, [one, two]) if one != two else levels == one
-            at = int((~later & mine).sum())
-            late = _late(kinds_of(values[mine], before.unit), at)
-            difference = replace(moved, way=one if several else None, late=late)
-        if difference.chance <= POSSIBLE:
-            found.append(difference)
+            difference = _compare(*sides_of, (before.unit, before.width), errors, separate=one != two)
+            late = _late(kinds_of(values[mine], before.unit), np.flatnonzero(mine), len(flat[0]))
+        compared.append(replace(difference, way=one if several and two is not None else difference.way, late=late))
     moved_shares = several and chances.min() <= DESCRIBED
     shares = (counts / totals[:, None]).T.tolist() if moved_shares else []
-    return Test(tuple(found), tuple((way, *pair) for way, pair in enumerate(shares)))
+    return Test(tuple(compared), tuple((way, *pair) for way, pair in enumerate(shares)))
 
 
 def _pairs(
@@ -327,10 +333,11 @@ def _compare(
     return Difference(one, two, two - one - around, two - one + around, *counts, chance)
 
 
-def _late(kinds: Ints, at: int) -> int:
-    """Return how many calls after a place the place is that divides calls certainly better; 0 if there is none."""
+def _late(kinds: Ints, places: Ints, place: int) -> int:
+    """Return how many calls after a place the one is that certainly divides calls better; 0 if there is none."""
     gained = gains(kinds)
-    best = int(gained.argmax()) + 1
+    best, at = int(gained.argmax()) + 1, int(np.searchsorted(places, place))
     constant = np.ptp(kinds[:best]) == np.ptp(kinds[best:]) == 0  # where nothing varies, one call is enough
-    better = gained[best - 1] - gained[at - 1]
-    return best - at if constant or scipy.stats.chi2.sf(better, 1) <= POSSIBLE else 0
+    certain = scipy.stats.chi2.sf(gained[best - 1], len(np.unique(kinds)) - 1) * len(kinds) <= POSSIBLE
+    better = scipy.stats.chi2.sf(gained[best - 1] - gained[at - 1], 1) <= POSSIBLE
+    return int(places[best]) - place if best != at and certain and (constant or better) else 0
