@@ -270,7 +270,8 @@ def test(before: Calls, after: Calls) -> Test:
         else:
             difference = _compare(*sides_of, (before.unit, before.width), errors, separate=one != two)
             late = _late(kinds_of(values[mine], before.unit), np.flatnonzero(mine), len(flat[0]))
-        compared.append(replace(difference, way=one if several and two is not None else difference.way, late=late))
+        way = one if difference.share is None and several else difference.way
+        compared.append(replace(difference, way=way, late=late))
     moved_shares = several and chances.min() <= DESCRIBED
     shares = (counts / totals[:, None]).T.tolist() if moved_shares else []
     return Test(tuple(compared), tuple((way, *pair) for way, pair in enumerate(shares)))

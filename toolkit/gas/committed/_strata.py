@@ -12,7 +12,7 @@ import pandas as pd
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.gas.committed._levels import ABSENT, MIN_SURE_CALLS, WINDOW, Calls, split
+from toolkit.gas.committed._levels import ABSENT, MIN_SURE_CALLS, POSSIBLE, WINDOW, Calls, chance_of_shares, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -188,20 +188,37 @@ def _linked(
     for mine in kinds.values():
         mine.sort(key=lambda code: tuple(slots[code]))
         rows = np.flatnonzero(np.isin(codes, mine))
+        order = np.argsort(mine)
+        member = order[np.searchsorted(np.sort(mine), codes[rows])]
         known = sorted({0, *np.searchsorted(versions[rows], code_changes).tolist(), len(rows)})
-        found = {first + (split(codes[rows[first:last]]) or 0) for first, last in pairwise(known)}
-        edges = sorted({*known, *found})
-        joined = [{code} for code in mine]
+        searched = [first + at for first, last in pairwise(known) if (at := split(member[first:last])) is not None]
+        joined = [{place} for place in range(len(mine))]
+        edges = sorted({*known, *searched})
         for first, at, last in zip(edges, edges[1:], edges[2:], strict=False):
-            sides = codes[rows[max(first, at - WINDOW) : at]], codes[rows[at : min(last, at + WINDOW)]]
-            before, after = ([code for code in mine if (side == code).mean() > ABSENT] for side in sides)
-            for one, two in zip(before, after, strict=True) if len(before) == len(after) else ():
-                # With a slot more for all, the first becomes the second, and that the third.
-                more = np.abs(slots[one] - slots[two])
+            sides = member[max(first, at - WINDOW) : at], member[at : min(last, at + WINDOW)]
+            for one, two in _turned(np.array([np.bincount(side, minlength=len(mine)) for side in sides])):
+                more = np.abs(slots[mine[one]] - slots[mine[two]])
                 if np.count_nonzero(more) == 1 and more.max() <= MAX_SLOTS_MORE:
                     met = [link for link in joined if link & {one, two}]
                     joined = [link for link in joined if link not in met] + [set().union(*met)]
-        yield from map(sorted, joined)
+        yield from (sorted(mine[place] for place in link) for link in joined)
+
+
+def _turned(counts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of strata of a kind of which one ends at a place and the other begins, in the order of their slots.
+
+    With a slot more for all, the first becomes the second, and that the third.
+    """
+    totals = counts.sum(axis=1)
+    moved = np.array([chance_of_shares(one, other, totals) <= POSSIBLE for one, other in counts.T])
+    absent = counts <= ABSENT * totals[:, None]
+    # A kind that few call may only have no call there; if that leaves different numbers, it has ended or begun.
+    for gone in (absent & moved, absent):
+        one, two = (np.flatnonzero(~side & (counts.sum(axis=0) > 0)) for side in gone)
+        if len(one) == len(two):
+            break
+    if len(one) == len(two) and moved[np.setxor1d(one, two)].any():
+        yield from zip(one.tolist(), two.tolist(), strict=True)
 
 
 def _joined(keys: Sequence[Key]) -> Key:
