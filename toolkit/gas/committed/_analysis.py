@@ -435,8 +435,8 @@ class _Line:
                 continue
             ends = int(self.versions[first]), int(self.versions[last - 1])
             level = float(calls.values.mean()) / (calls.unit if self.part.in_octas else 1)
-            slopes = (1_000 * level * rates * grown / max(ends[1] - ends[0], 1)).tolist()
-            yield Slope(self.stratum, self.part.value, *ends, *slopes, level, len(calls))
+            rate, low, high = (1_000 * level * rates * grown / max(ends[1] - ends[0], 1)).tolist()
+            yield Slope(self.stratum, self.part.value, *ends, rate, low, high, level, len(calls))
 
 
 def _moves(side: levels.Calls) -> float:
@@ -461,6 +461,6 @@ def _mix_of_strata(
         sides = member[max(first, place - levels.WINDOW) : place], member[place : min(last, place + levels.WINDOW)]
         totals = np.array([len(side) for side in sides])
         counts = np.array([np.bincount(side, minlength=len(strata) + 1) for side in sides])
-        if min(levels.chance_of_shares(*pair, totals) for pair in counts.T) * len(strata) <= levels.DESCRIBED:
+        if min(levels.chance_of_shares(one, two, totals) for one, two in counts.T) * len(strata) <= levels.DESCRIBED:
             for one, pair in zip(strata, (counts / totals[:, None]).T.tolist(), strict=False):
                 yield ShareChange(int(versions[place - 1]), int(versions[place]), one.name, *pair)

@@ -250,22 +250,22 @@ def test(before: Calls, after: Calls) -> Test:
     count = int(levels.max()) + 1
     counts = np.array([np.bincount(levels[later == side], minlength=count) for side in (False, True)])
     totals = counts.sum(axis=1)
-    chances = np.array([chance_of_shares(*pair, totals) for pair in counts.T])
+    chances = np.array([chance_of_shares(one, two, totals) for one, two in counts.T])
     there = (counts > ABSENT * totals[:, None]) | ((counts > 0) & (chances > POSSIBLE))
     several = there.sum(axis=1).max() > 1
     repeated = inflation(values[~later], values[later])
     compared = []
     for one, two in _pairs(values, levels, later, counts, there):
         sides_of = values[~later & (levels == one)], values[later & (levels == two)]
-        mine = np.isin(levels, [one, two])
+        mine = np.isin(levels, [level for level in (one, two) if level is not None])
         if one is None or two is None:
             level, side = (one, 0) if two is None else (two, 1)
-            ends: list[float | None] = [None, None]
-            ends[side] = float(sides_of[side].mean())
+            mean = float(sides_of[side].mean())
+            ends = (mean, None) if two is None else (None, mean)
             # Callers that repeat a call are worth fewer independent ones.
             chance = 2 * float(scipy.stats.norm.sf(scipy.stats.norm.isf(chances[level] / 2) / math.sqrt(repeated)))
             share = float(counts[side, level] / totals[side])
-            difference = Difference(*ends, np.nan, np.nan, *map(len, sides_of), chance, level, share)
+            difference = Difference(*ends, np.nan, np.nan, len(sides_of[0]), len(sides_of[1]), chance, level, share)
             late = _late(mine.astype(np.int64), np.arange(len(values)), len(flat[0]))
         else:
             difference = _compare(*sides_of, (before.unit, before.width), errors, separate=one != two)
