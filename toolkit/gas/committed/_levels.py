@@ -261,11 +261,11 @@ def test(before: Calls, after: Calls) -> Test:
         if one is None or two is None:
             level, side = (one, 0) if two is None else (two, 1)
             mean = float(sides_of[side].mean())
-            ends = (mean, None) if two is None else (None, mean)
+            old, new = (mean, None) if two is None else (None, mean)
             # Callers that repeat a call are worth fewer independent ones.
             chance = 2 * float(scipy.stats.norm.sf(scipy.stats.norm.isf(chances[level] / 2) / math.sqrt(repeated)))
             share = float(counts[side, level] / totals[side])
-            difference = Difference(*ends, np.nan, np.nan, len(sides_of[0]), len(sides_of[1]), chance, level, share)
+            difference = Difference(old, new, np.nan, np.nan, len(sides_of[0]), len(sides_of[1]), chance, level, share)
             late = _late(mine.astype(np.int64), np.arange(len(values)), len(flat[0]))
         else:
             difference = _compare(*sides_of, (before.unit, before.width), errors, separate=one != two)
