@@ -82,8 +82,7 @@ def analysis_of(name, observations, timeline):
 
 def slopes(growth):
     """Return the bounds of a growth in gas units per 1,000 versions."""
-    factor = 1_000 * growth.level * growth.places / (growth.version_last - growth.version_first)
-    return growth.low * factor, growth.high * factor
+    return growth.low, growth.high
 
 
 def steps_of(analysis):
@@ -103,7 +102,7 @@ def test_bump_steps_at_the_upgrade_and_at_the_schedule(observations, timeline):
         ([SCHEDULE], Part.EXECUTION, 0, 21, 5),
     ]
     assert [(step.low, step.high) for step in analysis.steps] == [(16, 18), (-17, -15)]
-    assert all("success=True" in step.stratum and step.sure for step in analysis.steps)
+    assert all("succeeding" in step.stratum and step.sure for step in analysis.steps)
     assert analysis.unexplained == ()
     assert analysis.growth == ()
 
@@ -111,24 +110,24 @@ def test_bump_steps_at_the_upgrade_and_at_the_schedule(observations, timeline):
 def test_transfers_step_at_the_schedule_only_in_both_strata(observations, timeline):
     """Known receiver 9 to 4, new receiver 12 to 4; the jump of the mix at 897 is a shift of the mix and no step."""
     analysis = analysis_of("::transfer", observations, timeline)
-    assert steps_of(analysis) == [
+    assert sorted(steps_of(analysis)) == [
         ([SCHEDULE], Part.EXECUTION, 0, 9, 4),
         ([SCHEDULE], Part.EXECUTION, 1, 12, 4),
     ]
     assert analysis.unexplained == ()
-    [mix] = analysis.mix
-    assert 880 < mix.version_before < mix.version_after <= 898
-    assert {name: after for name, _, _, after in mix.shares} == {"slots_created=0": 0.0, "slots_created=1": 1.0}
+    [(before, after)] = {(mix.version_before, mix.version_after) for mix in analysis.mix}
+    assert 880 < before < after <= 898
+    assert {mix.stratum: mix.share_after for mix in analysis.mix} == {"no new slots": 0.0, "1 new slot": 1.0}
 
 
 def test_put_steps_at_the_schedule_and_grows_with_state(observations, timeline):
     """New keys 30 to 7, known keys 11.5 to 7 at 707; growth on both sides of 503 is growth, and so is that in D."""
     analysis = analysis_of("::put", observations, timeline)
-    assert [step[:3] for step in steps_of(analysis)] == [
+    assert sorted(step[:3] for step in steps_of(analysis)) == [
         ([SCHEDULE], Part.EXECUTION, 0),
         ([SCHEDULE], Part.EXECUTION, 3),
     ]
-    known, new = analysis.steps
+    new, known = analysis.steps
     assert known.low <= 7 - 11.5 <= known.high
     assert new.low <= 7 - 30 <= new.high
     assert analysis.unexplained == ()
@@ -140,7 +139,12 @@ def test_put_steps_at_the_schedule_and_grows_with_state(observations, timeline):
     assert bounds[1][0] - 2 <= (30 - 20) / 0.184 <= bounds[1][1] + 2
     assert 0 < bounds[2][0] <= (10 - 7) / 0.298 <= bounds[2][1] + 2
     assert {growth.stratum for growth in analysis.growth} == {new.stratum}
-    assert [mix.version_before < MIX for mix in analysis.mix] == [True]
+    # Nobody put known keys only at first, and at the end nobody does.
+    jumps = {
+        (mix.version_before, mix.version_after): mix.share_after for mix in analysis.mix if mix.stratum == known.stratum
+    }
+    assert [share for (before, _), share in jumps.items() if before < UPGRADE] == [pytest.approx(0.42, abs=0.01)]
+    assert [share for (before, _), share in jumps.items() if MIX - 10 < before < MIX] == [0]
 
 
 def test_walk_grows_until_the_schedule_changes(observations, timeline):
@@ -193,9 +197,9 @@ def test_the_recorded_ways_come_out_as_their_truth(shared_data):
         (902, Part.EXECUTION, 1, 179, 184),
     ]
     assert found.unexplained == found.growth == ()
-    [mix] = found.mix
-    assert mix.version_before < 691 + 10
-    assert mix.version_after > 691 - 10
-    shares = {way: (round(100 * before), round(100 * after)) for _, way, before, after in mix.shares}
-    assert shares[1][0] < 60
-    assert shares[1][1] > 75
+    [(before, after)] = {(mix.version_before, mix.version_after) for mix in found.mix}
+    assert before < 691 + 10
+    assert after > 691 - 10
+    [dear] = [mix for mix in found.mix if mix.stratum == "way B"]
+    assert dear.share_before < 0.6
+    assert dear.share_after > 0.75

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.gas._findings import Timeline
-    from toolkit.gas.committed._steps import CommittedCall, FewCalls, Slope
+    from toolkit.gas.committed._analysis import FewCalls, Slope
+    from toolkit.gas.committed._steps import CommittedCall
     from toolkit.gas.runs._manifest import EarlierRun, RunAge
 
 

@@ -132,7 +132,7 @@ def score(history, analysis, tally):
 def _score_interval(history, step, causes, tally):
     kind = history.kinds[int(np.searchsorted(history.frame["ledger_version"], step.version_before))]
     rows = [r for r in history.truth if {r["change"]} == causes and r["part"] is step.part and r["kind"] == kind]
-    slots_changed = step.part in {Part.STORAGE, Part.REFUND} and " -> " in step.stratum
+    slots_changed = step.part in {Part.STORAGE, Part.REFUND} and " or " in step.stratum
     if not rows or slots_changed:
         return
     # The truth is the mean of 400 transactions, whose payload sizes are not exactly those of the ones compared.

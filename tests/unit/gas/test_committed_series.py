@@ -107,9 +107,9 @@ def test_a_jump_of_the_mix_is_reported_and_is_no_step():
     slots = np.array([0, 1] * 60 + [1] * 80)
     found = analyse(frame_of(4 + 3 * slots, storage=50_000 * slots, slots_created=slots), [at(120)])
     assert found.steps == found.unexplained == ()
-    [mix] = found.mix
-    assert mix.version_before < 1_000 + 10 * 120 <= mix.version_after + 10
-    assert [name for name, *_ in mix.shares] == ["slots_created=1", "slots_created=0"]
+    [mix] = {(one.version_before, one.version_after) for one in found.mix}
+    assert mix[0] < 1_000 + 10 * 120 <= mix[1] + 10
+    assert [one.stratum for one in found.mix] == ["1 new slot", "no new slots"]
 
 
 def test_growth_is_a_slope_and_no_step():
@@ -119,7 +119,7 @@ def test_growth_is_a_slope_and_no_step():
     """
     found = analyse(frame_of(10 + np.arange(200) // 5), [at(100)])
     assert found.steps == found.unexplained == ()
-    assert all(17 < growth.per_call * growth.level * growth.places < 23 for growth in found.growth)
+    assert all(17 < growth.per_1000_versions < 23 for growth in found.growth)
     spans = [(growth.version_first, growth.version_last, growth.count) for growth in found.growth]
     assert spans == [(1_000, 1_990, 100), (2_000, 2_990, 100)]
 
@@ -275,7 +275,9 @@ def test_few_observations_beside_a_change_are_reported():
     change = at(96)
     found = analyse(frame_of(np.ceil(50 + 10 * rng.normal(size=100))), [change])
     assert found.steps == ()
-    assert {(one.stratum, one.changes, one.count) for one in found.few} == {("all", (change,), 4)}
+    assert {(one.stratum, one.changes, one.count) for one in found.few} == {
+        ("all transactions", (change.ledger_version,), 4)
+    }
 
 
 RANDOM = np.random.default_rng(11)
@@ -317,9 +319,8 @@ def test_use_that_differs_from_a_change_on_is_a_mix_and_no_step():
     way = np.random.default_rng(3).random(300) < np.where(np.arange(300) < 150, 0.25, 0.75)
     found = analyse(frame_of(np.where(way, 87, 32)), [at(150)])
     assert found.steps == found.unexplained == found.growth == ()
-    [mix] = found.mix
-    assert (mix.version_before, mix.version_after) == (2_490, 2_500)
-    assert {way for _, way, _, _ in mix.shares} == {0, 1}
+    assert {(mix.version_before, mix.version_after) for mix in found.mix} == {(2_490, 2_500)}
+    assert {mix.stratum for mix in found.mix} == {"way A", "way B"}
 
 
 @pytest.mark.parametrize("more", [12, 40])
@@ -356,7 +357,7 @@ def test_nulls_are_values_of_the_key():
     """Calls without an abort code are a stratum of their own."""
     codes = pd.array([None, 7] * 20, dtype="Int64")
     strata = Observations(frame_of([4] * 40, success=[True, False] * 20, abort_code=codes)).strata()
-    assert [stratum.name for stratum in strata] == ["success=False, abort_code=7", "success=True"]
+    assert [stratum.name for stratum in strata] == ["failing, abort code 7", "succeeding"]
     assert [len(stratum.rows) for stratum in strata] == [20, 20]
 
 

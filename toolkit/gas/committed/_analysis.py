@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from string import ascii_uppercase
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
 from toolkit.gas._observations import Part
+from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed import _levels as levels
 from toolkit.gas.committed._strata import Observations, Stratum
 
@@ -23,20 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
     from toolkit.gas._findings import Change
 
-T = TypeVar("T")
-
 # Places on each side of a change where nothing changed. Waves and queues move at most of them, true constants at none.
 PLACEBOS = 6
-# A step of one unit between means, with a quarter of a unit by which means of rounded values are off.
-ONE_UNIT = 1.25
 # Smaller shifts that no change explains are ignored: their places are searched for, and uneven growth offers many.
 MIN_UNEXPLAINED = 0.1
-# Shifts and shares that are searched for between two changes. A series with more of them moves all the time.
-MAX_SPLITS = 4
 
 
 class Doubt(StrEnum):
@@ -65,6 +59,8 @@ class SeriesStep(levels.Difference):
         Name of the stratum.
     version_before, version_after : int
         Versions of the calls next to the place.
+    total_before, total_after : float or None
+        Mean gas of the whole transactions in gas units, at the level of the part.
     causes : tuple of Change
         The change, or the set of changes with fewer than five calls between them; empty if no change explains the step.
     doubts : tuple of Doubt
@@ -77,6 +73,8 @@ class SeriesStep(levels.Difference):
     stratum: str
     version_before: int
     version_after: int
+    total_before: float | None
+    total_after: float | None
     causes: tuple[Change, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     weak: bool = False
@@ -88,64 +86,53 @@ class SeriesStep(levels.Difference):
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
-    """Gradual growth of one part of one stratum between two changes.
+class Slope:
+    """Gradual growth of one part of one stratum, in gas units per 1,000 versions, with its 99.98 % bounds."""
 
-    `per_call` is the share of the level by which it grows per call of the function; `low` and `high` are its 99.9 %
-    bounds. `level` is the mean in gas units or octas, and `count` the number of calls.
-    """
-
-    part: Part
     stratum: str
+    part: str
     version_first: int
     version_last: int
-    per_call: float
+    per_1000_versions: float
     low: float
     high: float
     level: float
     count: int
-    places: float
 
 
 @dataclass(frozen=True, slots=True)
-class MixShift:
-    """A place at which the shares of strata, or of the ways of one stratum, change: not a step.
-
-    Attributes
-    ----------
-    version_before, version_after : int
-        The calls next to the place.
-    shares : tuple of (str, int or None, float, float)
-        Stratum and way, and their share before and after.
-    """
+class ShareChange:
+    """The share of a stratum, or of one of its ways, before and after a place at which shares change."""
 
     version_before: int
     version_after: int
-    shares: tuple[tuple[str, int | None, float, float], ...]
+    stratum: str
+    share_before: float
+    share_after: float
 
 
 @dataclass(frozen=True, slots=True)
-class Few:
-    """Calls too few to be judged: those of a stratum next to a change, or between two changes.
+class FewCalls:
+    """Transactions that are too few to be judged: next to a change, or between changes.
 
     Attributes
     ----------
+    changes : tuple of int
+        Ledger versions of the changes, ascending.
     stratum : str
-    changes : tuple of Change
     count : int
-        Number of calls on the side, or between the changes.
-    version_first, version_last : int
-        Versions of the first and the last of them.
+        Number of transactions; 0 if nobody called the function since the change.
+    mean : float or None
+        Their mean gas in gas units.
     between : bool
-        Whether they lie between the changes and are like those of neither side.
+        Whether they lie between the changes, and are like those of neither side.
     """
 
+    changes: tuple[int, ...]
     stratum: str
-    changes: tuple[Change, ...]
     count: int
-    version_first: int = 0
-    version_last: int = 0
-    between: bool = False
+    mean: float | None
+    between: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,68 +145,29 @@ class Analysis:
         Steps at changes, by version, part and stratum.
     unexplained : tuple of SeriesStep
         Shifts that no change explains, including weak ones.
-    growth : tuple of Growth
-    mix : tuple of MixShift
+    growth : tuple of Slope
+    mix : tuple of ShareChange
     strata : tuple of Stratum
-    few : tuple of Few
-        Strata and changes that could not be judged because there are too few calls.
+    few : tuple of FewCalls
+        What could not be judged because there are too few calls, once for all parts.
     """
 
     steps: tuple[SeriesStep, ...] = ()
     unexplained: tuple[SeriesStep, ...] = ()
-    growth: tuple[Growth, ...] = ()
-    mix: tuple[MixShift, ...] = ()
+    growth: tuple[Slope, ...] = ()
+    mix: tuple[ShareChange, ...] = ()
     strata: tuple[Stratum, ...] = ()
-    few: tuple[Few, ...] = ()
+    few: tuple[FewCalls, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A place of a line: the numbers of calls before its first and its last change, which are equal for one change.
-
-    Without changes, it is a place at which the line shifts and that nobody announced.
-    """
-
-    first: int
-    last: int
-    changes: tuple[Change, ...] = ()
-
-
-@dataclass(slots=True)
-class _Line:
-    """One part of the gas of one stratum, and the places at which it is judged, ascending."""
-
-    part: Part
-    stratum: Stratum
-    versions: NDArray[np.int64]
-    calls: levels.Calls
-    places: list[_Place]
-
-    def add(self, position: int) -> None:
-        """Add a place that nobody announced."""
-        self.places = sorted([*self.places, _Place(position, position)], key=lambda place: place.first)
-
-    def near(self, place: _Place, *, known: bool = False) -> tuple[slice, slice]:
-        """Return the calls before and after a place, up to the next place, or up to the next change."""
-        others = [one for one in self.places if one != place and (one.changes or not known)]
-        first = max((one.last for one in others if one.last <= place.first), default=0)
-        last = min((one.first for one in others if one.first >= place.last), default=len(self.calls))
-        return slice(first, place.first), slice(place.last, last)
-
-    def test(self, place: _Place) -> levels.Test:
-        """Return what differs at a place."""
-        before, after = self.near(place)
-        return levels.test(self.calls[before], self.calls[after])
-
-
-def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
+def analyse(frame: pd.DataFrame, changes: Iterable[Change]) -> Analysis:
     """Find the steps of one function's committed transactions, and their causes.
 
     Parameters
     ----------
     frame : DataFrame
         One row per transaction; see `Observations`.
-    changes : sequence of Change
+    changes : iterable of Change
         The timeline.
 
     Returns
@@ -245,227 +193,274 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     observations = Observations(frame)
     if not len(observations):
         return Analysis()
-    timeline = tuple(sorted(changes, key=lambda change: change.ledger_version))
+    timeline = sorted(changes, key=lambda change: change.ledger_version)
     strata = observations.strata(timeline)
     large = [stratum for stratum in strata if len(stratum.rows) >= 2 * levels.MIN_SURE_CALLS]
-    lines = [_line(observations, stratum, part, timeline) for stratum in large for part in observations.parts]
-    findings: list[object] = [*_mix_of_strata(observations, large, timeline)]
-    for line in lines:
-        for place in [place for place in line.places if place.changes]:
-            findings += _judge_change(line, place)
-        shifts = [found for place in line.places if not place.changes for found in _judge_split(line, place)]
-        findings += [*shifts, *_growth(line, shifts)]
-    steps = _of(findings, SeriesStep)
+    lines = [_Line(observations, stratum, part, timeline) for stratum in large for part in observations.parts]
+    found = [one for line in lines for one in line.judged()]
+    steps = sorted((one for one in found if isinstance(one, SeriesStep)), key=_order)
+    few = [one for one in found if isinstance(one, FewCalls)]
+    mix = [one for one in found if isinstance(one, ShareChange)]
     return Analysis(
-        steps=_in_order(step for step in steps if step.causes),
-        unexplained=_in_order(step for step in steps if not step.causes),
-        growth=tuple(_of(findings, Growth)),
-        mix=tuple(sorted(_of(findings, MixShift), key=lambda shift: shift.version_before)),
+        steps=tuple(step for step in steps if step.causes),
+        unexplained=tuple(step for step in steps if not step.causes),
+        growth=tuple(one for one in found if isinstance(one, Slope)),
+        mix=tuple(sorted([*_mix_of_strata(observations, large, timeline), *mix], key=lambda one: one.version_before)),
         strata=tuple(strata),
-        few=tuple(_of(findings, Few)),
+        few=tuple({(one.changes, one.stratum, one.between): one for one in reversed(few)}.values())[::-1],
     )
 
 
-def _of(findings: Iterable[object], kind: type[T]) -> list[T]:
-    return [found for found in findings if isinstance(found, kind)]
+def _order(step: SeriesStep) -> tuple[int, int, str, int]:
+    version = step.causes[0].ledger_version if step.causes else step.version_before
+    return version, list(Part).index(step.part), step.stratum, step.way or 0
 
 
-def _line(observations: Observations, stratum: Stratum, part: Part, timeline: Sequence[Change]) -> _Line:
-    versions = observations.versions[stratum.rows]
-    line = _Line(part, stratum, versions, observations.calls(stratum.rows, part), [])
-    for change in timeline:
-        at = int(np.searchsorted(versions, change.ledger_version))
-        if part not in change.parts or not at:
-            continue
-        if line.places and at - line.places[-1].last < levels.MIN_CALLS:
-            last = line.places.pop()
-            line.places.append(_Place(last.first, at, (*last.changes, change)))
-        else:
-            line.places.append(_Place(at, at, (change,)))
-    ends = [0, *(place.last for place in line.places)]
-    begins = [*(place.first for place in line.places), len(versions)]
-    for end, begin in zip(ends, begins, strict=True):
-        for at in _splits(line.calls, end, begin):
-            line.add(at)
-    return line
+def words(stratum: str, way: int | None) -> str:
+    """Return a stratum and one of its ways, a letter in the order of the levels, in words."""
+    named = [stratum] if stratum != ALL_TRANSACTIONS or way is None else []
+    return ", ".join([*named, *([] if way is None else [f"way {ascii_uppercase[way]}"])])
 
 
-def _splits(calls: levels.Calls, first: int, last: int) -> list[int]:
-    """Return the places between two changes at which the levels or their shares differ."""
-    found: list[int] = []
-    pieces = [(first, last, True)]
-    while pieces and len(found) < MAX_SPLITS:
-        first, last, whole = pieces.pop(0)
-        place = levels.best_split(calls[first:last])
-        if place is not None:
-            found.append(first + place)
-            pieces += [(first, first + place, True), (first + place, last, True)]
-        elif whole:  # a level that shifts and comes back shows no single shift, but its halves do
-            middle = (first + last) // 2
-            pieces += [(first, middle, False), (middle, last, False)]
-    return found
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place of a line: the numbers of calls before its first and its last change, which are equal for one change.
+
+    Without changes, it is a place at which the line shifts and that nobody announced.
+    """
+
+    first: int
+    last: int
+    changes: tuple[Change, ...] = ()
 
 
-def _judge_change(line: _Line, place: _Place) -> Iterator[SeriesStep | Few | MixShift]:
-    """Judge a line at a change, or at a set of changes."""
-    tested = line.test(place)
-    found = [one for one in tested.differences if one.chance <= levels.POSSIBLE]
-    late = min(found, key=lambda one: one.chance).late if found else 0
-    if abs(late) >= levels.MIN_SURE_CALLS:  # the calls nearest to the change do not differ: what moves is elsewhere
-        line.add(late + (place.last if late > 0 else place.first))
-        yield from _judge_change(line, place)
-        return
-    sides = line.near(place)
-    before, after = (line.calls[rows] for rows in sides)
-    # Whatever so few calls cost, chance explains it: that nothing is found does not mean that nothing moved.
-    least = levels.MIN_CALLS if levels.can_tell(len(before), len(after)) else levels.MIN_SURE_CALLS
-    for rows in sides:
-        if rows.stop - rows.start < least:
-            yield _few(line, place.changes, rows)
-    middle = slice(place.first, place.last)
-    odd = _fitting_neither(before, line.calls[middle], after)
-    if len(odd):
-        yield _few(line, place.changes, middle, between=True)
-    alone = _moved_alone(line, place) if found else 0.0
-    for one in found:
-        rounded = not line.part.in_octas and abs(one.change) <= ONE_UNIT
-        by_chance, late = one.chance > levels.SURE, one.late != 0 or not one.near
-        if rounded + by_chance + (alone >= abs(one.change) / 2) > 1 or (rounded and late):
-            continue  # such as a unit more or less that is also found where nothing changed
-        doubts = {
-            Doubt.SET: len(place.changes) > 1,
-            Doubt.FEW: min(len(before), len(after)) < levels.MIN_SURE_CALLS,
-            Doubt.CHANCE: by_chance,
-            Doubt.MOVES: alone > 0,
-            Doubt.LATE: late,
-            Doubt.ROUNDING: rounded,
-            Doubt.OPTION: one.before is None or one.after is None,
-        }
-        yield _step(line, one, place, tuple(doubt for doubt, holds in doubts.items() if holds))
-    beside = np.concatenate([before.values[-levels.WINDOW :], after.values[: levels.WINDOW]])
-    # Of calls that vary, one may be the dearest by chance; if the others are alike, it is not.
-    clear = len(beside) > 0 and (levels.can_tell(len(beside), len(odd)) or np.ptp(beside) <= line.calls.unit)
-    if len(odd) and clear and not found and min(len(before), len(after)) >= levels.MIN_CALLS:
-        level = float(before.values[-levels.WINDOW :].mean())
-        around = max(line.calls.unit, float(np.ptp(odd)))
-        moved = float(odd.mean()) - level
-        one = levels.Difference(level, level + moved, moved - around, moved + around, len(before), len(odd), 1.0)
-        yield _step(line, one, place, (Doubt.SET, Doubt.BETWEEN))
-    if tested.shares and not found:
-        yield _mix(line, place, tested)
+class _Line:
+    """One part of the gas of one stratum, and the places at which it is judged, ascending."""
+
+    def __init__(self, observations: Observations, stratum: Stratum, part: Part, timeline: Sequence[Change]) -> None:
+        self.part, self.stratum = part, stratum.name
+        self.versions = observations.versions[stratum.rows]
+        self.paid = observations.paid[stratum.rows]
+        self.calls = observations.calls(stratum.rows, part)
+        self.places: list[_Place] = []
+        for change in timeline:
+            at = int(np.searchsorted(self.versions, change.ledger_version))
+            if part not in change.parts or not at:
+                continue
+            if self.places and at - self.places[-1].last < levels.MIN_CALLS:
+                last = self.places.pop()
+                self.places.append(_Place(last.first, at, (*last.changes, change)))
+            else:
+                self.places.append(_Place(at, at, (change,)))
+        ends = [0, *(place.last for place in self.places)]
+        begins = [*(place.first for place in self.places), len(self.calls)]
+        for end, begin in zip(ends, begins, strict=True):
+            self._search(end, begin, 2)
+
+    def _search(self, first: int, last: int, depth: int) -> None:
+        """Add the places between two others at which levels or their shares differ: one, and one on its either side.
+
+        A series with more of them moves all the time.
+        """
+        calls = self.calls[first:last]
+        if len(calls) < 2 * levels.MIN_SURE_CALLS or not np.ptp(calls.values):
+            return
+        # A shift looks like growth, and growth like a shift: the test tells them apart.
+        for values in (calls.values, calls.at(0.0, float(calls.sizes.mean()))[0]):
+            at = levels.split(levels.kinds_of(values, calls.unit))
+            tested = levels.Test() if at is None else levels.test(calls[:at], calls[at:])
+            if at is not None and (tested.found or tested.shares):
+                self.places.append(_Place(first + at, first + at))
+                if depth > 1:
+                    self._search(first, first + at, depth - 1)
+                    self._search(first + at, last, depth - 1)
+                return
+
+    def near(self, place: _Place, *, known: bool = False) -> tuple[slice, slice]:
+        """Return the calls before and after a place, up to the next place, or up to the next change."""
+        others = [one for one in self.places if one != place and (one.changes or not known)]
+        first = max((one.last for one in others if one.last <= place.first), default=0)
+        last = min((one.first for one in others if one.first >= place.last), default=len(self.calls))
+        return slice(first, place.first), slice(place.last, last)
+
+    def test(self, place: _Place) -> levels.Test:
+        """Return what differs at a place."""
+        before, after = self.near(place)
+        return levels.test(self.calls[before], self.calls[after])
+
+    def judged(self) -> Iterator[SeriesStep | FewCalls | ShareChange | Slope]:
+        """Yield what is found at changes, at places that nobody announced, and between them."""
+        for place in [place for place in self.places if place.changes]:
+            yield from self._judge_change(place)
+        shifts = [one for place in self.places if not place.changes for one in self._judge_split(place)]
+        yield from shifts
+        strong = {one.version_after for one in shifts if isinstance(one, SeriesStep) and not one.weak}
+        yield from self._growth(sorted(strong))
+
+    def _judge_change(self, place: _Place) -> Iterator[SeriesStep | FewCalls | ShareChange]:
+        """Judge a change, or a set of changes."""
+        tested = self.test(place)
+        late = min(tested.compared, key=lambda one: (one.chance, not one.late)).late if tested.compared else 0
+        # A few calls of the other level beside the change can hide that anything differs.
+        late = late if tested.found or abs(late) < levels.MIN_SURE_CALLS else 0
+        if late:  # the calls nearest to the change do not differ: what moves begins elsewhere
+            at = late + (place.last if late > 0 else place.first)
+            if abs(late) >= levels.MIN_SURE_CALLS:
+                self.places.append(_Place(at, at))
+                yield from self._judge_change(place)
+                return
+            self.places.remove(place)
+            place = replace(place, first=min(at, place.first), last=max(at, place.last))
+            self.places.append(place)
+            tested = self.test(place)
+        sides = self.near(place)
+        before, after = (self.calls[rows] for rows in sides)
+        # Whatever so few calls cost, chance explains it: that nothing is found does not mean that nothing moved.
+        least = levels.MIN_CALLS if levels.can_tell(len(before), len(after)) else levels.MIN_SURE_CALLS
+        yield from (self._few(place, rows) for rows in sides if rows.stop - rows.start < least)
+        if len(place.changes) > 1:
+            yield from self._between(place, before, after, alike=not tested.found)
+        alone = self._moves_alone(place) if tested.found else 0.0
+        for one in tested.found:
+            doubts = {
+                Doubt.SET: len(place.changes) > 1,
+                Doubt.FEW: min(len(before), len(after)) < levels.MIN_SURE_CALLS,
+                Doubt.CHANCE: one.chance > levels.SURE,
+                Doubt.MOVES: alone > 0,
+                Doubt.LATE: bool(late),
+                Doubt.ROUNDING: not self.part.in_octas and one.size <= 1 + levels.ROUNDED,
+                Doubt.OPTION: one.share is not None,
+            }
+            if doubts[Doubt.ROUNDING] + doubts[Doubt.CHANCE] + (alone >= one.size / 2) > 1:
+                continue  # such as a unit more or less that is also found where nothing changed
+            step = self._step(one, place, tuple(doubt for doubt, holds in doubts.items() if holds))
+            yield replace(step, causes=(), weak=True) if doubts[Doubt.ROUNDING] and late else step
+        if not tested.found:
+            yield from self._mix(place, tested)
+
+    def _few(self, place: _Place, rows: slice, *, between: bool = False) -> FewCalls:
+        changes = tuple(change.ledger_version for change in place.changes)
+        paid = self.paid[rows]
+        return FewCalls(changes, self.stratum, len(paid), float(paid.mean()) if len(paid) else None, between)
+
+    def _between(
+        self, place: _Place, before: levels.Calls, after: levels.Calls, *, alike: bool
+    ) -> Iterator[SeriesStep | FewCalls]:
+        """Yield the calls between two changes if they cost what none of those beside them does, and as a step."""
+        rows = slice(place.first, place.last)
+        between, beside = (
+            self.calls.values[rows],
+            np.concatenate([before.values[-levels.WINDOW :], after.values[: levels.WINDOW]]),
+        )
+        if not len(between) or min(len(before), len(after)) < levels.MIN_CALLS:
+            return
+        unit = self.calls.unit
+        # Of calls that vary, one may be the dearest by chance; if the others are alike, it is not.
+        least = unit if np.ptp(beside) <= unit else np.maximum(levels.GAP_UNITS * unit, levels.GAP * between)
+        odd = between[np.abs(between[:, None] - beside).min(axis=1) >= least]
+        if not len(odd):
+            return
+        yield self._few(place, rows, between=True)
+        if alike and (levels.can_tell(len(beside), len(odd)) or np.ptp(beside) <= unit):
+            level, moved = float(before.values[-levels.WINDOW :].mean()), float(odd.mean())
+            around = max(unit, float(np.ptp(odd)))
+            ends = level, moved, moved - level - around, moved - level + around
+            one = levels.Difference(*ends, len(before), len(odd), 1.0)
+            yield self._step(one, place, (Doubt.SET, Doubt.BETWEEN))
+
+    def _moves_alone(self, place: _Place) -> float:
+        """Return the largest difference that the test finds near a change where nothing changed; 0 if none."""
+        sizes = []
+        for rows in self.near(place, known=True):
+            shifts = [one for one in self.places if not one.changes and rows.start < one.first < rows.stop]
+            sizes += [_moves(self.calls[rows]), *(self.test(one).size for one in shifts)]
+        return max(sizes)
+
+    def _judge_split(self, place: _Place) -> Iterator[SeriesStep | ShareChange]:
+        """Judge a place that nobody announced."""
+        before, after = self.near(place)
+        tested = self.test(place)
+        yield from self._mix(place, tested)
+        # The place was chosen among all calls, so the chance of a difference is corrected for them.
+        tried = after.stop - before.start
+        found = [one for one in tested.found if one.chance * tried <= levels.POSSIBLE and one.share is None]
+        large = [one for one in found if one.size >= MIN_UNEXPLAINED * min(one.before or 0, one.after or 0)]
+        if large and max(_moves(self.calls[rows]) for rows in (before, after)) < max(one.size for one in large) / 2:
+            for one in large:  # state grows: what falls by itself is not growth that crosses a whole unit
+                weak = not self.part.in_octas and 0 < one.change <= 1 + levels.ROUNDED
+                doubts = (Doubt.CHANCE,) if one.chance * tried > levels.SURE else ()
+                yield replace(self._step(one, place, doubts), weak=weak)
+
+    def _step(self, one: levels.Difference, place: _Place, doubts: tuple[Doubt, ...] = ()) -> SeriesStep:
+        """Return a difference as a step between two calls."""
+        before, after = self.near(place)
+        if Doubt.BETWEEN in doubts:
+            after = slice(place.first, place.last)
+        return SeriesStep(
+            **asdict(one),
+            part=self.part,
+            stratum=self.stratum,
+            version_before=int(self.versions[place.first - 1]),
+            version_after=int(self.versions[min(place.last, len(self.calls) - 1)]),
+            total_before=self._total(slice(max(before.start, before.stop - levels.WINDOW), before.stop), one.before),
+            total_after=self._total(slice(after.start, min(after.stop, after.start + levels.WINDOW)), one.after),
+            causes=place.changes,
+            doubts=doubts,
+        )
+
+    def _total(self, rows: slice, level: float | None) -> float | None:
+        """Return the mean gas of the calls near a level, moved to the level."""
+        if level is None:
+            return None
+        own, paid = self.calls.values[rows], self.paid[rows]
+        near = np.abs(own - level) <= max(levels.GAP * level, self.calls.unit)
+        own, paid = (own[near], paid[near]) if near.any() else (own, paid)
+        moved = 0.0 if self.part is Part.REFUND else level - float(own.mean())  # a refund is not part of the gas
+        return float(paid.mean()) + moved / (self.calls.unit if self.part.in_octas else 1)
+
+    def _mix(self, place: _Place, tested: levels.Test) -> Iterator[ShareChange]:
+        for way, before, after in tested.shares:
+            ends = int(self.versions[place.first - 1]), int(self.versions[place.last])
+            yield ShareChange(*ends, words(self.stratum, way), before, after)
+
+    def _growth(self, shifts: Sequence[int]) -> Iterator[Slope]:
+        """Yield the gradual growth between changes and the shifts that growth does not make."""
+        known = [end for place in self.places if place.changes for end in (place.first, place.last)]
+        edges = sorted({0, *np.searchsorted(self.versions, shifts).tolist(), *known, len(self.calls)})
+        for first, last in pairwise(edges):
+            calls = self.calls[first:last]
+            rates = np.array(calls.growth())
+            grown = float(np.ptp(calls.places))
+            if abs(rates[0]) * grown < levels.ALIKE:
+                continue
+            ends = int(self.versions[first]), int(self.versions[last - 1])
+            level = float(calls.values.mean()) / (calls.unit if self.part.in_octas else 1)
+            rate, low, high = (1_000 * level * rates * grown / max(ends[1] - ends[0], 1)).tolist()
+            yield Slope(self.stratum, self.part.value, *ends, rate, low, high, level, len(calls))
 
 
-def _few(line: _Line, changes: tuple[Change, ...], rows: slice, *, between: bool = False) -> Few:
-    versions = line.versions[rows]
-    ends = (int(versions[0]), int(versions[-1])) if len(versions) else (0, 0)
-    return Few(line.stratum.name, changes, len(versions), *ends, between)
-
-
-def _fitting_neither(before: levels.Calls, between: levels.Calls, after: levels.Calls) -> NDArray[np.float64]:
-    """Return the values between two changes that are levels of neither side."""
-    sides = np.concatenate([before.values[-levels.WINDOW :], after.values[: levels.WINDOW]])
-    if not len(between) or not len(sides):
-        return between.values
-    apart = np.abs(between.values[:, None] - sides).min(axis=1)
-    beyond = np.maximum(sides.min() - between.values, between.values - sides.max()) >= between.unit
-    far = apart > np.maximum(levels.GAP_UNITS * between.unit, levels.GAP * np.abs(between.values))
-    odd: NDArray[np.float64] = between.values[beyond | far]
-    return odd
-
-
-def _moved_alone(line: _Line, place: _Place) -> float:
-    """Return the largest difference that the test finds at places near a change where nothing changed; 0 if none."""
-    moved = [0.0]
-    for rows in line.near(place, known=True):
-        shifts = [one for one in line.places if not one.changes and rows.start < one.first < rows.stop]
-        moved += [_moved(line.calls[rows]), *(line.test(one).moved for one in shifts)]
-    return max(moved)
-
-
-def _moved(side: levels.Calls) -> float:
+def _moves(side: levels.Calls) -> float:
     """Return the largest difference that the test finds within calls among which nothing changed; 0 if none."""
     first, last = levels.MIN_SURE_CALLS, len(side) - levels.MIN_SURE_CALLS  # nearer to an end, nothing is found
     places = np.unique(np.linspace(first, last, PLACEBOS).astype(int)) if first <= last else ()
-    return max((levels.test(side[:at], side[at:]).moved for at in places), default=0.0)
-
-
-def _judge_split(line: _Line, place: _Place) -> Iterator[SeriesStep | MixShift]:
-    """Judge a place that nobody announced."""
-    before, after = line.near(place)
-    tested = line.test(place)
-    if tested.shares:
-        yield _mix(line, place, tested)
-    found = [one for one in tested.differences if one.chance <= levels.SURE and one.share is None]
-    # The place was chosen among all calls, so the chance of the clearest difference is corrected for them.
-    if min((one.chance for one in found), default=1.0) * (after.stop - before.start) > levels.SURE:
-        return
-    large = [one for one in found if abs(one.change) >= MIN_UNEXPLAINED * max(one.before or 0, one.after or 0)]
-    half = max((abs(one.change) for one in large), default=0.0) / 2
-    if large and max(_moved(line.calls[before]), _moved(line.calls[after])) < half:
-        for one in large:  # state grows: what falls by itself is not growth that crosses a whole unit
-            weak = not line.part.in_octas and 0 < one.change <= ONE_UNIT
-            yield replace(_step(line, one, place), weak=weak)
-
-
-def _step(line: _Line, one: levels.Difference, place: _Place, doubts: tuple[Doubt, ...] = ()) -> SeriesStep:
-    """Return a difference as a step between two calls of a line."""
-    return SeriesStep(
-        **asdict(one),
-        part=line.part,
-        stratum=line.stratum.name,
-        version_before=int(line.versions[place.first - 1]),
-        version_after=int(line.versions[min(place.last, len(line.calls) - 1)]),
-        causes=place.changes,
-        doubts=doubts,
-    )
-
-
-def _mix(line: _Line, place: _Place, tested: levels.Test) -> MixShift:
-    shares = tuple((line.stratum.name, way, before, after) for way, before, after in tested.shares)
-    return MixShift(int(line.versions[place.first - 1]), int(line.versions[place.last]), shares)
-
-
-def _in_order(steps: Iterable[SeriesStep]) -> tuple[SeriesStep, ...]:
-    def place(step: SeriesStep) -> tuple[int, int, str, int]:
-        version = step.causes[0].ledger_version if step.causes else step.version_before
-        return version, list(Part).index(step.part), step.stratum, step.way or 0
-
-    return tuple(sorted(steps, key=place))
+    return max((levels.test(side[:at], side[at:]).size for at in places), default=0.0)
 
 
 def _mix_of_strata(
     observations: Observations, strata: Sequence[Stratum], timeline: Sequence[Change]
-) -> Iterator[MixShift]:
-    """Yield the places at which the shares of the strata change: at changes, and once between two changes."""
-    member = np.full(len(observations), len(strata), np.int64)  # the small ones are one more together
+) -> Iterator[ShareChange]:
+    """Yield the shares of the strata where they change: at changes, and once between two changes."""
+    versions = observations.versions
+    member = np.full(len(versions), len(strata))  # the small ones are one more together
     for number, stratum in enumerate(strata):
         member[stratum.rows] = number
-    versions = observations.versions
-    known = sorted({*np.searchsorted(versions, [one.ledger_version for one in timeline]).tolist()} - {0, len(versions)})
-    edges = [0, *known, len(versions)]
-    found = {first + place for first, last in pairwise(edges) if (place := levels.split_of_kinds(member[first:last]))}
-    edges = sorted({*edges, *found})
-    for first, place, last in zip(edges, edges[1:], edges[2:], strict=False):
+    known = np.searchsorted(versions, [one.ledger_version for one in timeline]).tolist()
+    edges = sorted({0, *known, len(versions)})
+    searched = {first + (levels.split(member[first:last]) or 0) for first, last in pairwise(edges)}
+    for first, place, last in zip(edges := sorted({*edges, *searched}), edges[1:], edges[2:], strict=False):
         sides = member[max(first, place - levels.WINDOW) : place], member[place : min(last, place + levels.WINDOW)]
+        totals = np.array([len(side) for side in sides])
         counts = np.array([np.bincount(side, minlength=len(strata) + 1) for side in sides])
-        there = counts[:, counts.sum(axis=0) > 0]
-        if place in found or (there.shape[1] > 1 and scipy.stats.chi2_contingency(there).pvalue < levels.USE):
-            shares = (counts / counts.sum(axis=1, keepdims=True)).T.tolist()
-            moved = tuple((one.name, None, *pair) for one, pair in zip(strata, shares, strict=False))
-            yield MixShift(int(versions[place - 1]), int(versions[place]), moved)
-
-
-def _growth(line: _Line, found: Sequence[object]) -> Iterator[Growth]:
-    """Yield the gradual growth of a line between its changes and the shifts that growth does not make."""
-    shifts = [shift.version_after for shift in _of(found, SeriesStep) if not shift.weak]
-    known = [end for place in line.places if place.changes for end in (place.first, place.last)]
-    edges = sorted({0, *np.searchsorted(line.versions, shifts).tolist(), *known, len(line.calls)})
-    for first, last in pairwise(edges):
-        calls = line.calls[first:last]
-        rate, low, high = levels.growth_rate(calls)
-        span = float(np.ptp(calls.places)) if len(calls) else 0.0
-        if abs(rate) * span < levels.ALIKE:
-            continue
-        ends = int(line.versions[first]), int(line.versions[last - 1])
-        level = float(calls.values.mean())
-        yield Growth(line.part, line.stratum.name, *ends, rate, low, high, level, len(calls), span)
+        if min(levels.chance_of_shares(one, two, totals) for one, two in counts.T) * len(strata) <= levels.DESCRIBED:
+            for one, pair in zip(strata, (counts / totals[:, None]).T.tolist(), strict=False):
+                yield ShareChange(int(versions[place - 1]), int(versions[place]), one.name, *pair)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
-from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,16 +15,17 @@ from toolkit.frames._schema import STRATUM
 from toolkit.gas._cause_sentences import unread_text
 from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.gas.committed._analysis import Analysis, Doubt, Growth, MixShift, SeriesStep, analyse
-from toolkit.gas.committed._levels import GAP, MIN_SURE_CALLS, WINDOW, level_numbers
-from toolkit.gas.committed._strata import Observations, Stratum, octas_per_unit, slots_created
+from toolkit.gas.committed._analysis import FewCalls, SeriesStep, ShareChange, Slope, analyse, words
+from toolkit.gas.committed._levels import MIN_SURE_CALLS, level_numbers
+from toolkit.gas.committed._strata import Observations, octas_per_unit, slots_created
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from toolkit.gas._findings import Change, Timeline
+    from toolkit.gas.committed._analysis import Analysis
 
 SLOT_PRICE = "txn.storage_fee_per_state_slot"
 # Columns of the observations by which the transactions of a call are chosen, and those with their gas.
@@ -34,7 +34,6 @@ _OF_GAS = ("ledger_version", "gas_used", *(part.column for part in Part), "gas_u
 # Columns of the observations that the analysis reads, and the text columns among them, which are read as codes.
 COLUMNS_READ = (*_CHOSEN_BY, *_OF_GAS, *(column.name for column in STRATUM))
 COLUMNS_CODED = (*_CHOSEN_BY, "authenticator", "type_arguments")
-_MAX_WORDS = 60  # of type arguments in the name of a kind: a longer name does not fit a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +65,6 @@ class StoragePrices:
 
 
 @dataclass(frozen=True, slots=True)
-class FewCalls:
-    """Transactions that are too few to be judged: next to a change, or between changes.
-
-    Attributes
-    ----------
-    changes : tuple of int
-        Ledger versions of the changes, ascending.
-    stratum : str
-    count : int
-        Number of transactions; 0 if nobody called the function since the change.
-    mean : float or None
-        Their mean gas in gas units.
-    between : bool
-        Whether they lie between the changes, and are like those of neither side.
-    """
-
-    changes: tuple[int, ...]
-    stratum: str
-    count: int
-    mean: float | None
-    between: bool
-
-
-@dataclass(frozen=True, slots=True)
 class WeakShift:
     """A shift of one gas unit, which is not a step because rounding of gradual growth looks the same."""
 
@@ -109,32 +84,6 @@ class Level:
     count: int
     gas_first: float
     gas_last: float
-
-
-@dataclass(frozen=True, slots=True)
-class Slope:
-    """Gradual growth of one part of one stratum, in gas units per 1,000 versions, with its 99.9 % bounds."""
-
-    stratum: str
-    part: str
-    version_first: int
-    version_last: int
-    per_1000_versions: float
-    low: float
-    high: float
-    level: float
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class ShareChange:
-    """The share of a stratum, or of one of its ways, before and after a place at which shares change."""
-
-    version_before: int
-    version_after: int
-    stratum: str
-    share_before: float
-    share_after: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,28 +215,6 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
     return frame
 
 
-def stratum_words(stratum: Stratum, strata: Sequence[Stratum]) -> str:
-    """Return a stratum in words: what distinguishes it from the others.
-
-    Parameters
-    ----------
-    stratum : Stratum
-    strata : sequence of Stratum
-        All strata of the call.
-
-    Returns
-    -------
-    str
-        Such as ``succeeding, 1 new slot``; ``all transactions`` if there is one stratum of at least 8 transactions.
-    """
-    # A rare kind does not make the names of the others longer.
-    large = [one for one in strata if len(one.rows) >= MIN_SURE_CALLS]
-    others = large if any(one is stratum for one in large) else strata
-    differing = {name for one in others for name, _ in one.key if len({other.value(name) for other in others}) > 1}
-    words = [_WORDS[name](value) for name, value in stratum.key if name in differing and value is not None]
-    return ", ".join(words) or ALL_TRANSACTIONS
-
-
 def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Return the committed transactions of one call by stratum, the most frequent first.
 
@@ -302,33 +229,10 @@ def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
         The stratum in words (empty if there is only one) and its transactions, sorted by version.
     """
     observations = Observations(frame)
-    strata, rows = observations.strata(), observations.frame
-    kinds = [(stratum_words(stratum, strata), rows.iloc[stratum.rows]) for stratum in strata]
-    kinds.sort(key=lambda kind: -len(kind[1]))
-    return [("" if words == ALL_TRANSACTIONS else words, those) for words, those in kinds]
-
-
-def _slots_text(count: object, what: str) -> str:
-    if isinstance(count, tuple):
-        return " or ".join(_slots_text(one, what) for one in count)
-    number = int(str(count))
-    return f"{number or 'no'} {what} slot{'' if number == 1 else 's'}"
-
-
-def _type_arguments_text(value: object) -> str:
-    text = str(value)
-    return f"of {text if len(text) <= _MAX_WORDS else text[: _MAX_WORDS - 3] + '...'}" if text else "without types"
-
-
-_WORDS: Mapping[str, Callable[[object], str]] = {
-    "success": lambda value: "succeeding" if value else "failing",
-    "abort_code": lambda value: f"abort code {value}",
-    "slots_created": lambda value: _slots_text(value, "new"),
-    "slots_deleted": lambda value: _slots_text(value, "deleted"),
-    "authenticator": lambda value: str(value).removesuffix("_signature").replace("_", " "),
-    "orderless": lambda value: "orderless" if value else "by sequence number",
-    "type_arguments": _type_arguments_text,
-}
+    named = [
+        ("" if stratum.name == ALL_TRANSACTIONS else stratum.name, stratum.rows) for stratum in observations.strata()
+    ]
+    return [(name, observations.frame.iloc[rows]) for name, rows in named]
 
 
 def judge_call(
@@ -367,155 +271,53 @@ def judge_call(
     call = replace(call, strata=len(analysis.strata))
     if not any(len(stratum.rows) >= 2 * MIN_SURE_CALLS for stratum in analysis.strata):
         return replace(call, not_judged=f"there are fewer than {2 * MIN_SURE_CALLS} transactions of each kind"), []
-    found = _Found(frame, analysis)
+    steps = (*analysis.steps, *(shift for shift in analysis.unexplained if not shift.weak))
     about: dict[str, Any] = {"node": call.node, "label": call.label, "fingerprint": call.fingerprint}
-    rows = [(step.causes, about | {"source": Source.COMMITTED.value} | found.row(step)) for step in found.steps]
+    unit = octas_per_unit(frame)
+    rows = [(one.causes, about | {"source": Source.COMMITTED.value} | _row(one, unit) | _place(one)) for one in steps]
     first, last = (int(frame["ledger_version"].iloc[place]) for place in (0, -1))
     notes = replace(
         call,
         changes=sum(first < change.ledger_version <= last for change in changes),
         small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < 2 * MIN_SURE_CALLS),
-        few=found.few(),
+        few=analysis.few,
         weak=tuple(
-            WeakShift(shift.part.value, found.name(shift), shift.version_before, shift.version_after)
-            for shift in analysis.unexplained
-            if shift.weak
+            WeakShift(one.part.value, words(one.stratum, one.way), one.version_before, one.version_after)
+            for one in analysis.unexplained
+            if one.weak
         ),
-        levels=tuple(found.levels()),
-        growth=tuple(map(found.growth, analysis.growth)),
-        mix=tuple(change for shift in analysis.mix for change in found.mix(shift)),
+        levels=tuple(_levels(frame, analysis, steps)),
+        growth=analysis.growth,
+        mix=analysis.mix,
     )
     return notes, rows
 
 
-def way_words(way: int | None) -> str:
-    """Return the name of a way: a letter, in the order of the levels."""
-    return "" if way is None else f"way {ascii_uppercase[way]}"
-
-
-def _words(stratum: str, way: int | None) -> str:
-    """Return the words of a stratum and one of its ways."""
-    words = ["" if stratum == ALL_TRANSACTIONS else stratum, way_words(way)]
-    return ", ".join(filter(None, words)) or ALL_TRANSACTIONS
-
-
-class _Found:
-    """Converts the analysis of a call to rows and records, with strata in words and gas in gas units."""
-
-    def __init__(self, frame: pd.DataFrame, analysis: Analysis) -> None:
-        self.steps = (*analysis.steps, *(shift for shift in analysis.unexplained if not shift.weak))
-        self._words = {one.name: stratum_words(one, analysis.strata) for one in analysis.strata}
-        self._strata = {one.name: one for one in analysis.strata}
-        self._analysis, self._frame, self._unit = analysis, frame, octas_per_unit(frame)
-        self._versions = frame["ledger_version"].to_numpy(np.int64)
-
-    def name(self, step: SeriesStep) -> str:
-        """Return the stratum and way of a step in words."""
-        return _words(self._words[step.stratum], step.way)
-
-    def _scale(self, part: Part) -> float:
-        return self._unit if part.in_octas else 1.0
-
-    def row(self, step: SeriesStep) -> dict[str, Any]:
-        """Return the row of a step, without the fields that all steps of the call share."""
-        scale = self._scale(step.part)
-        before, after = (None if one is None else max(0, round(one / scale)) for one in (step.before, step.after))
-        both = before is not None and after is not None
-        kinds = list(dict.fromkeys(change.kind for change in step.causes))
-        return {
-            "gas_before": before,
-            "gas_after": after,
-            "change": after - before if before is not None and after is not None else None,
-            "change_percent": 100 * step.change / step.before if both and step.before else None,
-            "part": step.part.value,
-            "stratum": self.name(step),
-            "change_low": step.low / scale if both else None,
-            "change_high": step.high / scale if both else None,
-            "total_before": self._total(step, before=True),
-            "total_after": self._total(step, before=False),
-            "count_before": step.count_before,
-            "count_after": step.count_after,
-            "share": step.share,
-            "uncertain": [doubt.value for doubt in step.doubts],
-            "cause": Cause.UNEXPLAINED if not kinds else kinds[0] if len(step.causes) == 1 else Cause.MIXED,
-            "cause_parts": kinds,
-            "price_ratio": step.causes[0].price_ratio if len(step.causes) == 1 else None,
-        } | _place(step)
-
-    def _total(self, step: SeriesStep, *, before: bool) -> float | None:
-        """Return the mean gas of the calls on one side of a step, moved to the level at the step."""
-        level = step.before if before else step.after
-        if level is None:
-            return None
-        rows = self._strata[step.stratum].rows
-        versions = self._versions[rows]
-        if before:
-            rows = rows[versions <= step.version_before][-WINDOW:]
-        elif Doubt.BETWEEN in step.doubts:  # what differs there lies between the changes
-            rows = rows[(versions > step.version_before) & (versions < step.version_after)]
-        else:
-            rows = rows[versions >= step.version_after][:WINDOW]
-        own = self._frame[step.part.column].to_numpy(np.float64)[rows]
-        near = np.abs(own - level) <= max(GAP * level, self._scale(step.part))
-        rows, own = (rows[near], own[near]) if near.any() else (rows, own)
-        if not len(rows):
-            return None
-        paid = float(self._frame["gas_used"].to_numpy()[rows].mean())
-        moved = 0.0 if step.part is Part.REFUND else level - float(own.mean())  # a refund is not part of the gas
-        return paid + moved / self._scale(step.part)
-
-    def few(self) -> tuple[FewCalls, ...]:
-        """Return the calls that are too few to be judged, once for all parts of the gas."""
-        found: dict[tuple[Any, ...], FewCalls] = {}
-        for one in self._analysis.few:
-            changes = tuple(change.ledger_version for change in one.changes)
-            name, gas = self._words[one.stratum], None
-            if one.count:
-                rows = self._strata[one.stratum].rows
-                there = rows[(self._versions[rows] >= one.version_first) & (self._versions[rows] <= one.version_last)]
-                gas = float(self._frame["gas_used"].to_numpy()[there].mean())
-            found.setdefault((changes, name, one.between), FewCalls(changes, name, one.count, gas, one.between))
-        return tuple(found.values())
-
-    def levels(self) -> Iterator[Level]:
-        """Yield the level of each kind of transaction, and of its ways, between its steps."""
-        gas, versions = self._frame["gas_used"].to_numpy(np.float64), self._versions
-        for stratum in (one for one in self._analysis.strata if len(one.rows) >= MIN_SURE_CALLS):
-            places = [_place(step) for step in self.steps if step.stratum == stratum.name]
-            # Calls between two changes that cannot be distinguished are a stretch of their own.
-            cuts = sorted({cut for place in places for cut in (place["version_before"] + 1, place["version_after"])})
-            for rows in np.split(stratum.rows, np.searchsorted(versions[stratum.rows], cuts)):
-                ways = level_numbers(gas[rows], 1.0) if len(rows) else np.zeros(0, np.int64)
-                several = len(ways) and ways.max() > 0
-                for way in np.unique(ways):
-                    mine = rows[ways == way]
-                    first, last = (int(versions[mine[place]]) for place in (0, -1))
-                    line = np.array([0.0, gas[mine].mean()])
-                    middle = float(versions[mine].mean())
-                    if any(
-                        one.stratum == stratum.name and one.version_first < last and first < one.version_last
-                        for one in self._analysis.growth
-                    ):
-                        line = np.polyfit(versions[mine] - middle, gas[mine], 1)
-                    heights = np.polyval(line, [first - middle, last - middle]).tolist()
-                    name = _words(self._words[stratum.name], int(way) if several else None)
-                    yield Level(name, first, last, len(mine), *heights)
-
-    def growth(self, growth: Growth) -> Slope:
-        """Return the slope of gradual growth by ledger versions."""
-        scale = self._scale(growth.part)
-        versions = growth.version_last - growth.version_first
-        factor = 1_000 * growth.level / scale * growth.places / max(versions, 1)
-        ends = growth.version_first, growth.version_last
-        bounds = (growth.per_call * factor, growth.low * factor, growth.high * factor)
-        return Slope(self._words[growth.stratum], growth.part.value, *ends, *bounds, growth.level / scale, growth.count)
-
-    def mix(self, shift: MixShift) -> list[ShareChange]:
-        """Return the shares of a shift in the mix."""
-        return [
-            ShareChange(shift.version_before, shift.version_after, _words(self._words[name], way), before, after)
-            for name, way, before, after in shift.shares
-        ]
+def _row(step: SeriesStep, unit: float) -> dict[str, Any]:
+    """Return the row of a step, in gas units, without its place and the fields that all steps of the call share."""
+    scale = unit if step.part.in_octas else 1.0
+    before, after = (None if one is None else max(0, round(one / scale)) for one in (step.before, step.after))
+    both = before is not None and after is not None
+    kinds = list(dict.fromkeys(change.kind for change in step.causes))
+    return {
+        "gas_before": before,
+        "gas_after": after,
+        "change": after - before if before is not None and after is not None else None,
+        "change_percent": 100 * step.change / step.before if both and step.before else None,
+        "part": step.part.value,
+        "stratum": words(step.stratum, step.way),
+        "change_low": step.low / scale if both else None,
+        "change_high": step.high / scale if both else None,
+        "total_before": step.total_before,
+        "total_after": step.total_after,
+        "count_before": step.count_before,
+        "count_after": step.count_after,
+        "share": step.share,
+        "uncertain": [doubt.value for doubt in step.doubts],
+        "cause": Cause.UNEXPLAINED if not kinds else kinds[0] if len(step.causes) == 1 else Cause.MIXED,
+        "cause_parts": kinds,
+        "price_ratio": step.causes[0].price_ratio if len(step.causes) == 1 else None,
+    }
 
 
 def _place(step: SeriesStep) -> dict[str, Any]:
@@ -528,3 +330,24 @@ def _place(step: SeriesStep) -> dict[str, Any]:
     by = last.transaction.columns() if last.transaction else {}
     place = {"version_before": min(change.start for change in step.causes), "version_after": last.ledger_version}
     return place | {"exact": alone} | (by if alone else {"time": by.get("time")})
+
+
+def _levels(frame: pd.DataFrame, analysis: Analysis, steps: Iterable[SeriesStep]) -> Iterator[Level]:
+    """Yield the level of each kind of transaction, and of its ways, between its steps."""
+    gas, versions = (frame[name].to_numpy(np.float64) for name in ("gas_used", "ledger_version"))
+    for stratum in (one for one in analysis.strata if len(one.rows) >= MIN_SURE_CALLS):
+        places = [_place(step) for step in steps if step.stratum == stratum.name]
+        slopes = [one for one in analysis.growth if one.stratum == stratum.name]
+        # Calls between two changes that cannot be distinguished are a stretch of their own.
+        cuts = sorted({cut for place in places for cut in (place["version_before"] + 1, place["version_after"])})
+        for rows in np.split(stratum.rows, np.searchsorted(versions[stratum.rows], cuts)):
+            ways = level_numbers(gas[rows], 1.0)
+            for way in np.unique(ways):
+                mine = rows[ways == way]
+                first, last = versions[mine[[0, -1]]]
+                grows = any(one.version_first < last and first < one.version_last for one in slopes)
+                middle = versions[mine].mean()
+                line = np.polyfit(versions[mine] - middle, gas[mine], int(grows))
+                heights = np.polyval(line, [first - middle, last - middle]).tolist()
+                name = words(stratum.name, int(way) if ways.any() else None)
+                yield Level(name, int(first), int(last), len(mine), *heights)

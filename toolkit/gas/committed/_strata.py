@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise, product
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,22 +11,20 @@ import pandas as pd
 
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas.committed._levels import ABSENT, POSSIBLE, WINDOW, Calls, chance_of_shares, split_of_kinds
+from toolkit.gas._steps import ALL_TRANSACTIONS
+from toolkit.gas.committed._levels import ABSENT, MIN_SURE_CALLS, POSSIBLE, WINDOW, Calls, chance_of_shares, split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from toolkit.gas._findings import Change
 
 Key = tuple[tuple[str, object], ...]
-SLOTS = ("slots_created", "slots_deleted")
 # Slots that a change to the code may add to what a call writes; with more, or with others deleted, too, it is another
 # kind of call that became frequent there.
 MAX_SLOTS_MORE = 3
-# Columns of the key in the order in which names have them.
-KEY_COLUMNS = ("success", "abort_code", *SLOTS, "authenticator", "orderless", "type_arguments")
 
 
 def slots_created(storage_fee_octas: NDArray[Any], octas_per_slot: NDArray[Any]) -> NDArray[np.int64]:
@@ -52,28 +50,61 @@ def octas_per_unit(frame: pd.DataFrame) -> float:
     return max(1.0, float(np.median(frame["gas_unit_price"]))) if known else 100.0
 
 
+def _slots_text(count: object, what: str) -> str:
+    if isinstance(count, tuple):
+        return " or ".join(_slots_text(one, what) for one in count)
+    number = int(str(count))
+    return f"{number or 'no'} {what} slot{'' if number == 1 else 's'}"
+
+
+def _type_arguments_text(value: object) -> str:
+    text = str(value)
+    return f"of {text if len(text) <= 60 else text[:57] + '...'}" if text else "without types"  # noqa: PLR2004  # a longer one does not fit a line
+
+
+# The columns of the key in the order in which names have them, and their values in words.
+WORDS: Mapping[str, Callable[[object], str]] = {
+    "success": lambda value: "succeeding" if value else "failing",
+    "abort_code": lambda value: f"abort code {value}",
+    "slots_created": lambda value: _slots_text(value, "new"),
+    "slots_deleted": lambda value: _slots_text(value, "deleted"),
+    "authenticator": lambda value: str(value).removesuffix("_signature").replace("_", " "),
+    "orderless": lambda value: "orderless" if value else "by sequence number",
+    "type_arguments": _type_arguments_text,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Stratum:
     """Transactions that do the same kind of work, as far as the columns of the key say.
 
     Attributes
     ----------
-    name : str
-        The values of the key columns that differ between strata.
     key : tuple of (str, object)
         All columns of the key with their values. If a change to the code alters the slots that a call writes,
         ``slots_created`` and ``slots_deleted`` are the values before and after it, as tuples.
     rows : ndarray of int64
         Positions in the observations, ascending.
+    name : str
+        In words, what distinguishes it from the others, such as ``succeeding, 1 new slot``; ``all transactions`` if
+        there is one stratum of at least 8 transactions.
     """
 
-    name: str
     key: Key
     rows: NDArray[np.int64]
+    name: str = ALL_TRANSACTIONS
 
     def value(self, column: str) -> Any:
         """Return the value of a column of the key; None if the key does not have the column."""
         return dict(self.key).get(column)
+
+    def named(self, strata: Sequence[Stratum]) -> Stratum:
+        """Return the stratum with its name among all strata."""
+        # A rare kind does not make the names of the others longer.
+        others = strata if len(self.rows) < MIN_SURE_CALLS else [s for s in strata if len(s.rows) >= MIN_SURE_CALLS]
+        differing = {name for name, _ in self.key if len({other.value(name) for other in others}) > 1}
+        said = [WORDS[name](value) for name, value in self.key if name in differing and value is not None]
+        return replace(self, name=", ".join(said) or ALL_TRANSACTIONS)
 
 
 class Observations:
@@ -83,9 +114,9 @@ class Observations:
     ----------
     frame : DataFrame
         One row per transaction. Required columns: ``ledger_version``, ``execution_gas_units``, ``io_gas_units`` and
-        ``storage_fee_octas``. Used if present: ``storage_fee_refund_octas``, ``gas_unit_price``, ``payload_bytes`` and
-        the columns of the key: ``success``, ``abort_code``, ``slots_created``, ``slots_deleted``, ``authenticator``,
-        ``orderless``, ``type_arguments``. In the key, null is a separate value.
+        ``storage_fee_octas``. Used if present: ``gas_used``, ``storage_fee_refund_octas``, ``gas_unit_price``,
+        ``payload_bytes`` and the columns of the key: ``success``, ``abort_code``, ``slots_created``, ``slots_deleted``,
+        ``authenticator``, ``orderless``, ``type_arguments``. In the key, null is a separate value.
 
     Raises
     ------
@@ -103,85 +134,81 @@ class Observations:
             frame = frame.iloc[order]
         self.frame = frame.reset_index(drop=True)
         self.versions: NDArray[np.int64] = versions[order]
-        parts = {part: self._number(part.column) for part in Part if part.column in frame.columns}
-        self.parts: dict[Part, NDArray[np.float64]] = {part: values for part, values in parts.items() if values.any()}
-        self.octas_per_unit = octas_per_unit(frame)
-        self._sizes = self._number("payload_bytes") if "payload_bytes" in frame.columns else None
+        parts = {part: self._number(part.column) for part in Part}
+        self.parts = {part: values for part, values in parts.items() if values.any()}
+        self.paid = self._number("gas_used")
+        self._sizes = self._number("payload_bytes")
+        self._octas_per_unit = octas_per_unit(frame)
 
     def __len__(self) -> int:
         return len(self.versions)
 
     def _number(self, column: str) -> NDArray[np.float64]:
+        if column not in self.frame:
+            return np.zeros(len(self))
         return np.asarray(self.frame[column].astype("Float64").fillna(0), np.float64)
 
     def calls(self, rows: NDArray[np.int64], part: Part) -> Calls:
         """Return one part of the gas of some transactions."""
-        sizes = None if self._sizes is None else self._sizes[rows]
-        unit = self.octas_per_unit if part.in_octas else 1.0
-        places = rows.astype(np.float64)
-        sizes = None if sizes is None or np.ptp(sizes) == 0 else sizes
-        return Calls(self.parts[part][rows], places, sizes, unit, 0.0 if part.in_octas else 1.0)
+        unit, width = (self._octas_per_unit, 0.0) if part.in_octas else (1.0, 1.0)
+        return Calls(self.parts[part][rows], rows.astype(np.float64), self._sizes[rows], unit, width)
 
     def strata(self, timeline: Sequence[Change] = ()) -> list[Stratum]:
         """Return the strata, the largest first; those that a change makes of each other are one stratum."""
-        columns = [name for name in KEY_COLUMNS if name in self.frame.columns]
-        groups_of = self.frame.groupby(columns, dropna=False, observed=True, sort=False) if columns else None
+        columns = [name for name in WORDS if name in self.frame.columns]
         codes: NDArray[np.int64] = np.zeros(len(self), np.int64)
-        if groups_of is not None:
-            codes = np.asarray(groups_of.ngroup(), np.int64)
+        if columns:
+            groups = self.frame.groupby(columns, dropna=False, observed=True, sort=False)
+            codes = np.asarray(groups.ngroup(), np.int64)
         first = np.unique(codes, return_index=True)[1]
-        values = self.frame.loc[first, columns]
         keys = [
             tuple((name, None if pd.isna(one) else one) for name, one in zip(columns, row, strict=True))
-            for row in values.itertuples(index=False)
+            for row in self.frame.loc[first, columns].itertuples(index=False)
         ]
         links = _linked(codes, keys, self.versions, timeline)
-        joined = [(_joined([keys[one] for one in link]), np.flatnonzero(np.isin(codes, link))) for link in links]
-        return _named(joined)
+        strata = [Stratum(_joined([keys[one] for one in link]), np.flatnonzero(np.isin(codes, link))) for link in links]
+        named = [stratum.named(strata) for stratum in strata]
+        return sorted(named, key=lambda stratum: (-len(stratum.rows), stratum.name))
 
 
 def _linked(
     codes: NDArray[np.int64], keys: Sequence[Key], versions: NDArray[np.int64], timeline: Sequence[Change]
-) -> list[list[int]]:
-    """Return the strata that are one, as lists of their numbers.
+) -> Iterator[list[int]]:
+    """Yield the strata that are one, as lists of their numbers.
 
     If a call writes a slot more than before, it would be in another stratum from there on. So where strata of a kind
     end and others with a few slots more or less begin, the slots do not distinguish what the kind does.
     """
     code_changes = [change.ledger_version for change in timeline if change.kind is not Cause.SCHEDULE]
+    written = ("slots_created", "slots_deleted")
+    slots = np.array([[int(str(dict(key).get(name) or 0)) for name in written] for key in keys])
     kinds: dict[Key, list[int]] = {}
     for code, key in enumerate(keys):
-        kinds.setdefault(tuple(item for item in key if item[0] not in SLOTS), []).append(code)
-    slots = {code: [int(str(dict(key).get(name) or 0)) for name in SLOTS] for code, key in enumerate(keys)}
-    links: list[list[int]] = []
+        kinds.setdefault(tuple(item for item in key if item[0] not in written), []).append(code)
     for mine in kinds.values():
-        mine.sort(key=slots.__getitem__)
+        mine.sort(key=lambda code: tuple(slots[code]))
         rows = np.flatnonzero(np.isin(codes, mine))
-        member = codes[rows]
-        kind = np.unique(member, return_inverse=True)[1]
+        order = np.argsort(mine)
+        member = order[np.searchsorted(np.sort(mine), codes[rows])]
         known = sorted({0, *np.searchsorted(versions[rows], code_changes).tolist(), len(rows)})
-        found = {first + at for first, last in pairwise(known) if (at := split_of_kinds(kind[first:last]))}
-        joined = [{code} for code in mine]
-        # Up to the next place, since the mix may jump there, and up to the next change, since it may do so beside one.
-        for edges, at in product((sorted({*known, *found}), known), sorted({*known[1:-1], *found})):
-            first, last = max(one for one in edges if one < at), min(one for one in edges if one > at)
+        searched = [first + at for first, last in pairwise(known) if (at := split(member[first:last])) is not None]
+        joined = [{place} for place in range(len(mine))]
+        edges = sorted({*known, *searched})
+        for first, at, last in zip(edges, edges[1:], edges[2:], strict=False):
             sides = member[max(first, at - WINDOW) : at], member[at : min(last, at + WINDOW)]
-            for pair in _turned(*sides, mine, slots):
-                met = [link for link in joined if link & pair]
-                joined = [link for link in joined if not link & pair] + [set().union(*met)]
-        links += [sorted(link) for link in joined]
-    return links
+            for one, two in _turned(np.array([np.bincount(side, minlength=len(mine)) for side in sides])):
+                more = np.abs(slots[mine[one]] - slots[mine[two]])
+                if np.count_nonzero(more) == 1 and more.max() <= MAX_SLOTS_MORE:
+                    met = [link for link in joined if link & {one, two}]
+                    joined = [link for link in joined if link not in met] + [set().union(*met)]
+        yield from (sorted(mine[place] for place in link) for link in joined)
 
 
-def _turned(
-    before: NDArray[np.int64], after: NDArray[np.int64], codes: list[int], slots: Mapping[int, list[int]]
-) -> Iterator[set[int]]:
-    """Yield pairs of strata of a kind: one ends at a place, and the other, with a few slots more or less, begins.
+def _turned(counts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of strata of a kind of which one ends at a place and the other begins, in the order of their slots.
 
-    They are paired in the order of their slots: with a slot more for all, the first becomes the second, and that the
-    third.
+    With a slot more for all, the first becomes the second, and that the third.
     """
-    counts = np.array([[np.count_nonzero(side == code) for code in codes] for side in (before, after)])
     totals = counts.sum(axis=1)
     moved = np.array([chance_of_shares(one, other, totals) <= POSSIBLE for one, other in counts.T])
     absent = counts <= ABSENT * totals[:, None]
@@ -190,26 +217,11 @@ def _turned(
         one, two = (np.flatnonzero(~side & (counts.sum(axis=0) > 0)) for side in gone)
         if len(one) == len(two):
             break
-    if len(one) != len(two) or not moved[np.setxor1d(one, two)].any():
-        return
-    for first, second in zip(one, two, strict=True):
-        more = np.abs(np.subtract(slots[codes[first]], slots[codes[second]]))
-        if np.count_nonzero(more) == 1 and more.max() <= MAX_SLOTS_MORE:
-            yield {codes[first], codes[second]}
+    if len(one) == len(two) and moved[np.setxor1d(one, two)].any():
+        yield from zip(one.tolist(), two.tolist(), strict=True)
 
 
 def _joined(keys: Sequence[Key]) -> Key:
     """Return the key of strata that are one: the slots that differ as tuples, in the order of the changes."""
     values = {name: tuple(dict.fromkeys(dict(key)[name] for key in keys)) for name, _ in keys[0]}
     return tuple((name, several[0] if len(several) == 1 else several) for name, several in values.items())
-
-
-def _named(keyed: Sequence[tuple[Key, NDArray[np.int64]]]) -> list[Stratum]:
-    """Return strata, the largest first, named by the values of the key that differ between them."""
-    differing = [name for name in KEY_COLUMNS if len({dict(key).get(name) for key, _ in keyed}) > 1]
-    strata = []
-    for key, rows in keyed:
-        values = {name: " -> ".join(map(str, one)) if isinstance(one, tuple) else one for name, one in key}
-        words = [f"{name}={values[name]}" for name in differing if values.get(name) is not None]
-        strata.append(Stratum(", ".join(words) or "all", key, rows))
-    return sorted(strata, key=lambda stratum: (-len(stratum.rows), stratum.name))
