@@ -1,7 +1,7 @@
 """The cache of responses to pinned reads: reads at a given ledger version, whose result never changes.
 
 Responses are stored in one SQLite table, which is written in batches and limited in size. A file error does not end the
-session: reads miss, writes are dropped, and a warning is issued once. A damaged file is left for the user to delete.
+session: reads miss, writes are dropped, and a warning is issued once. A damaged file is renamed and replaced.
 
 A ledger can be reset and keep its chain id. Keys therefore contain the number of the ledger in the file, and a second
 table stores for each ledger one version with its fingerprint, such as the hash of the transaction. A session compares
@@ -58,6 +58,8 @@ _MAX_SHARE = 8  # answers above this part of the cache are not stored: they woul
 _FILE_NAME = f"answers-{FORMAT}.sqlite3"
 _DIGEST_BYTES = 20  # two keys never collide by chance
 _CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
+# SQLITE_ERROR: the statements below are correct, so the table does not belong to a cache.
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 # Rows are in the order of writing, so that the rows of one fetch are adjacent; only the index of keys is in random
@@ -85,6 +87,10 @@ _Result = TypeVar("_Result")
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _read_headers = msgspec.json.Decoder(dict[str, str]).decode
 _write_headers = msgspec.json.Encoder().encode
+
+
+class _ForeignFileError(sqlite3.DatabaseError):
+    """The file is a SQLite database, but not a cache of this format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +276,9 @@ class AnswerCache:
     Stores responses with status 200, and responses with status 404 for a missing table item, resource or module. A
     response is stored only if it has the ledger headers, which a captive portal's page lacks, and if the head in these
     headers has reached the version that was read. The caller decides which reads are pinned: a page of transactions
-    that reaches the head, for example, is not. A damaged row counts as a miss. If the file is damaged or cannot be
-    opened, nothing is stored: a warning is issued and no error is raised.
+    that reaches the head, for example, is not. A damaged row counts as a miss. A damaged file is renamed, with the
+    suffix ``.damaged``, and replaced by a new file. If the file cannot be opened, nothing is stored. In both cases, a
+    warning is issued and no error is raised.
 
     Parameters
     ----------
@@ -442,13 +449,30 @@ class AnswerCache:
         return self._db is not None and self._pid == os.getpid()
 
     def _opened(self) -> sqlite3.Connection | None:
-        """Open the file; warn and return None if that is not possible."""
+        """Open the file, replacing it if it is damaged; warn and return None if that is not possible."""
+        for last in (False, True):
+            try:
+                return _open(self._path) if not self._read_only else _open_to_read(self._path)
+            except (OSError, ValueError, sqlite3.Error) as error:
+                if last or not _is_damage(error) or not self._set_aside(error):
+                    place = "the cache in memory" if self._path is None else f"the file {self._path}"
+                    warn_caller(f"responses are not cached: {place} cannot be used ({error})")
+                    break
+        return None
+
+    def _set_aside(self, error: Exception) -> bool:
+        """Rename a damaged file, overwriting any file that was renamed earlier; return whether this succeeded."""
+        if self._path is None:
+            return True
+        aside = self._path.with_name(f"{self._path.name}.damaged")
         try:
-            return _open(self._path) if not self._read_only else _open_to_read(self._path)
-        except (OSError, ValueError, sqlite3.Error) as error:
-            place = "the cache in memory" if self._path is None else f"the file {self._path}"
-            warn_caller(f"responses are not cached: {place} cannot be used ({error}); delete it if it is damaged")
-            return None
+            self._path.replace(aside)
+        except OSError:
+            return False
+        for log in ("-wal", "-shm"):  # SQLite would replay them into the new file
+            self._path.with_name(self._path.name + log).unlink(missing_ok=True)
+        warn_caller(f"{self._path} is not a usable cache ({error}); it has been renamed to {aside.name} and replaced")
+        return True
 
     def _guarded(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
         """Return the result of `work` on the database, or None if the database cannot be used."""
@@ -458,11 +482,14 @@ class AnswerCache:
             try:
                 return work(self._db)
             except (sqlite3.DatabaseError, UnicodeError) as error:
-                if not self._warned:
+                if _is_damage(error):
+                    db, self._db = self._db, None  # if the warning is raised as an error, the cache has no file
+                    db.close()
+                    self._db = self._opened() if self._set_aside(error) else None
+                elif not self._warned:
                     self._warned = True
                     place = "in memory" if self._path is None else self._path
-                    text = f"the response cache {place} could not be used ({error}); continuing without it"
-                    warn_caller(f"{text}. Delete it if it is damaged")
+                    warn_caller(f"the response cache {place} could not be used ({error}); continuing without it")
         return None
 
     def _write(self, db: sqlite3.Connection) -> None:
@@ -708,9 +735,9 @@ def _connected(place: str, *, uri: bool = False) -> sqlite3.Connection:
 def _check(db: sqlite3.Connection) -> None:
     """Check that a file is a cache of this format."""
     if _pragma(db, "application_id") != APPLICATION_ID:
-        raise sqlite3.DatabaseError("it belongs to another program")
+        raise _ForeignFileError("it belongs to another program")
     if (found := _pragma(db, "user_version")) != FORMAT:
-        raise sqlite3.DatabaseError(f"its format is {found}, and this release reads format {FORMAT}")
+        raise _ForeignFileError(f"its format is {found}, and this release reads format {FORMAT}")
     _select(db, [b""])  # raises if the tables do not belong to a cache
     db.execute(_LEDGER, ("", 0))
 
@@ -721,7 +748,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         db.execute("begin immediate")
         unlabelled = _pragma(db, "application_id") != APPLICATION_ID  # by another process meanwhile
         if unlabelled and db.execute("select 1 from sqlite_master").fetchone():
-            raise sqlite3.DatabaseError("it belongs to another program")
+            raise _ForeignFileError("it belongs to another program")
         for statement in _SCHEMA.split(";"):  # `executescript` would end the transaction
             db.execute(statement)
         db.execute(f"pragma application_id = {APPLICATION_ID}")
@@ -751,3 +778,8 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
 def _code(error: BaseException) -> int:
     """Return the primary error code of a SQLite error; 0 for other errors."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _is_damage(error: BaseException) -> bool:
+    """Return whether an error means that a file is damaged, or contains names that are not valid text."""
+    return isinstance(error, UnicodeError | _ForeignFileError) or _code(error) in _DAMAGE

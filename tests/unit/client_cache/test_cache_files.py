@@ -46,6 +46,11 @@ def run_python(code, *arguments, **options):
     )
 
 
+def damaged(place):
+    """List what was set aside."""
+    return sorted(path.name for path in place.parent.glob("*.damaged*"))
+
+
 def filled(place, key_of, answer, entries=300):
     """Make a cache file with answers in it."""
     with AnswerCache(place) as cache:
@@ -150,6 +155,7 @@ def test_two_processes_write_at_once(place):
     for writer in writers:
         assert writer.communicate(timeout=60)[1] == ""
         assert writer.returncode == 0
+    assert damaged(place) == []
     code = """
     with AnswerCache(place) as cache:
         found = cache.get_many(key_of(version) for version in range(start, stop))
@@ -189,6 +195,7 @@ def test_killing_a_writer_leaves_a_usable_file(place, key_of, answer):
             assert db.execute("pragma integrity_check").fetchone() == ("ok",)
             db.execute("delete from answers")
         db.close()
+    assert damaged(place) == []
 
 
 def test_an_exit_without_closing_writes_what_waits(place, key_of):
@@ -248,17 +255,19 @@ def make_database(path, *statements):
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
-def test_a_foreign_file_is_left_unchanged(place, key_of, answer, kind):
-    """A file that is not a cache is not used, with a warning that names it, and stays as it is, byte for byte."""
+def test_a_foreign_file_is_set_aside_unharmed(place, key_of, answer, kind):
+    """A file that is not a cache is renamed with a warning, byte for byte, and a new cache begun."""
     place.parent.mkdir()
     FOREIGN[kind](place)
     before = place.read_bytes()
-    with pytest.warns(UserWarning, match=r"answers.sqlite3 cannot be used"):
+    with pytest.warns(UserWarning, match=r"not a usable cache .*answers.sqlite3.damaged"):
         cache = AnswerCache(place)
+    assert damaged(place) == ["answers.sqlite3.damaged"]
+    assert place.with_name("answers.sqlite3.damaged").read_bytes() == before
     with cache:
-        assert not cache.put(key_of(1), answer())
-        assert cache.get(key_of(1)) is None
-    assert place.read_bytes() == before
+        assert cache.put(key_of(1), answer())
+    with AnswerCache(place) as cache:
+        assert cache.get(key_of(1)) is not None
 
 
 def test_an_empty_file_becomes_a_cache(place, key_of, answer):
@@ -267,10 +276,22 @@ def test_an_empty_file_becomes_a_cache(place, key_of, answer):
     place.touch()
     with AnswerCache(place) as cache:
         assert cache.put(key_of(1), answer())
+    assert damaged(place) == []
 
 
-def test_a_truncated_file_gives_right_answers_or_none(place, key_of, answer):
-    """Half a file is not a cache; the session goes on."""
+def test_a_damaged_file_takes_the_place_of_an_earlier_one(place):
+    """At most one damaged file is left beside the cache: the last."""
+    place.parent.mkdir()
+    for number in (1, 2, 3):
+        place.write_bytes(b"no database %d " % number * 100)
+        with pytest.warns(UserWarning, match="damaged"):
+            AnswerCache(place).close()
+    assert damaged(place) == ["answers.sqlite3.damaged"]
+    assert b"no database 3" in place.with_name("answers.sqlite3.damaged").read_bytes()
+
+
+def test_a_truncated_file_is_set_aside(place, key_of, answer):
+    """Half a file is not a cache."""
     filled(place, key_of, answer, 2000)
     os.truncate(place, place.stat().st_size // 2 + 77)
     with warnings.catch_warnings():
@@ -281,6 +302,8 @@ def test_a_truncated_file_gives_right_answers_or_none(place, key_of, answer):
             for version in range(200):
                 cache.put(key_of(version), answer(b"[%d]" % version))
             cache.flush()
+            assert cache.get(key_of(7)).body == b"[7]"
+    assert damaged(place)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -298,7 +321,7 @@ def test_flipped_bytes_never_become_a_wrong_answer(place, key_of, answer, seed):
             for version in range(300):
                 found = cache.get(key_of(version))
                 assert found is None or (found.status, found.body) == (200, b"[%d]" % version)
-                cache.put(key_of(version), answer(b"[%d]" % version))
+                assert cache.put(key_of(version), answer(b"[%d]" % version))
             cache.flush()
             cache.clear()
             cache.put(key_of(1), answer(b"[1]"))
@@ -306,18 +329,45 @@ def test_flipped_bytes_never_become_a_wrong_answer(place, key_of, answer, seed):
             cache.get(key_of(1))
 
 
-def test_damage_found_on_the_way_does_not_end_the_session(place, key_of, answer):
-    """A file damaged under an open cache has no answers from then on; there is one warning."""
+def test_damage_found_on_the_way_begins_a_new_file(place, key_of, answer):
+    """A file damaged under an open cache is set aside at the next look; the session goes on."""
     filled(place, key_of, answer)
     with AnswerCache(place) as cache:
         size = place.stat().st_size
         with place.open("r+b") as file:
             file.write(b"garbage!" * (size // 8))
-        with pytest.warns(UserWarning, match="continuing without it"):
+        with pytest.warns(UserWarning, match="damaged"):
             assert cache.get_many(map(key_of, range(300))) == {}
-        cache.put(key_of(1), answer())
+        assert cache.put(key_of(1), answer())
         cache.flush()
-        assert cache.get(key_of(2)) is None
+        assert cache.get(key_of(1)) is not None
+
+
+def test_a_log_beside_a_damaged_file_is_not_played_into_the_new_one(place, key_of, answer):
+    """The log of a damaged file that another process holds open is removed, and that process goes on."""
+    with AnswerCache(place) as holding:
+        holding.put(key_of(1), answer(b"[1]"))
+        holding.flush()
+        with contextlib.closing(sqlite3.connect(place)) as other:
+            other.execute("pragma wal_checkpoint(truncate)")
+        with place.open("r+b") as file:
+            file.write(b"garbage!" * 64)
+        with pytest.warns(UserWarning, match="damaged"):
+            cache = AnswerCache(place)
+        with cache:
+            assert cache.get(key_of(1)) is None
+            assert cache.put(key_of(2), answer())
+            cache.flush()
+            assert cache.get(key_of(2)) is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            holding.put(key_of(3), answer())
+            holding.flush()
+            holding.get(key_of(3))
+    with AnswerCache(place) as cache:
+        cache.put(key_of(2), answer())
+        assert cache.get(key_of(2)) is not None
+    assert damaged(place) == ["answers.sqlite3.damaged"]
 
 
 def test_a_place_that_cannot_be_written_means_no_cache(tmp_path, key_of, answer):
@@ -359,6 +409,7 @@ def test_a_full_disk_costs_entries_and_one_warning(place, key_of, answer, monkey
         cache.put(key_of(9), answer(b"[9]"))
         cache.flush()
         assert cache.get(key_of(9)).body == b"[9]"
+    assert damaged(place) == []
 
 
 def test_a_writer_that_holds_the_file_is_waited_for(place, key_of, answer):
@@ -390,6 +441,7 @@ def test_a_file_held_for_ever_costs_entries_not_the_session(place, key_of, answe
         cache.put(key_of(2), answer())
         cache.flush()
         assert cache.get(key_of(2)) is not None
+    assert damaged(place) == []
 
 
 def as_nobody(code, place):
