@@ -40,8 +40,8 @@ def test_every_step_of_the_table_and_no_other(run):
         ("put", "3 new slots", "execution", SCHEDULE, True, "schedule", 31, 7),
         ("put", "no new slots", "execution", SCHEDULE, True, "schedule", 11, 7),
         ("walk", "all transactions", "execution", SCHEDULE, True, "schedule", 13, 5),
-        ("transfer", "no new slots", "execution", SCHEDULE, True, "schedule", 9, 4),
         ("transfer", "1 new slot", "execution", SCHEDULE, True, "schedule", 12, 4),
+        ("transfer", "no new slots", "execution", SCHEDULE, True, "schedule", 9, 4),
     ]
 
 
