@@ -13,7 +13,8 @@ from toolkit.vm._code import PUBLIC
 from toolkit.vm._environment import MAINNET, framework_resource
 from toolkit.vm._errors import MoveError
 from toolkit.vm._metadata import RANDOMNESS, is_unstable
-from toolkit.vm._module import read_script, version_of
+from toolkit.vm._binary import version_of
+from toolkit.vm._module import read_script
 from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initializer, read_bundle
 from toolkit.vm._state import module_key

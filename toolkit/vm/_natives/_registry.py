@@ -98,19 +98,23 @@ class NativeCall:
 NATIVES: dict[str, Callable[..., Any]] = {}
 
 
-def native(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def native(*names: str, price: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as a native: ``@native("0x1::hash::sha2_256")``.
 
     Parameters
     ----------
     *names : str
         Names of the native; some have several.
+    price : str, optional
+        Charged before the function runs, as ``call.charge_base(price)`` does; for what costs the same each time.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            assert name not in NATIVES, name  # noqa: S101 - two implementations of one native
-            NATIVES[name] = function
+        def charged(call: NativeCall, *arguments: Value) -> Any:
+            call.charge_base(price)
+            return function(call, *arguments)
+
+        NATIVES.update(dict.fromkeys(names, charged if price else function))
         return function
 
     return register

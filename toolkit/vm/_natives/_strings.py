@@ -21,18 +21,16 @@ def check_utf8(call: NativeCall, text: Ref) -> tuple[Value]:
     return (True,)
 
 
-@native("0x1::string::internal_is_char_boundary")
+@native("0x1::string::internal_is_char_boundary", price="move_stdlib.string.is_char_boundary")
 def is_char_boundary(call: NativeCall, text: Ref, index: int) -> tuple[Value]:
     """Whether a character starts at an index, or the text ends there."""
-    call.charge_base("move_stdlib.string.is_char_boundary")
     raw = read_ref(text)
     return (index in {0, len(raw)} or (index < len(raw) and raw[index] & 0xC0 != 0x80),)
 
 
-@native("0x1::string::internal_sub_string")
+@native("0x1::string::internal_sub_string", price="move_stdlib.string.sub_string")
 def sub_string(call: NativeCall, text: Ref, start: int, end: int) -> tuple[Value]:
     """Part of a text."""
-    call.charge_base("move_stdlib.string.sub_string")
     if end < start:
         raise call.abort(1)
     call.charge(call.price("move_stdlib.string.sub_string.per_byte") * (end - start))
@@ -77,10 +75,9 @@ def type_name(call: NativeCall) -> tuple[Value]:
     return ([bytearray(text)],)
 
 
-@native("0x1::type_info::chain_id_internal")
+@native("0x1::type_info::chain_id_internal", price="aptos_framework.type_info.chain_id")
 def chain_id(call: NativeCall) -> tuple[Value]:
     """Chain id."""
-    call.charge_base("aptos_framework.type_info.chain_id")
     return (call.machine.environment.chain_id,)
 
 

@@ -23,18 +23,17 @@ class Tables:
         self.layouts: dict[bytes, tuple[Layout, Layout]] = {}
 
 
-@native("0x1::table::new_table_handle")
+@native("0x1::table::new_table_handle", price="table.new_table_handle")
 def new_table_handle(call: NativeCall) -> tuple[Value]:
     """Handle of a new table."""
-    call.charge_base("table.new_table_handle")
     tables = call.context(Tables)
     handle = hashlib.sha3_256(call.machine.session.hash + tables.made.to_bytes(4, "big")).digest()
     tables.made += 1
     return (handle,)
 
 
-def _item(call: NativeCall, table: Ref | Value, key: Value, name: str) -> tuple[Global, int | None]:
-    """Charge the key and return the item, with the bytes that were loaded if this is the first use."""
+def _item(call: NativeCall, table: Ref | Value, key: Value, name: str) -> Global:
+    """Charge the key, and the load if this is the first use, and return the item."""
     call.charge_base(f"table.{name}")
     value = read_ref(table) if isinstance(table, tuple) else table
     handle = value[0]
@@ -46,7 +45,10 @@ def _item(call: NativeCall, table: Ref | Value, key: Value, name: str) -> tuple[
     call.charge(call.price(f"table.{name}.per_byte_serialized") * len(raw))
     cell, loaded = call.machine.session.load_item(handle, raw, value_layout)
     _take_memory(call, cell, loaded)
-    return cell, loaded
+    call.charge(0)  # the legacy base price, which is not read
+    if loaded is not None:
+        call.charge(call.machine.read_price(loaded))
+    return cell
 
 
 def _take_memory(call: NativeCall, cell: Global, loaded: int | None) -> None:
@@ -59,69 +61,42 @@ def _take_memory(call: NativeCall, cell: Global, loaded: int | None) -> None:
     call.machine.meter.use_memory(layout.measure(cell[0]) - layout.stack, "heap")
 
 
-def _charge_load(call: NativeCall, loaded: int | None) -> None:
-    call.charge(0)  # the legacy base price, which is not read
-    if loaded is not None:
-        call.charge(call.machine.read_price(loaded))
-
-
 @native("0x1::table::add_box")
 def add_box(call: NativeCall, table: Ref, key: Value, box: Value) -> None:
     """Add an item."""
-    cell, loaded = _item(call, table, key, "add_box")
-    _charge_load(call, loaded)
+    cell = _item(call, table, key, "add_box")
     if cell[0] is not None:
         raise call.abort(_ALREADY_EXISTS)
     cell[0] = box
     cell.dirty = True
 
 
-def _borrow(call: NativeCall, table: Ref, key: Value) -> tuple[Ref]:
-    cell, loaded = _item(call, table, key, "borrow_box")
-    _charge_load(call, loaded)
+@native("0x1::table::borrow_box", "0x1::table::borrow_box_mut")
+def borrow_box(call: NativeCall, table: Ref, key: Value) -> tuple[Ref]:
+    """Return a reference to an item."""
+    cell = _item(call, table, key, "borrow_box")
     if cell[0] is None:
         raise call.abort(_NOT_FOUND)
     return ((cell, 0, cell),)
 
 
-@native("0x1::table::borrow_box")
-def borrow_box(call: NativeCall, table: Ref, key: Value) -> tuple[Ref]:
-    """Return a reference to an item."""
-    return _borrow(call, table, key)
-
-
-@native("0x1::table::borrow_box_mut")
-def borrow_box_mut(call: NativeCall, table: Ref, key: Value) -> tuple[Ref]:
-    """Mutable reference to an item."""
-    return _borrow(call, table, key)
-
-
 @native("0x1::table::contains_box")
 def contains_box(call: NativeCall, table: Ref, key: Value) -> tuple[Value]:
     """Whether an item is there."""
-    cell, loaded = _item(call, table, key, "contains_box")
-    _charge_load(call, loaded)
-    return (cell[0] is not None,)
+    return (_item(call, table, key, "contains_box")[0] is not None,)
 
 
 @native("0x1::table::remove_box")
 def remove_box(call: NativeCall, table: Ref, key: Value) -> tuple[Value]:
     """Take an item out."""
-    cell, loaded = _item(call, table, key, "remove_box")
-    _charge_load(call, loaded)
+    cell = _item(call, table, key, "remove_box")
     if cell[0] is None:
         raise call.abort(_NOT_FOUND)
     box, cell[0] = cell[0], None
     return (box,)
 
 
-@native("0x1::table::destroy_empty_box")
-def destroy_empty_box(call: NativeCall, _: Ref) -> None:
+@native("0x1::table::destroy_empty_box", price="table.destroy_empty_box")
+@native("0x1::table::drop_unchecked_box", price="table.drop_unchecked_box")
+def drop_box(*_: Value) -> None:
     """Nothing: a table itself is not stored."""
-    call.charge_base("table.destroy_empty_box")
-
-
-@native("0x1::table::drop_unchecked_box")
-def drop_unchecked_box(call: NativeCall, _: Value) -> None:
-    """Nothing, likewise."""
-    call.charge_base("table.drop_unchecked_box")

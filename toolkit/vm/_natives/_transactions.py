@@ -17,6 +17,7 @@ _UNIQUE_ADDRESS = b"\xfb"  # last byte of what such an address is the hash of
 _NOT_UNBIASABLE = 1
 _NEWEST_CONSENSUS_CONFIG = 4
 _MAX_U16 = 0xFFFF
+_PRICE = "aptos_framework.transaction_context."
 
 
 class Counters:
@@ -26,37 +27,30 @@ class Counters:
         self.addresses = self.monotonic = self.random = 0
 
 
-def _charge(call: NativeCall, name: str) -> None:
-    call.charge_base(f"aptos_framework.transaction_context.{name}")
-
-
 def _transaction(call: NativeCall, name: str) -> TransactionContext:
-    _charge(call, name)
+    call.charge_base(_PRICE + name)
     context = call.machine.context
     if context is None:
         raise call.abort(_NO_TRANSACTION)
     return context
 
 
-@native("0x1::transaction_context::get_txn_hash")
+@native("0x1::transaction_context::get_txn_hash", price=_PRICE + "get_txn_hash")
 def get_txn_hash(call: NativeCall) -> tuple[Value]:
     """Hash of the session."""
-    _charge(call, "get_txn_hash")
     return (bytearray(call.machine.session.hash),)
 
 
-@native("0x1::transaction_context::get_script_hash")
+@native("0x1::transaction_context::get_script_hash", price=_PRICE + "get_script_hash")
 def get_script_hash(call: NativeCall) -> tuple[Value]:
     """Hash of the script, or nothing."""
-    _charge(call, "get_script_hash")
     context = call.machine.context
     return (bytearray(context.script_hash if context else b""),)
 
 
-@native("0x1::transaction_context::generate_unique_address")
+@native("0x1::transaction_context::generate_unique_address", price=_PRICE + "generate_unique_address")
 def generate_unique_address(call: NativeCall) -> tuple[Value]:
     """Address that no other call gets."""
-    _charge(call, "generate_unique_address")
     counters = call.context(Counters)
     counters.addresses += 1
     raw = call.machine.session.hash + counters.addresses.to_bytes(8, "little") + _UNIQUE_ADDRESS
@@ -80,8 +74,7 @@ _register_fact("gas_payer", "fee_payer")
 def secondary_signers(call: NativeCall) -> tuple[Value]:
     """Addresses of the other signers."""
     addresses = list(_transaction(call, "secondary_signers").secondary_signers)
-    price = call.price("aptos_framework.transaction_context.secondary_signers.per_signer")
-    call.charge(price * len(addresses))
+    call.charge(call.price(f"{_PRICE}secondary_signers.per_signer") * len(addresses))
     return (addresses,)
 
 
@@ -89,7 +82,7 @@ def _payload(call: NativeCall, name: str, function: CalledFunction) -> Value:
     types = [str(kind).encode() for kind in function.types]
     size = 32 + len(function.module.name) + len(function.name)
     size += sum(map(len, types)) + sum(map(len, function.arguments))
-    call.charge(call.price(f"aptos_framework.transaction_context.{name}.per_abstract_memory_unit") * size)
+    call.charge(call.price(f"{_PRICE}{name}.per_abstract_memory_unit") * size)
     return [
         function.module.address,
         [bytearray(function.module.name.encode())],
