@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from toolkit.errors import Unsupported
 from toolkit.vm import _operations as ops
@@ -20,18 +20,18 @@ from toolkit.vm._checks import check_not_borrowed, refused, unset_local
 from toolkit.vm._code import Constant, Field, FieldUse, FunctionUse, StructUse, VariantUse
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Entry
-from toolkit.vm._instructions import BRANCHES, LOG_NAMES
+from toolkit.vm._instructions import BRANCHES, ENDS, LOG_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from toolkit.vm._code import FunctionDefinition
-    from toolkit.vm._instructions import Instruction
     from toolkit.vm._layouts import Layout
     from toolkit.vm._operations import Step
     from toolkit.vm._schedule import Schedule
 
 MAX_STACK = 1024
+LEAVES = -1  # what operations return that change the frame
 MAX_COMPILED = 4_096  # functions in the cache of the process
 
 _PRICES = {"Xor": "bit_xor", "Shl": "bit_shl", "Shr": "bit_shr"}  # whose price is not named like the instruction
@@ -46,9 +46,11 @@ _COMPARISONS = {
 }
 _FIXED_STEPS = _COMPARISONS | _BITS  # the same for all types of integers
 _INTEGER_STEPS = {"Add": ops.add, "Sub": ops.subtract, "Mul": ops.multiply, "Div": ops.divide, "Mod": ops.remainder}
+_BRANCHES = {"Branch": ops.branch, "BrTrue": ops.branch_if, "BrFalse": ops.branch_unless}
 _INTEGER_STEPS |= {"Negate": ops.negate, "Shl": ops.shift_left, "Shr": ops.shift_right}
 
 
+@dataclass(slots=True, eq=False)
 class Site:
     """An instance of a function that a function calls; the machine resolves it at the first call of an execution.
 
@@ -60,66 +62,34 @@ class Site:
     caller : FunctionDefinition
     """
 
-    __slots__ = ("caller", "types", "use")
-
-    def __init__(self, use: FunctionUse, types: tuple[t.Type, ...], caller: FunctionDefinition) -> None:
-        self.use = use
-        self.types = types
-        self.caller = caller
+    use: FunctionUse
+    types: tuple[t.Type, ...]
+    caller: FunctionDefinition
 
 
-@dataclass(slots=True, eq=False, init=False)
-class Piece:
-    """Straight code: steps without a branch between them, then an exit.
+class Operation(NamedTuple):
+    """An instruction as it runs.
 
     Attributes
     ----------
-    steps : tuple of callable
-    entries : tuple of tuple of Entry
-        What each step costs; one more for the exit if there is one.
-    offsets : tuple of int
-        Offset of the instruction of each step, and of the exit.
-    cost, memory, peak : int
-        Sums of the entries, and the most memory that is needed until the end.
-    after : tuple of (int, int)
-        What the steps after each step cost, to give back if it fails.
-    exit : callable or None
-        The last instruction if it branches, calls or returns. It returns the next piece; None if the frame changed.
-    next : Piece or None
-        The piece that follows in the code.
-    target : int or None
-        Where the branch at the end leads.
-    when : bool or None
-        For which condition.
+    run : callable
+        Does it. Returns None if the next operation follows, the index of another one, or `LEAVES`.
+    cost, memory : int
+        Sums of the entries.
+    entries : tuple of Entry
+        Its charges that are known before it runs; it makes those that depend on values itself.
     """
 
+    run: Step
     cost: int
     memory: int
-    peak: int
-    after: tuple[tuple[int, int], ...]
-    steps: tuple[Step, ...]
-    entries: tuple[tuple[Entry, ...], ...]
-    offsets: tuple[int, ...]
-    exit: Step | None
-    next: Piece | None
-    target: int | None
-    when: bool | None
+    entries: tuple[Entry, ...]
 
-    def __init__(self) -> None:
-        self.exit = self.next = self.target = self.when = None
-
-    def fill(self, steps: Iterable[Step], entries: Iterable[tuple[Entry, ...]], offsets: Iterable[int]) -> None:
-        """Set the steps and count their costs."""
-        self.steps, self.entries, self.offsets = tuple(steps), tuple(entries), tuple(offsets)
-        costs = [sum(entry.execution or 0 for entry in group) for group in self.entries]
-        memories = [sum(entry.memory for entry in group) for group in self.entries]
-        self.cost = sum(costs)
-        self.memory = self.peak = 0
-        for group in self.entries:
-            for entry in group:
-                self.memory += entry.memory
-                self.peak = max(self.peak, self.memory)
-        self.after = tuple((sum(costs[at + 1 :]), sum(memories[at + 1 :])) for at in range(len(costs)))
+    @classmethod
+    def of(cls, run: Step, entries: Sequence[Entry]) -> Operation:
+        """Return an operation with the sums of its charges."""
+        cost = sum(entry.execution or 0 for entry in entries)
+        return cls(run, cost, sum(entry.memory for entry in entries), tuple(entries))
 
 
 class CompiledFunction:
@@ -132,15 +102,16 @@ class CompiledFunction:
         Type arguments.
     parameters, results : tuple of Type
     locals : tuple of Type
-    entry : Piece
-        Where a call starts: the first piece, with the charges for the locals' types.
+    operations : list of Operation
+        A call starts at the first, which is the first instruction with the charges for the locals' types. Each
+        instruction follows at its offset plus 1.
     max_stack : int
         Highest stack that the function itself needs.
     name : str
         As the gas log writes it.
     """
 
-    __slots__ = ("definition", "entry", "locals", "max_stack", "name", "parameters", "results", "types")
+    __slots__ = ("definition", "locals", "max_stack", "name", "operations", "parameters", "results", "types")
 
     def __init__(self, definition: FunctionDefinition, types: tuple[t.Type, ...]) -> None:
         self.definition = definition
@@ -149,7 +120,7 @@ class CompiledFunction:
         self.parameters = t.substituted(definition.parameters, types)
         self.results = t.substituted(definition.results, types)
         self.locals = t.substituted(definition.locals, types)
-        self.entry = Piece()
+        self.operations: list[Operation] = []
         self.max_stack = 0
 
 
@@ -187,9 +158,7 @@ class _Compiler:
         self.offset = 0
         self.stack: list[t.Type] = []
         self.entries: list[Entry] = []
-        self.step: Step | None = None
-        self.exit: Step | None = None
-        self.straight = True
+        self.step: Step = ops.nothing
         self.error = cast("MoveError | None", None)
         self.sites: dict[FunctionUse, Site] = {}
         self.max_nodes, self.max_depth = schedule.max_type_nodes, schedule.max_type_depth
@@ -198,100 +167,38 @@ class _Compiler:
     # Control flow.
 
     def _compile(self) -> None:
-        code = self.definition.code
-        if not code:
-            raise self._refused("the function has no code")
+        code, operations = self.definition.code, self.code.operations
+        if not code or code[-1].name not in ENDS:
+            raise self._refused("the code has no end")
         if (unset := unset_local(code, len(self.definition.parameters))) is not None:
             self.offset = unset[0]
             raise self._refused(f"local {unset[1]} may not be set")
-        starts = {0} | {one.operand for one in code if one.name in BRANCHES}
-        self.pieces: dict[int, Piece] = {at: Piece() for at in starts}
-        at = 0
-        previous: Piece | None = None
-        while at < len(code):
-            piece = self.pieces.setdefault(at, Piece())
-            if previous is not None:
-                previous.next = piece
-            at = self._piece(piece, at, starts)
-            previous = piece
-        if self.code.max_stack > MAX_STACK + 1:
-            raise self._refused(f"more than {MAX_STACK} values on the stack")
-        self._make_entry()
-
-    def _piece(self, piece: Piece, start: int, starts: set[int]) -> int:
-        """Compile instructions until one ends the piece; return the offset after it."""
-        steps, entries, offsets = [], [], []
-        code = self.definition.code
-        at = start
-        if start in starts and self.stack:
-            self.offset = start
-            raise self._refused("values are left on the stack where control flow meets")
-        while True:
-            self.offset = at
-            instruction = code[at]
-            self._instruction(instruction, piece)
-            at += 1
-            if self.step is not None:
-                steps.append(self.step)
-            piece.exit = self.exit
-            entries.append(tuple(self.entries))
-            offsets.append(at - 1)
-            self.code.max_stack = max(self.code.max_stack, len(self.stack) + 1)
-            if not self.straight or at in starts or at == len(code):
-                break
-        if at == len(code) and instruction.name not in {"Ret", "Abort", "Branch"}:
-            raise self._refused("the code has no end")
-        if piece.target is not None and self.stack:
-            raise self._refused("values are left on the stack at a branch")
-        piece.fill(steps, entries, offsets)
-        return at
-
-    def _make_entry(self) -> None:
-        """Make a piece like the first that also charges the types of the locals: loops return to the first one."""
-        first = self.pieces[0]
-        entry = self.code.entry
-        entry.exit, entry.next, entry.target, entry.when = first.exit, first.next, first.target, first.when
-        self.entries = []
+        targets = {one.operand for one in code if one.name in BRANCHES}
         for kind in self.locals:
             self._charge_type(kind)
-        head = (*self.entries, *first.entries[0])
-        entry.fill(first.steps, (head, *first.entries[1:]), first.offsets)
+        head = self.entries
+        for self.offset, (name, operand) in enumerate(code):
+            if self.stack and self.offset in targets:
+                raise self._refused("values are left on the stack where control flow meets")
+            self.entries, self.step, self.error = [], ops.nothing, None
+            _METHODS[name](self, name, operand)
+            if self.stack and name in BRANCHES:
+                raise self._refused("values are left on the stack at a branch")
+            operations.append(Operation.of(self.step if self.error is None else _failing(self.error), self.entries))
+            self.code.max_stack = max(self.code.max_stack, len(self.stack) + 1)
+        if self.code.max_stack > MAX_STACK + 1:
+            raise self._refused(f"more than {MAX_STACK} values on the stack")
+        first = operations[0]
+        operations.insert(0, Operation.of(_skipping(first.run), (*head, *first.entries)))
 
-    def _instruction(self, instruction: Instruction, piece: Piece) -> None:
-        self._start_instruction()
-        name = instruction.name
-        if name in BRANCHES:
-            self._branch(name, instruction.operand, piece)
-        else:
-            _METHODS[name](self, name, instruction.operand)
-        if self.error is not None:
-            self.step = _failing(self.error)
-            self.exit = None
-            self.straight = False
-
-    def _start_instruction(self) -> None:
-        self.entries, self.step, self.exit, self.straight, self.error = [], None, None, True, None
-
-    def _branch(self, name: str, target: int, piece: Piece) -> None:
-        taken = self.pieces[target]
-        piece.target = target
-        self.charge(name)
-        if not self.entries[-1].execution:
+    def _branch(self, name: str, target: int) -> None:
+        if not self.price(name):
             raise Unsupported("a gas schedule with free branches, in which loops would not end")
-        self.straight = False
-        if name == "Branch":
-            self.exit = lambda _stack, _locals, _machine: taken
-            return
-        self.pop(t.BOOL)
-        piece.when = name == "BrTrue"
-        other = self._following()
-        if_true, if_false = (taken, other) if piece.when else (other, taken)
-        self.exit = lambda stack, _locals, _machine: if_true if stack.pop() else if_false
-
-    def _following(self) -> Piece:
-        if self.offset + 1 >= len(self.definition.code):
-            raise self._refused("the code has no end")
-        return self.pieces.setdefault(self.offset + 1, Piece())
+        # The log names the target of a branch that is taken.
+        self.entries.append(Entry(LOG_NAMES[name], f"@{target}", self.price(name)))
+        if name != "Branch":
+            self.pop(t.BOOL)
+        self.step = _BRANCHES[name](target + 1)
 
     # Types and costs.
 
@@ -325,9 +232,13 @@ class _Compiler:
         """Return a price of an instruction."""
         return self.schedule[f"instr.{_PRICES.get(name) or LOG_NAMES[name].lower()}{suffix}"]
 
+    def base_price(self, name: str) -> int:
+        """Return what an instruction costs whatever it works on: its one price, or the base of several."""
+        return self.price(name) or self.price(name, ".base")
+
     def charge(self, name: str, memory: int = 0, *, per: str = "", count: int = 0) -> None:
         """Add the instruction's charge."""
-        amount = self.price(name) or self.price(name, ".base")
+        amount = self.base_price(name)
         if per:
             amount += self.price(name, per) * count
         self.entries.append(Entry(LOG_NAMES[name], "", amount, memory=memory))
@@ -348,35 +259,25 @@ class _Compiler:
 
     def stack_size(self, kind: t.Type) -> int:
         """Return the abstract size of the top node of values of a type."""
-        if isinstance(kind, t.Primitive) and kind is not t.SIGNER:
-            name = kind.name
-        else:
-            name = {t.Vector: "vector", t.Function: "closure", t.Reference: "reference"}.get(type(kind), "struct")
+        if isinstance(kind, t.Primitive):
+            return self.schedule.layouts.primitives[kind.name].stack
+        name = {t.Vector: "vector", t.Function: "closure", t.Reference: "reference"}.get(type(kind), "struct")
         return self.schedule.sizes[name]
 
-    def packed_size(self, kind: t.Type) -> int | None:
-        """Return the abstract size of an element of a vector; None if it depends on the value."""
-        if isinstance(kind, t.Vector) and isinstance(kind.element, t.Primitive) and kind.element.minimum:
-            return None
-        if isinstance(kind, t.Primitive) and kind is not t.SIGNER:
-            return self.schedule.sizes[f"per_{kind.name}_packed"]
-        return self.stack_size(kind)
-
-    def end_with_step(self, run: Callable[..., Any]) -> None:
-        """End the piece with an instruction that charges itself."""
-        self.step = run
-        self.straight = False
-
-    def end_with_exit(self, run: Step) -> None:
-        """End the piece with an instruction that changes the frame."""
-        self.exit = run
-        self.straight = False
+    def packed(self, kind: t.Type) -> Callable[[Any], int]:
+        """Return what measures an element of a vector; that of a vector may depend on the value."""
+        primitives = self.schedule.layouts.primitives
+        if isinstance(kind, t.Primitive):
+            return primitives[kind.name].packed
+        if isinstance(kind, t.Vector) and isinstance(kind.element, t.Primitive):
+            return self.schedule.layouts.vector(primitives[kind.element.name]).packed
+        size = self.stack_size(kind)
+        return lambda _: size
 
     # Groups of instructions.
 
     def _nop(self, name: str, _: None) -> None:
         self.charge(name)
-        self.step = ops.nothing
 
     def _pop(self, name: str, _: None) -> None:
         kind = self.pop()
@@ -385,7 +286,7 @@ class _Compiler:
             self.step = ops.pop
             return
         base = self.price(name)
-        self.end_with_step(lambda stack, _locals, machine: machine.drop(stack.pop(), kind, base, "POP"))
+        self.step = lambda stack, _locals, machine: machine.drop(stack.pop(), kind, base, "POP")
 
     def _return(self, name: str, _: None) -> None:
         for kind in reversed(self.code.results):
@@ -394,15 +295,13 @@ class _Compiler:
             raise self._refused("values are left on the stack at the return")
         self.charge(name)
         held = [(at, kind) for at, kind in enumerate(self.locals) if not is_scalar(kind)]
-        if held:
-            self.end_with_exit(lambda _stack, locals_, machine: machine.leave_dropping(locals_, held))
-        else:
-            self.end_with_exit(lambda _stack, _locals, machine: machine.leave())
+        self.step = lambda _stack, locals_, machine: machine.leave(locals_, held)
 
     def _abort(self, name: str, _: None) -> None:
         self.pop(t.U64)
         self.charge(name)
-        self.end_with_exit(lambda stack, _locals, machine: machine.abort(stack.pop()))
+        offset = self.offset
+        self.step = lambda stack, _locals, machine: machine.abort(stack.pop(), offset)
         self.stack.clear()
 
     def _load_integer(self, name: str, value: int) -> None:
@@ -441,8 +340,8 @@ class _Compiler:
             self.step = ops.copy_local(index)
             return
         prices = self.price(name, ".base"), self.price(name, ".per_abs_val_unit")
-        self.end_with_step(
-            lambda stack, locals_, machine: stack.append(machine.copied(locals_[index], kind, prices, "COPY_LOC"))
+        self.step = lambda stack, locals_, machine: stack.append(
+            machine.copied(locals_[index], kind, prices, "COPY_LOC")
         )
 
     def _move_local(self, name: str, index: int) -> None:
@@ -476,7 +375,6 @@ class _Compiler:
     def _freeze(self, name: str, _: None) -> None:
         self.charge(name)
         self.stack.append(t.Reference(self.pop_reference(mutable=True), False))  # noqa: FBT003
-        self.step = ops.nothing
 
     def _read_reference(self, name: str, _: None) -> None:
         kind = self.pop_reference()
@@ -486,7 +384,7 @@ class _Compiler:
             self.step = ops.read_reference
             return
         prices = self.price(name, ".base"), self.price(name, ".per_abs_val_unit")
-        self.end_with_step(lambda stack, _locals, machine: machine.read_reference(stack, kind, prices))
+        self.step = lambda stack, _locals, machine: machine.read_reference(stack, kind, prices)
 
     def _write_reference(self, name: str, _: None) -> None:
         kind = self.pop_reference(mutable=True)
@@ -496,7 +394,7 @@ class _Compiler:
             self.step = ops.write_reference
             return
         base = self.price(name, ".base")
-        self.end_with_step(lambda stack, _locals, machine: machine.write_reference(stack, kind, base))
+        self.step = lambda stack, _locals, machine: machine.write_reference(stack, kind, base)
 
     def _borrow_field(self, name: str, use: FieldUse) -> None:
         arguments = t.substituted(use.arguments, self.types)
@@ -627,7 +525,7 @@ class _Compiler:
             machine.measure_equal(stack, kind, prices, log_name, through)
             step(stack, locals_, machine)
 
-        self.end_with_step(run)
+        self.step = run
 
     # Vectors.
 
@@ -661,37 +559,28 @@ class _Compiler:
 
     def _vector_push(self, name: str, kind: t.Type) -> None:
         element = self.make(kind)
-        size = self.packed_size(element)
         self.pop(element)
         self._element(kind, mutable=True)
-        if size is not None:
-            self.charge(name, size)
-            self.step = ops.vector_push
-            return
-        base = self.price(name, ".base")
+        base, packed = self.base_price(name), self.packed(element)
 
         def run(stack: Any, locals_: Any, machine: Any) -> None:
-            machine.meter.charge(base, "VEC_PUSH_BACK", "", machine.layouts[element].packed(stack[-1]))
+            machine.meter.charge(base, "VEC_PUSH_BACK", "", packed(stack[-1]))
             ops.vector_push(stack, locals_, machine)
 
-        self.end_with_step(run)
+        self.step = run
 
     def _vector_pop(self, name: str, kind: t.Type) -> None:
         element = self.make(kind)
-        size = self.packed_size(element)
         self._element(kind, mutable=True)
         self.stack.append(element)
-        base = self.price(name, ".base")
+        base, packed = self.base_price(name), self.packed(element)
 
         def run(stack: Any, locals_: Any, machine: Any) -> None:
             container, slot, _ = stack[-1]
-            memory = 0
-            if values := container[slot]:
-                memory = -(machine.layouts[element].packed(values[-1]) if size is None else size)
-            machine.meter.charge(base, "VEC_POP_BACK", "", memory)
+            machine.meter.charge(base, "VEC_POP_BACK", "", -sum(map(packed, container[slot][-1:])))
             ops.vector_pop(stack, locals_, machine)
 
-        self.end_with_step(run)
+        self.step = run
 
     def _vector_pack(self, name: str, operand: tuple[t.Type, int]) -> None:
         kind, count = operand
@@ -701,20 +590,14 @@ class _Compiler:
         for _ in range(count):
             self.pop(element)
         self.stack.append(t.Vector(element))
-        step = ops.vector_pack(count, of_bytes=element is t.U8)
-        size = self.packed_size(element)
-        if size is not None:
-            self.charge(name, size * count, per=".per_elem", count=count)
-            self.step = step
-            return
-        amount = self.price(name, ".base") + self.price(name, ".per_elem") * count
+        step, packed = ops.vector_pack(count, of_bytes=element is t.U8), self.packed(element)
+        amount = self.base_price(name) + self.price(name, ".per_elem") * count
 
         def run(stack: Any, locals_: Any, machine: Any) -> None:
-            memory = sum(map(machine.layouts[element].packed, stack[len(stack) - count :]))
-            machine.meter.charge(amount, "VEC_PACK", "", memory)
+            machine.meter.charge(amount, "VEC_PACK", "", sum(map(packed, stack[len(stack) - count :])))
             step(stack, locals_, machine)
 
-        self.end_with_step(run)
+        self.step = run
 
     def _vector_unpack(self, name: str, operand: tuple[t.Type, int]) -> None:
         kind, count = operand
@@ -723,15 +606,14 @@ class _Compiler:
         if count > MAX_STACK:
             raise self._refused(f"{count} values do not fit on the stack")
         self.stack.extend([element] * count)
-        amount = self.price(name, ".base") + self.price(name, ".per_expected_elem") * count
-        step = ops.vector_unpack(count)
+        step, packed = ops.vector_unpack(count), self.packed(element)
+        amount = self.base_price(name) + self.price(name, ".per_expected_elem") * count
 
         def run(stack: Any, locals_: Any, machine: Any) -> None:
-            memory = sum(map(machine.layouts[element].packed, stack[-1]))
-            machine.meter.charge(amount, "VEC_UNPACK", "", -memory)
+            machine.meter.charge(amount, "VEC_UNPACK", "", -sum(map(packed, stack[-1])))
             step(stack, locals_, machine)
 
-        self.end_with_step(run)
+        self.step = run
 
     # Globals.
 
@@ -740,27 +622,15 @@ class _Compiler:
         if name.endswith("Generic"):
             self._charge_type(kind)
         action = name.removesuffix("Generic")
-        price = self.price(name, ".base")
-        log_name = LOG_NAMES[name]
         if action == "MoveTo":
             self.pop(kind)
             if self.pop_reference() is not t.SIGNER:
                 raise self._refused("expected a reference to a signer")
-            self.end_with_step(lambda stack, _locals, machine: machine.move_to(stack, kind, price, log_name))
-            return
-        self.pop(t.ADDRESS)
-        if action == "Exists":
-            self.stack.append(t.BOOL)
-            self.end_with_step(lambda stack, _locals, machine: machine.exists(stack, kind, price, log_name))
-        elif action == "MoveFrom":
-            self.stack.append(kind)
-            self.end_with_step(lambda stack, _locals, machine: machine.move_from(stack, kind, price, log_name))
         else:
-            mutable = action == "MutBorrowGlobal"
-            self.stack.append(t.Reference(kind, mutable))
-            self.end_with_step(
-                lambda stack, _locals, machine: machine.borrow_global(stack, kind, price, log_name, mutable)
-            )
+            self.pop(t.ADDRESS)
+            left = {"Exists": t.BOOL, "MoveFrom": kind}.get(action)
+            self.stack.append(left or t.Reference(kind, action == "MutBorrowGlobal"))
+        self.step = ops.GLOBALS[action](kind, self.price(name, ".base"), LOG_NAMES[name])
 
     # Calls.
 
@@ -770,8 +640,8 @@ class _Compiler:
         for kind in reversed(t.substituted(function.parameters, site.types)):
             self.pop(kind)
         self.stack.extend(t.substituted(function.results, site.types))
-        following = self._following()
-        self.end_with_exit(lambda _stack, _locals, machine: machine.call(site, following))
+        following = self.offset + 2
+        self.step = lambda _stack, _locals, machine: machine.call(site, following)
 
     def _site(self, use: FunctionUse) -> Site:
         if use not in self.sites:
@@ -798,7 +668,7 @@ class _Compiler:
         abilities = t.ALL_ABILITIES if use.function.attributes else t.COPY | t.DROP | t.STORE
         self.stack.append(t.Function(rest, t.substituted(use.function.results, site.types), abilities))
         kinds = tuple(captured)
-        self.end_with_step(lambda stack, _locals, machine: machine.pack_closure(stack, site, mask, kinds))
+        self.step = lambda stack, _locals, machine: machine.pack_closure(stack, site, mask, kinds)
 
     def _call_closure(self, _: str, kind: t.Type) -> None:
         function = t.substitute(kind, self.types)
@@ -808,8 +678,8 @@ class _Compiler:
         for parameter in reversed(function.parameters):
             self.pop(parameter)
         self.stack.extend(function.results)
-        following = self._following()
-        self.end_with_exit(lambda stack, _locals, machine: machine.call_closure(stack, function, following))
+        following = self.offset + 2
+        self.step = lambda stack, _locals, machine: machine.call_closure(stack, function, following)
 
 
 def _assignable(kind: t.Type, expected: t.Type) -> bool:
@@ -817,6 +687,16 @@ def _assignable(kind: t.Type, expected: t.Type) -> bool:
     if not isinstance(kind, t.Function) or not isinstance(expected, t.Function):
         return False
     return kind.parameters == expected.parameters and kind.results == expected.results
+
+
+def _skipping(run: Step) -> Step:
+    """Return the first step of a call: what follows the first instruction comes after that instruction itself."""
+
+    def first(stack: Any, locals_: Any, machine: Any) -> Any:
+        target = run(stack, locals_, machine)
+        return 2 if target is None else target
+
+    return first
 
 
 def _failing(error: MoveError) -> Step:
@@ -831,6 +711,7 @@ def _failing(error: MoveError) -> Step:
 # Which method compiles which instructions.
 _GROUPS = {
     "_nop": "Nop",
+    "_branch": "Branch BrTrue BrFalse",
     "_pop": "Pop",
     "_return": "Ret",
     "_abort": "Abort",

@@ -14,7 +14,7 @@ from toolkit.vm._errors import MoveError
 
 if TYPE_CHECKING:
     from toolkit.vm._code import StructDefinition
-    from toolkit.vm._types import Primitive
+    from toolkit.vm._types import Primitive, Struct
     from toolkit.vm._values import Value
 
 Stack: TypeAlias = "list[Value]"
@@ -49,6 +49,24 @@ def load_copy(value: Value, copy: Callable[[Value], Value]) -> Step:
 def pop(stack: Stack, _locals: Stack, _machine: Any) -> None:
     """Drop a scalar or a reference."""
     stack.pop()
+
+
+# Branches return the index of the operation that follows.
+
+
+def branch(target: int) -> Step:
+    """Go on at a target."""
+    return lambda _stack, _locals, _machine: target
+
+
+def branch_if(target: int) -> Step:
+    """Go on at a target if the value on the stack is true."""
+    return lambda stack, _locals, _machine: target if stack.pop() else None
+
+
+def branch_unless(target: int) -> Step:
+    """Go on at a target if the value on the stack is false."""
+    return lambda stack, _locals, _machine: None if stack.pop() else target
 
 
 # Locals.
@@ -418,3 +436,51 @@ def vector_swap(stack: Stack, _locals: Stack, _machine: Any) -> None:
     values[first], values[second] = values[second], values[first]
     if root is not None:
         root.dirty = True
+
+
+# Globals: a resource is loaded before the instruction is charged.
+
+
+def _exists(kind: Struct, price: int, name: str) -> Step:
+    def run(stack: Stack, _locals: Stack, machine: Any) -> None:
+        cell = machine.resource(stack[-1], kind, price, name, writes=False)
+        stack[-1] = cell[0] is not None
+
+    return run
+
+
+def _borrow_global(kind: Struct, price: int, name: str) -> Step:
+    mutable = name.startswith("MUT")
+
+    def run(stack: Stack, _locals: Stack, machine: Any) -> None:
+        cell = machine.resource(stack[-1], kind, price, name, writes=mutable, failure="borrow global resource from")
+        stack[-1] = (cell, 0, cell)
+
+    return run
+
+
+def _move_from(kind: Struct, price: int, name: str) -> Step:
+    def run(stack: Stack, _locals: Stack, machine: Any) -> None:
+        cell = machine.resource(stack[-1], kind, price, name, writes=True, failure="move resource from")
+        stack[-1], cell[0] = cell[0], None
+
+    return run
+
+
+def _move_to(kind: Struct, price: int, name: str) -> Step:
+    def run(stack: Stack, _locals: Stack, machine: Any) -> None:
+        value, (container, slot, _) = stack.pop(), stack.pop()
+        cell = machine.resource(container[slot][1], kind, price, name, writes=True, failure="move resource into")
+        cell[0] = value
+        cell.dirty = True
+
+    return run
+
+
+GLOBALS = {
+    "Exists": _exists,
+    "ImmBorrowGlobal": _borrow_global,
+    "MutBorrowGlobal": _borrow_global,
+    "MoveFrom": _move_from,
+    "MoveTo": _move_to,
+}

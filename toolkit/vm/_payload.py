@@ -8,12 +8,12 @@ from toolkit.errors import Unsupported
 from toolkit.vm import _features as flags
 from toolkit.vm import _gas_versions as since
 from toolkit.vm._arguments import is_signer, make_arguments, may_be_sent
+from toolkit.vm._binary import version_of
 from toolkit.vm._checks import check_calls
 from toolkit.vm._code import PUBLIC
 from toolkit.vm._environment import MAINNET, framework_resource
 from toolkit.vm._errors import MoveError
 from toolkit.vm._metadata import RANDOMNESS, is_unstable
-from toolkit.vm._binary import version_of
 from toolkit.vm._module import read_script
 from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initializer, read_bundle

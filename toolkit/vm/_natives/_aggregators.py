@@ -264,7 +264,7 @@ def derive_string_concat(call: NativeCall, before: Value, held: Ref, after: Valu
 
 
 @native("0x1::aggregator_v2::read_derived_string", price="aptos_framework.aggregator_v2.read_snapshot")
-def read_derived_string(call: NativeCall, held: Ref) -> tuple[Value]:
+def read_derived_string(_: NativeCall, held: Ref) -> tuple[Value]:
     """Text of a derived string."""
     return ([read_ref(held)[0][0][:]],)
 

@@ -43,7 +43,7 @@ def exists_at(call: NativeCall, address: bytes) -> tuple[Value]:
 
 
 @native("0x1::object::create_user_derived_object_address_impl", price="aptos_framework.object.user_derived_address")
-def derived_address(call: NativeCall, source: bytes, derive_from: bytes) -> tuple[Value]:
+def derived_address(_: NativeCall, source: bytes, derive_from: bytes) -> tuple[Value]:
     """Address of an object that belongs to an account and an object."""
     return (hashlib.sha3_256(source + derive_from + _DERIVED_OBJECT).digest(),)
 

@@ -22,7 +22,7 @@ def check_utf8(call: NativeCall, text: Ref) -> tuple[Value]:
 
 
 @native("0x1::string::internal_is_char_boundary", price="move_stdlib.string.is_char_boundary")
-def is_char_boundary(call: NativeCall, text: Ref, index: int) -> tuple[Value]:
+def is_char_boundary(_: NativeCall, text: Ref, index: int) -> tuple[Value]:
     """Whether a character starts at an index, or the text ends there."""
     raw = read_ref(text)
     return (index in {0, len(raw)} or (index < len(raw) and raw[index] & 0xC0 != 0x80),)
