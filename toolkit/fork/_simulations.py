@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client._http import served_ledger
 from toolkit.errors import ToolkitError
 from toolkit.fork._embedded import fork_of
 from toolkit.fork._fork import Fork
-from toolkit.fork._state import NO_RESULT, NodeState, StateSource, prefetch
-from toolkit.fork._sweep import MAX_LEARNED
+from toolkit.fork._state import NO_RESULT, LearnedKeys, NodeState, StateSource, prefetch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,18 +48,14 @@ def _forks(node: Any, versions: Sequence[int]) -> Iterator[tuple[Fork | ToolkitE
             except NO_RESULT as error:
                 yield error, version
         return
-    source, learned = StateSource(node), OrderedDict[bytes, None]()
+    source, learned = StateSource(node), LearnedKeys()
     at = 0
     while at < len(versions):
         # The first version alone: what it reads is read ahead for the others.
-        block = versions[at : at + _BLOCK] if learned else versions[at : at + 1]
+        block = versions[at : at + (_BLOCK if at else 1)]
         at += len(block)
         states = [NodeState(source, version) for version in block]
         prefetch((state, learned) for state in states)
         for state in states:
             yield Fork(node, state.version, state=state), state.version
-            for key in state.read:
-                learned[key] = None
-                learned.move_to_end(key)
-            while len(learned) > MAX_LEARNED:
-                learned.popitem(last=False)
+            learned.learn(state.asked)

@@ -20,7 +20,7 @@ from toolkit.fork._fork import Fork, replaced_code
 from toolkit.fork._ledger import GAS_SCHEDULE
 from toolkit.fork._replay import PARTS, called_function, differences, status_words
 from toolkit.fork._schedule import changed_schedule
-from toolkit.fork._state import NO_RESULT, NodeState, StateSource, prefetch
+from toolkit.fork._state import NO_RESULT, LearnedKeys, NodeState, StateSource, prefetch
 from toolkit.vm import execute
 from toolkit.wire import UserTransaction
 from toolkit.wire._state_keys import key_hash
@@ -28,7 +28,7 @@ from toolkit.wire._transactions import BlockMetadataTransaction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     import pandas as pd
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from toolkit.wire import GasSchedule
 
 MAX_VALUES = 20_000  # state values in memory; a transfer reads about 40, most of them the same for all
-MAX_LEARNED = 500  # keys that are read ahead because earlier transactions read them
 _TASK = 5 * PAGE  # versions of a call of an executor
 
 
@@ -61,7 +60,7 @@ class Timeline:
         self._runs: dict[int, int] = {}
         self._last, self._run = -1, 0
         self._writes: dict[str, list[int]] = {}
-        self._values: OrderedDict[tuple[bytes, int, int], StateValue | None] = OrderedDict()
+        self.values: OrderedDict[Any, StateValue | None] = OrderedDict()
 
     def see(self, version: int, written: Sequence[str]) -> None:
         """Note the next transaction, by the hashes of the state keys that it writes."""
@@ -80,43 +79,22 @@ class Timeline:
 
     def forget(self) -> None:
         """Forget what is not needed after all transactions that have been seen are replayed."""
-        while len(self._values) > MAX_VALUES:
-            self._values.popitem(last=False)
+        while len(self.values) > MAX_VALUES:
+            self.values.popitem(last=False)
         self._runs = {self._last: self._run}
-        held = {_hash_of(key) for key, _, _ in self._values}
+        held = {_hash_of(key) for key, _, _ in self.values}
         self._writes = {one: versions[-1:] for one, versions in self._writes.items() if one in held}
-
-    def __contains__(self, mark: object) -> bool:
-        return mark in self._values
-
-    def __getitem__(self, mark: tuple[bytes, int, int]) -> StateValue | None:
-        self._values.move_to_end(mark)
-        return self._values[mark]
-
-    def __setitem__(self, mark: tuple[bytes, int, int], value: StateValue | None) -> None:
-        self._values[mark] = value
 
 
 class _SharedState(NodeState):
     """The state at one version of a timeline."""
 
     def __init__(self, source: StateSource, version: int, timeline: Timeline) -> None:
-        super().__init__(source, version)
+        super().__init__(source, version, timeline.values)
         self._timeline = timeline
-        self.asked: set[bytes] = set()
 
-    def mark(self, key: bytes) -> Any:
+    def mark(self, key: bytes) -> Hashable:
         return self._timeline.mark(key, self.version)
-
-    def known(self, key: bytes) -> bool:
-        return self.mark(key) in self._timeline
-
-    def value(self, key: bytes) -> StateValue | None:
-        self.asked.add(key)
-        return self._timeline[self.mark(key)]
-
-    def store(self, key: bytes, value: StateValue | None) -> None:
-        self._timeline[self.mark(key)] = value
 
 
 @dataclass(frozen=True)
@@ -360,7 +338,7 @@ def replayed_rows(
 ) -> Iterator[dict[str, Any] | int]:
     """Yield a row per transaction, and the number of versions that are done, page by page."""
     source, timeline = StateSource(node), Timeline()
-    learned: OrderedDict[bytes, None] = OrderedDict()
+    learned = LearnedKeys()
     pages = pages_of(versions)
     for page in pages:
         wanted: list[tuple[int, int | None]] = []
@@ -386,7 +364,7 @@ def replayed_rows(
 def _page_rows(
     source: StateSource,
     timeline: Timeline,
-    learned: OrderedDict[bytes, None],
+    learned: LearnedKeys,
     wanted: Sequence[tuple[int, int | None]],
     change: Change | None,
 ) -> Iterator[dict[str, Any]]:
@@ -408,11 +386,7 @@ def _page_rows(
             yield _failed(about, committed)
             continue
         yield _row(about, committed, state, indices[version], change)
-        for key in state.asked - committed.writes.keys():
-            learned[key] = None
-            learned.move_to_end(key)
-        while len(learned) > MAX_LEARNED:
-            learned.popitem(last=False)
+        learned.learn(key for key in state.asked if key not in committed.writes)
 
 
 def _row(

@@ -32,10 +32,10 @@ def call_framework(read: Read, function: str, arguments: Sequence[bytes]) -> dic
         If the function does not exist or fails.
     """
     environment = Environment(read)
-    loader = Loader(environment.base, environment.schedule, environment.features)
+    loader = Loader(environment)
     salt = hashlib.sha3_256(function.encode() + b"".join(arguments)).digest()
     session = Session(Overlay(environment.base), salt)
-    machine = Machine(loader, session, Unmetered(environment.schedule), environment=environment)
+    machine = Machine(loader, session, Unmetered(environment.schedule))
     name = FunctionId.parse(function)
     try:
         definition = loader.function(ModuleId(address_to_bytes(name.address), name.module), name.name)

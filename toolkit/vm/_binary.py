@@ -422,7 +422,7 @@ _ATTRIBUTES = Form(_read_attributes, lambda _, value: uleb128(len(value)) + byte
 
 
 def _read_struct(reader: BinaryReader) -> records.StructDefinition:
-    handle = STRUCT.read(reader)
+    handle: records.StructHandle = STRUCT.read(reader)
     if handle.module != reader.file.own:
         raise malformed(f"{handle.name} is not a struct of this module")
     form, fields, variants = reader.u8(), (), None
@@ -432,7 +432,7 @@ def _read_struct(reader: BinaryReader) -> records.StructDefinition:
         variants = _VARIANT_LIST.read(reader)
     elif form != _NATIVE_STRUCT:
         raise malformed(f"byte {reader.position}: unknown form of a struct: {form}")
-    return records.StructDefinition(*handle, fields, variants)
+    return records.StructDefinition(**handle._asdict(), fields=fields, variants=variants)
 
 
 def _write_struct(writer: FileWriter, struct: records.StructDefinition) -> bytes:
@@ -443,7 +443,7 @@ def _write_struct(writer: FileWriter, struct: records.StructDefinition) -> bytes
 
 
 def _read_function(reader: BinaryReader) -> records.FunctionDefinition:
-    handle = FUNCTION.read(reader)
+    handle: records.FunctionHandle = FUNCTION.read(reader)
     if handle.module != reader.file.own:
         raise malformed(f"{handle.name} is not a function of this module")
     visibility, flags = reader.u8(), reader.u8()
@@ -452,18 +452,15 @@ def _read_function(reader: BinaryReader) -> records.FunctionDefinition:
     acquires = _ACQUIRES.read(reader)
     is_native = bool(flags & _NATIVE)
     kinds, code = (handle.parameters, ()) if is_native else read_code(reader, handle.parameters)
-    index = len(reader.file.table(FUNCTION_DEFINITIONS))  # of those before it
     return records.FunctionDefinition(
-        *handle[:2],
-        index,
-        *handle[2:5],
-        visibility,
-        bool(flags & _ENTRY),
-        is_native,
-        kinds,
-        code,
-        *handle[5:],
-        acquires,
+        **handle._asdict(),
+        index=len(reader.file.table(FUNCTION_DEFINITIONS)),  # of those before it
+        visibility=visibility,
+        is_entry=bool(flags & _ENTRY),
+        is_native=is_native,
+        locals=kinds,
+        code=code,
+        acquires=acquires,
     )
 
 
@@ -578,11 +575,8 @@ def _integer(kind: t.Primitive) -> Form:
     )
 
 
-_ELEMENT = Form(
-    lambda reader: _SINGLE.read(reader)[0],
-    lambda writer, kind: SIGNATURE.write(writer, (kind,)),
-)
 _SINGLE = _checked(SIGNATURE, lambda kinds: None if len(kinds) == 1 else f"expected one type, got {len(kinds)}")
+_ELEMENT = Form(lambda reader: _SINGLE.read(reader)[0], lambda writer, kind: SIGNATURE.write(writer, (kind,)))
 _OPERANDS = {
     "": _constant(None),
     "offset": _number(),

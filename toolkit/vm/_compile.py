@@ -159,7 +159,7 @@ class _Compiler:
         self.stack: list[t.Type] = []
         self.entries: list[Entry] = []
         self.step: Step = ops.nothing
-        self.error = cast("MoveError | None", None)
+        self.error: MoveError | None = None
         self.sites: dict[FunctionUse, Site] = {}
         self.max_nodes, self.max_depth = schedule.max_type_nodes, schedule.max_type_depth
         self._compile()
@@ -180,7 +180,8 @@ class _Compiler:
         for self.offset, (name, operand) in enumerate(code):
             if self.stack and self.offset in targets:
                 raise self._refused("values are left on the stack where control flow meets")
-            self.entries, self.step, self.error = [], ops.nothing, None
+            self.entries, self.step = [], ops.nothing
+            self.error = cast("MoveError | None", None)
             _METHODS[name](self, name, operand)
             if self.stack and name in BRANCHES:
                 raise self._refused("values are left on the stack at a branch")

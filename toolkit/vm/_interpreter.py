@@ -26,12 +26,11 @@ from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from toolkit.vm._context import TransactionContext
-    from toolkit.vm._environment import Environment
     from toolkit.vm._gas import Entry, Meter
     from toolkit.vm._layouts import Layout
     from toolkit.vm._loader import Loader
     from toolkit.vm._state import Session, Slot
+    from toolkit.vm._transaction_run import TransactionRun
     from toolkit.vm._types import Function
 
 MAX_FRAMES = 1024  # that wait for another to return
@@ -131,9 +130,8 @@ class Machine:
     loader : Loader
     session : Session
     meter : Meter
-    environment : Environment
-    context : Any
-        What natives ask about the transaction; None in a view.
+    transaction : TransactionRun, optional
+        None in a view.
     trace : list, optional
         Gets (code, offset, depth, length of the log) for each instruction.
     """
@@ -144,15 +142,14 @@ class Machine:
         session: Session,
         meter: Meter,
         *,
-        environment: Environment,
-        context: TransactionContext | None = None,
+        transaction: TransactionRun | None = None,
         trace: list[TraceStep] | None = None,
     ) -> None:
         self.loader = loader
         self.session = session
         self.meter = meter
-        self.environment = environment
-        self.context = context
+        self.environment = loader.environment
+        self.transaction = transaction
         self.trace = trace
         self.schedule = loader.schedule
         self.features = loader.features
@@ -590,7 +587,7 @@ class Machine:
         for operand in stack[-2:]:
             value = operand[0][operand[1]] if through else operand
             self.measure(layout, value, name)
-            measured = layout.measure_deref(value)
+            measured = layout.measure(value, compared=True)
             size += measured
             if not through:
                 heap += layout.measure(value) - layout.stack

@@ -19,14 +19,13 @@ from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initializer, read_bundle
 from toolkit.vm._state import module_key
 from toolkit.vm._straight import check_straight, is_straight
-from toolkit.vm._transaction_run import TransactionRun, signer_for
+from toolkit.vm._transaction_run import CalledFunction, TransactionRun, signer_for
 from toolkit.vm._types import ModuleId, Type, from_tag, struct_modules, substituted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.vm._code import FunctionDefinition
-    from toolkit.vm._context import CalledFunction, PublishRequest
     from toolkit.vm._interpreter import Machine
     from toolkit.vm._values import Value
     from toolkit.wire import _bcs_requests as requests
@@ -128,7 +127,7 @@ def _call_values(
 def publish(run: TransactionRun, machine: Machine) -> None:
     """Publish the modules that the payload has requested, and initialize the new ones."""
     publishing = machine.session.context(Requests)
-    request: PublishRequest | None = publishing.request
+    request = publishing.request
     if request is None:
         return
     publishing.closed = True

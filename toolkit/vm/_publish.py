@@ -16,10 +16,10 @@ from toolkit.vm._types import SIGNER, ModuleId, Parameter, Reference, Struct, pa
 
 if TYPE_CHECKING:
     from toolkit.vm._code import FunctionDefinition, StructDefinition
-    from toolkit.vm._context import PublishRequest
     from toolkit.vm._features import Features
     from toolkit.vm._gas import Meter
     from toolkit.vm._loader import Loader
+    from toolkit.vm._natives._publishing import PublishRequest
 
 INIT_MODULE = "init_module"
 

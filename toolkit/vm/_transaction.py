@@ -138,9 +138,8 @@ def _run_payload(run: TransactionRun) -> Status:
     if isinstance(run.executable, requests.EncodedScript):
         run_script(run, machine, run.executable)
     else:
-        assert run.executable is not None  # noqa: S101 - the prologue has seen to it
-        function = called_function(run.executable)
-        run_entry(run, machine, function, [run.sender, *run.signers.addresses])
+        assert run.called is not None  # noqa: S101 - the prologue has seen to it
+        run_entry(run, machine, run.called, [run.sender, *run.signers.addresses])
     publish(run, machine)
     state, events = _charged(run, session)
     return _finish(run, state, events)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm import _features as flags
-from toolkit.vm._context import CalledFunction, TransactionContext
 from toolkit.vm._environment import Environment, framework_resource
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter, Unmetered
@@ -72,59 +71,27 @@ class TransactionRun:
         self.features = environment.features
         self.schedule = environment.schedule
         self.simulate = simulate
+        self.transaction_index = None if simulate else transaction_index
         self.sender = address_to_bytes(raw.sender)
         self.signers = signers_of(signed.signature)
         self.payer = self.signers.payer_address or self.sender
-        self.payload: Any = raw.payload
-        self.executable = cast("requests.EncodedEntryFunction | requests.EncodedScript | None", None)
-        self.multisig: bytes | None = None
-        self.nonce: int | None = None
-        self._read_payload()
-        code = self.executable.code if isinstance(self.executable, requests.EncodedScript) else b""
-        self.script_hash = hashlib.sha3_256(code).digest() if code else b""
+        self.executable, multisig, self.nonce = requests.payload_parts(raw.payload)
+        self.multisig = None if multisig is None else address_to_bytes(multisig)
+        self.script_hash, self.called = b"", None
+        if isinstance(self.executable, requests.EncodedEntryFunction):
+            self.called = called_function(self.executable)
+        elif self.executable is not None and self.executable.code:
+            self.script_hash = hashlib.sha3_256(self.executable.code).digest()
         if simulate:
             environment.replace("randomness::PerBlockRandomness", _SIMULATED_RANDOMNESS)
-        self.loader = Loader(environment.base, self.schedule, self.features)
+        self.loader = Loader(environment)
         self.meter = Meter(self.schedule, raw.max_gas_amount, log=log)
         self.trace: list[TraceStep] | None = [] if log else None
         self.state = Overlay(environment.base)
         self.events: list[Event] = []
         self.refund = 0
         self.published: dict[bytes, bytes] = {}
-        self.context = self._context(None if simulate else transaction_index)
         self.account_is_new = False
-
-    def _read_payload(self) -> None:
-        match self.payload:
-            case requests.EncodedPayloadV2():
-                self.executable = self.payload.executable
-                self.nonce = self.payload.replay_protection_nonce
-                address = self.payload.multisig_address
-                self.multisig = address_to_bytes(address) if address is not None else None
-            case requests.EncodedMultisig():
-                self.executable = self.payload.payload
-                self.multisig = address_to_bytes(self.payload.multisig_address)
-            case requests.EncodedEntryFunction() | requests.EncodedScript():
-                self.executable = self.payload
-
-    def _context(self, transaction_index: int | None) -> TransactionContext:
-        function = None
-        if isinstance(self.executable, requests.EncodedEntryFunction):
-            function = called_function(self.executable)
-        inner = self.multisig is not None
-        return TransactionContext(
-            sender=self.sender,
-            secondary_signers=self.signers.addresses,
-            gas_payer=self.payer,
-            max_gas_amount=self.raw.max_gas_amount,
-            gas_unit_price=self.raw.gas_unit_price,
-            chain_id=self.raw.chain_id,
-            script_hash=self.script_hash,
-            entry_function=None if inner else function,
-            multisig_address=self.multisig,
-            multisig_function=function if inner else None,
-            transaction_index=transaction_index,
-        )
 
     @property
     def is_unified(self) -> bool:
@@ -155,10 +122,7 @@ class TransactionRun:
 
     def machine(self, session: Session, *, metered: bool = True, loader: Loader | None = None) -> Machine:
         meter = self.meter if metered else Unmetered(self.schedule)
-        trace = self.trace if metered else None
-        return Machine(
-            loader or self.loader, session, meter, environment=self.environment, context=self.context, trace=trace
-        )
+        return Machine(loader or self.loader, session, meter, transaction=self, trace=self.trace if metered else None)
 
     def run_framework(self, machine: Machine, module: ModuleId, name: str, arguments: list[Value]) -> list[Value]:
         """Run a function of the framework."""
@@ -181,6 +145,15 @@ def reference(value: Value) -> Value:
 def signer_for(kind: Type, address: bytes) -> Value:
     """Return a signer as a parameter of this type takes it: as a value or a reference."""
     return reference(signer(address)) if isinstance(kind, Reference) else signer(address)
+
+
+class CalledFunction(NamedTuple):
+    """An entry function with its arguments."""
+
+    module: ModuleId
+    name: str
+    types: tuple[Type, ...]
+    arguments: tuple[bytes, ...]
 
 
 def called_function(function: requests.EncodedEntryFunction) -> CalledFunction:

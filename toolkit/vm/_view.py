@@ -96,11 +96,11 @@ def _view(
     max_gas: int,
     log: bool,
 ) -> View:
-    loader = Loader(environment.base, environment.schedule, environment.features)
+    loader = Loader(environment)
     session = Session(Overlay(environment.base), session_hash(bytes((_SESSION,))))
     meter = Meter(environment.schedule, max_gas, log=log)
     trace: list[TraceStep] | None = [] if log else None
-    machine = Machine(loader, session, meter, environment=environment, trace=trace)
+    machine = Machine(loader, session, meter, trace=trace)
     values: list[bytes] = []
     status = Status("success")
     try:

@@ -26,7 +26,7 @@ def compare_values(call: NativeCall, left: Ref, right: Ref) -> tuple[Value]:
     values = read_ref(left), read_ref(right)
     for value in values:
         layout.check_depth(value)
-    size = sum(map(layout.measure_deref, values))
+    size = sum(layout.measure(value, compared=True) for value in values)
     call.charge_base("move_stdlib.cmp.compare", "per_abs_val_unit", size)
     return ([compare(*values) + 1],)
 

@@ -53,12 +53,13 @@ def _library() -> _Library:
     # which any node may send, would then overflow the C stack and end the process. These functions do not need it.
     limit = sys.getrecursionlimit()
     try:
-        from py_ecc import optimized_bls12_381 as curves
+        from py_ecc import optimized_bls12_381
         from py_ecc.bls import g2_primitives, hash_to_curve, point_compression
     except ImportError:
         raise Unsupported("bls12381 without py_ecc; install 'ledger-toolkit[curves]'") from None
     finally:
         sys.setrecursionlimit(limit)
+    curves: Any = optimized_bls12_381
     keys = _Group(
         "pubkey",
         _COORDINATE,
@@ -74,7 +75,7 @@ def _library() -> _Library:
         curves.Z2,
         curves.b2,
         lambda numbers: curves.FQ2(numbers[::-1]),  # the imaginary part comes first
-        lambda numbers: point_compression.decompress_G2(tuple(numbers)),
+        lambda numbers: point_compression.decompress_G2(tuple(numbers)),  # type: ignore[arg-type]  # a pair
         g2_primitives.G2_to_signature,
     )
     return _Library(curves, g2_primitives.subgroup_check, hash_to_curve.hash_to_G2, keys, signatures)

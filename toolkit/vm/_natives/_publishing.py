@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.vm._context import PublishRequest
 from toolkit.vm._natives._registry import NativeCall, native
 
 if TYPE_CHECKING:
     from toolkit.vm._values import Value
 
 _ALREADY_REQUESTED = 0x30000
+
+
+@dataclass(frozen=True)
+class PublishRequest:
+    """Modules that a transaction asks to publish.
+
+    Attributes
+    ----------
+    address : bytes
+        Where they go.
+    names : set of str
+        Names that the package has registered.
+    codes : list of bytes
+    policy : int
+    allowed : dict of bytes to set of str, or None
+        Modules that they may depend on by account; an empty name allows all of the account. None allows everything.
+    """
+
+    address: bytes
+    names: set[str]
+    codes: list[bytes]
+    policy: int
+    allowed: dict[bytes, set[str]] | None
 
 
 class Requests:
