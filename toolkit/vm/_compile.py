@@ -308,12 +308,13 @@ class _Compiler:
     def _load_integer(self, name: str, value: int) -> None:
         self.charge(name)
         self.stack.append(t.INTEGERS[name[2:].lower()])
-        self.step = ops.load(value)
+        self.step = lambda stack, _locals, _machine: stack.append(value)
 
     def _load_bool(self, name: str, _: None) -> None:
         self.charge(name)
         self.stack.append(t.BOOL)
-        self.step = ops.load(name == "LdTrue")
+        value = name == "LdTrue"
+        self.step = lambda stack, _locals, _machine: stack.append(value)
 
     def _load_constant(self, name: str, constant: Constant) -> None:
         kind = self.make(constant.type)
@@ -324,7 +325,7 @@ class _Compiler:
         if heap:
             self.entries.append(Entry("const", memory=heap))
         self.stack.append(kind)
-        self.step = ops.load(value) if is_scalar(kind) else ops.load_copy(value, layout.copy)
+        self.step = lambda stack, _locals, _machine: stack.append(layout.copy(value))
 
     def _constant_layout(self, kind: t.Type) -> Layout:
         if isinstance(kind, t.Vector):
@@ -338,7 +339,7 @@ class _Compiler:
         self.stack.append(kind)
         if is_scalar(kind):
             self.charge(name, per=".per_abs_val_unit", count=self.stack_size(kind))
-            self.step = ops.copy_local(index)
+            self.step = lambda stack, locals_, _machine: stack.append(locals_[index])
             return
         prices = self.price(name, ".base"), self.price(name, ".per_abs_val_unit")
         self.step = lambda stack, locals_, machine: stack.append(
@@ -371,7 +372,7 @@ class _Compiler:
         if isinstance(self.locals[index], t.Reference):
             raise self._refused("a reference to a reference")
         self.stack.append(t.Reference(self.locals[index], name.startswith("Mut")))
-        self.step = ops.borrow_local(index)
+        self.step = lambda stack, locals_, _machine: stack.append((locals_, index, None))
 
     def _freeze(self, name: str, _: None) -> None:
         self.charge(name)
@@ -558,30 +559,34 @@ class _Compiler:
         self._element(kind, mutable=True)
         self.step = ops.vector_swap
 
+    def _measured(self, name: str, amount: int, memory: Callable[[Any], int], step: Step) -> None:
+        """Set a step before which memory is taken that depends on the stack."""
+        log_name = LOG_NAMES[name]
+
+        def run(stack: Any, locals_: Any, machine: Any) -> None:
+            machine.meter.charge(amount, log_name, "", memory(stack))
+            step(stack, locals_, machine)
+
+        self.step = run
+
     def _vector_push(self, name: str, kind: t.Type) -> None:
         element = self.make(kind)
         self.pop(element)
         self._element(kind, mutable=True)
-        base, packed = self.base_price(name), self.packed(element)
-
-        def run(stack: Any, locals_: Any, machine: Any) -> None:
-            machine.meter.charge(base, "VEC_PUSH_BACK", "", packed(stack[-1]))
-            ops.vector_push(stack, locals_, machine)
-
-        self.step = run
+        packed = self.packed(element)
+        self._measured(name, self.base_price(name), lambda stack: packed(stack[-1]), ops.vector_push)
 
     def _vector_pop(self, name: str, kind: t.Type) -> None:
         element = self.make(kind)
         self._element(kind, mutable=True)
         self.stack.append(element)
-        base, packed = self.base_price(name), self.packed(element)
+        packed = self.packed(element)
 
-        def run(stack: Any, locals_: Any, machine: Any) -> None:
+        def memory(stack: Any) -> int:
             container, slot, _ = stack[-1]
-            machine.meter.charge(base, "VEC_POP_BACK", "", -sum(map(packed, container[slot][-1:])))
-            ops.vector_pop(stack, locals_, machine)
+            return -sum(map(packed, container[slot][-1:]))
 
-        self.step = run
+        self._measured(name, self.base_price(name), memory, ops.vector_pop)
 
     def _vector_pack(self, name: str, operand: tuple[t.Type, int]) -> None:
         kind, count = operand
@@ -591,14 +596,10 @@ class _Compiler:
         for _ in range(count):
             self.pop(element)
         self.stack.append(t.Vector(element))
-        step, packed = ops.vector_pack(count, of_bytes=element is t.U8), self.packed(element)
+        packed = self.packed(element)
         amount = self.base_price(name) + self.price(name, ".per_elem") * count
-
-        def run(stack: Any, locals_: Any, machine: Any) -> None:
-            machine.meter.charge(amount, "VEC_PACK", "", sum(map(packed, stack[len(stack) - count :])))
-            step(stack, locals_, machine)
-
-        self.step = run
+        step = ops.vector_pack(count, of_bytes=element is t.U8)
+        self._measured(name, amount, lambda stack: sum(map(packed, stack[len(stack) - count :])), step)
 
     def _vector_unpack(self, name: str, operand: tuple[t.Type, int]) -> None:
         kind, count = operand
@@ -607,14 +608,9 @@ class _Compiler:
         if count > MAX_STACK:
             raise self._refused(f"{count} values do not fit on the stack")
         self.stack.extend([element] * count)
-        step, packed = ops.vector_unpack(count), self.packed(element)
+        packed = self.packed(element)
         amount = self.base_price(name) + self.price(name, ".per_expected_elem") * count
-
-        def run(stack: Any, locals_: Any, machine: Any) -> None:
-            machine.meter.charge(amount, "VEC_UNPACK", "", -sum(map(packed, stack[-1])))
-            step(stack, locals_, machine)
-
-        self.step = run
+        self._measured(name, amount, lambda stack: -sum(map(packed, stack[-1])), ops.vector_unpack(count))
 
     # Globals.
 

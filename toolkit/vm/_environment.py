@@ -66,10 +66,6 @@ class Environment:
         self.last_reconfiguration = int.from_bytes(reconfiguration.take(8), "little")
         self.schedule = Schedule.from_bcs(_needed_resource(self.base, "gas_schedule::GasScheduleV2"))
 
-    def replace(self, name: str, value: bytes) -> None:
-        """Let a resource of ``0x1`` that exists have another value."""
-        self.base.replace(resource_key(FRAMEWORK, struct(f"0x1::{name}")), value)
-
     def timed(self, starts: dict[int, datetime]) -> bool:
         """Return whether a timed feature is on.
 

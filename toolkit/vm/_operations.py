@@ -28,24 +28,6 @@ def nothing(stack: Stack, locals_: Stack, machine: Any) -> None:
     """Do nothing: Nop and FreezeRef."""
 
 
-def load(value: Value) -> Step:
-    """Push a constant that cannot be changed in place."""
-
-    def run(stack: Stack, _locals: Stack, _machine: Any) -> None:
-        stack.append(value)
-
-    return run
-
-
-def load_copy(value: Value, copy: Callable[[Value], Value]) -> Step:
-    """Push a new copy of a constant."""
-
-    def run(stack: Stack, _locals: Stack, _machine: Any) -> None:
-        stack.append(copy(value))
-
-    return run
-
-
 def pop(stack: Stack, _locals: Stack, _machine: Any) -> None:
     """Drop a scalar or a reference."""
     stack.pop()
@@ -72,15 +54,6 @@ def branch_unless(target: int) -> Step:
 # Locals.
 
 
-def copy_local(index: int) -> Step:
-    """Push a scalar or a reference from a local."""
-
-    def run(stack: Stack, locals_: Stack, _machine: Any) -> None:
-        stack.append(locals_[index])
-
-    return run
-
-
 def move_local(index: int) -> Step:
     """Push a local and leave it empty."""
 
@@ -96,15 +69,6 @@ def store_local(index: int) -> Step:
 
     def run(stack: Stack, locals_: Stack, _machine: Any) -> None:
         locals_[index] = stack.pop()
-
-    return run
-
-
-def borrow_local(index: int) -> Step:
-    """Push a reference to a local."""
-
-    def run(stack: Stack, locals_: Stack, _machine: Any) -> None:
-        stack.append((locals_, index, None))
 
     return run
 

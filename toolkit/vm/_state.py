@@ -62,11 +62,18 @@ class ReadError(Exception):
 
 
 class Base:
-    """The state before a transaction, read on demand and at most once."""
+    """The state before a transaction, read on demand and at most once.
+
+    Attributes
+    ----------
+    replaced : dict of bytes to bytes
+        Other values for keys that are read and have one.
+    """
 
     def __init__(self, read: Read) -> None:
         self._read = read
         self._cache: dict[bytes, StateValue | None] = {}
+        self.replaced: dict[bytes, bytes] = {}
 
     def get(self, key: bytes) -> StateValue | None:
         """Return the value and the metadata under a key."""
@@ -75,19 +82,9 @@ class Base:
                 found = self._read(key)
             except Exception as error:  # noqa: BLE001 - of whatever source the caller reads
                 raise ReadError(error) from None
-            value = None if found is None else (bytes(found[0]), found[1] and tuple(found[1]))
+            value = None if found is None else (self.replaced.get(key, bytes(found[0])), found[1] and tuple(found[1]))
             self._cache[key] = value
         return self._cache[key]
-
-    def replace(self, key: bytes, value: bytes) -> None:
-        """Let a key have another value, if it is read and has one."""
-        read = self._read
-
-        def read_replaced(asked: bytes) -> Any:
-            found = read(asked)
-            return (value, found[1]) if asked == key and found is not None else found
-
-        self._read = read_replaced
 
 
 class Overlay:

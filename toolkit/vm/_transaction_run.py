@@ -14,8 +14,8 @@ from toolkit.vm._interpreter import Machine
 from toolkit.vm._loader import Loader
 from toolkit.vm._results import Fee
 from toolkit.vm._signers import signers_of
-from toolkit.vm._state import Overlay, Session, session_hash
-from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag
+from toolkit.vm._state import Overlay, Session, resource_key, session_hash
+from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct
 from toolkit.vm._values import signer
 from toolkit.wire import SignedTransaction
 from toolkit.wire import _bcs_requests as requests
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 VALIDATION = ModuleId(FRAMEWORK, "transaction_validation")
 MULTISIG = ModuleId(FRAMEWORK, "multisig_account")
+_RANDOMNESS = resource_key(FRAMEWORK, struct("0x1::randomness::PerBlockRandomness"))
 _SIMULATED_RANDOMNESS = bytes(16) + b"\1\x20" + bytes(32)  # epoch, round and seed
 
 
@@ -83,7 +84,7 @@ class TransactionRun:
         elif self.executable is not None and self.executable.code:
             self.script_hash = hashlib.sha3_256(self.executable.code).digest()
         if simulate:
-            environment.replace("randomness::PerBlockRandomness", _SIMULATED_RANDOMNESS)
+            environment.base.replaced[_RANDOMNESS] = _SIMULATED_RANDOMNESS
         self.loader = Loader(environment)
         self.meter = Meter(self.schedule, raw.max_gas_amount, log=log)
         self.trace: list[TraceStep] | None = [] if log else None
