@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError, SchemaError
 from toolkit.fork._abi import module_json
-from toolkit.fork._state import KeyKind, parse_key, read_struct
+from toolkit.fork._state import KeyKind, parse_key
 from toolkit.move import decode_bcs, encode_json, parse_type_tag
+from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_from_bytes
 from toolkit.move._type_tags import substitute
-from toolkit.vm._bcs import Input
+from toolkit.vm._bcs import read_struct_tag
 from toolkit.vm._state import Group
 from toolkit.wire._bcs_requests import EncodedEntryFunction, payload_parts, script_argument_json
 from toolkit.wire._state_keys import key_hash
@@ -117,7 +118,7 @@ def _changes(key: bytes, write: Write, abis: StateAbis) -> Iterator[dict[str, An
         return
     members = {name: write.value}
     if kind is KeyKind.GROUP:
-        members = {str(read_struct(Input(tag))): data for tag, data in Group(write.value).members.items()}
+        members = {str(read_struct_tag(Reader(tag))): data for tag, data in Group(write.value).members.items()}
     for tag, data in members.items():
         yield about | {"data": {"type": tag, "data": value_json(data, parse_type_tag(tag), abis)}}
 

@@ -30,7 +30,7 @@ from toolkit.move import parse_address
 from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_from_bytes, wire_address
 from toolkit.move._json_text import parse_json
-from toolkit.vm._bcs import Input, read_tag, text
+from toolkit.vm._bcs import read_struct_tag
 from toolkit.vm._errors import MoveError
 from toolkit.vm._metadata import GROUP_MEMBER
 from toolkit.vm._module import read_module
@@ -115,12 +115,12 @@ class StateSource:
                 return None
             reader = Reader(found[0])
             for _ in range(reader.length()):
-                position, tag = reader.position, Input(reader.data, reader.position)
-                kind = read_struct(tag)
-                reader.position = tag.position
+                start_of_tag = reader.position
+                kind = read_struct_tag(reader)
+                tag = reader.data[start_of_tag : reader.position]
                 data = reader.bytes()
                 if _group_of(kind, state) is wanted:
-                    group.members[reader.data[position : tag.position]] = data
+                    group.members[tag] = data
             start = found[1]
             if start is None:
                 break
@@ -250,15 +250,15 @@ class KeyKind(Enum):
 
 def parse_key(key: bytes) -> tuple[KeyKind, bytes, Any]:
     """Return what a state key leads to, its address or table handle, and the name, struct or key of an item."""
-    source = Input(key, 33)
+    source = Reader(key, 33)
     if key[0] == _TABLE_ITEM:
-        return KeyKind.ITEM, key[1:33], source.take(source.length())
+        return KeyKind.ITEM, key[1:33], source.bytes()
     source.length()
-    kind = (KeyKind.MODULE, KeyKind.RESOURCE, KeyKind.GROUP)[source.take(1)[0]]
+    kind = (KeyKind.MODULE, KeyKind.RESOURCE, KeyKind.GROUP)[source.u8()]
     if kind is KeyKind.MODULE:
-        source.take(32)
-        return kind, key[1:33], text(source)
-    return kind, key[1:33], read_struct(source)
+        source.fixed(32)
+        return kind, key[1:33], source.string()
+    return kind, key[1:33], read_struct_tag(source)
 
 
 def is_group(key: bytes) -> bool:
@@ -267,19 +267,6 @@ def is_group(key: bytes) -> bool:
 
 def is_module(key: bytes) -> bool:
     return key[0] == _ACCESS_PATH and parse_key(key)[0] is KeyKind.MODULE
-
-
-def read_struct(source: Input) -> Struct:
-    """Read a struct tag, which lacks the variant of type tags."""
-    start = source.position
-    tagged = Input(b"\x07" + source.data[start:])
-    try:
-        kind = read_tag(tagged)
-    except MoveError as error:
-        raise SchemaError(f"expected a struct tag: {error.message}") from None
-    source.position = start + tagged.position - 1
-    assert isinstance(kind, Struct)  # noqa: S101 - by the variant
-    return kind
 
 
 def _group_of(kind: Struct, state: NodeState) -> Struct | None:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.client._executors import opened_executor, results
 from toolkit.client._fetch import checked_node, plan_versions
+from toolkit.client._http import served_ledger
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import PAGE, LedgerAnchor, pages_of, read_transactions, send_all
 from toolkit.errors import StudyError, ToolkitError, Unsupported
 from toolkit.fork._committed import Committed, fee_of, prepare_committed
-from toolkit.fork._embedded import check_bytecode
+from toolkit.fork._embedded import check_bytecode, fork_of
 from toolkit.fork._fork import Fork, replaced_code
 from toolkit.fork._ledger import GAS_SCHEDULE
 from toolkit.fork._replay import PARTS, called_function, differences, status_words
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
     from toolkit.client._reads import Reads
     from toolkit.client._versions import Versions
     from toolkit.fork._folder import ReplayFolder, ReplayPlan
+    from toolkit.fork._fork import ForkSimulation
     from toolkit.vm._state import Read, StateValue
-    from toolkit.wire import GasSchedule
+    from toolkit.wire import GasSchedule, SimulationRequest
 
 MAX_VALUES = 20_000  # state values in memory; a transfer reads about 40, most of them the same for all
 _TASK = 5 * PAGE  # versions of a call of an executor
@@ -427,3 +429,48 @@ def _failed(about: dict[str, Any], error: ToolkitError) -> dict[str, Any]:
         return about | {"error_code": "unsupported", "error_message": str(error)}
     failure = Failure.of(error)
     return about | {"error_code": failure.error_code, "error_message": failure.message}
+
+
+_BLOCK = 25  # versions whose state is read ahead together; the memory of a block is some megabytes
+
+
+def simulate_at_versions(
+    node: Any, tasks: Sequence[tuple[SimulationRequest, int]]
+) -> Iterator[tuple[int, ForkSimulation | ToolkitError]]:
+    """Simulate each request on the state of a version, and yield (position, result or error) by version.
+
+    The keys that earlier executions read are read ahead, many versions at once.
+    """
+    places: dict[int, list[int]] = {}
+    for place, (_, version) in enumerate(tasks):
+        places.setdefault(version, []).append(place)
+    for fork, version in _forks(node, sorted(places)):
+        for place in places[version]:
+            try:
+                if isinstance(fork, ToolkitError):
+                    raise fork
+                yield place, fork.simulate(tasks[place][0])
+            except NO_RESULT as error:
+                yield place, error
+
+
+def _forks(node: Any, versions: Sequence[int]) -> Iterator[tuple[Fork | ToolkitError, int]]:
+    """Yield a fork of each version, or why there is none; its state is read ahead."""
+    if served_ledger(node.url) is not None:
+        for version in versions:
+            try:
+                yield fork_of(node, version), version
+            except NO_RESULT as error:
+                yield error, version
+        return
+    source, learned = StateSource(node), LearnedKeys()
+    at = 0
+    while at < len(versions):
+        # The first version alone: what it reads is read ahead for the others.
+        block = versions[at : at + (_BLOCK if at else 1)]
+        at += len(block)
+        states = [NodeState(source, version) for version in block]
+        prefetch((state, learned) for state in states)
+        for state in states:
+            yield Fork(node, state.version, state=state), state.version
+            learned.learn(state.asked)

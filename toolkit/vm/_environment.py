@@ -6,10 +6,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from toolkit.errors import Unsupported
+from toolkit.errors import SchemaError, Unsupported
+from toolkit.move._bcs import Reader
 from toolkit.vm import _features as flags
-from toolkit.vm._bcs import Input
-from toolkit.vm._errors import MoveError
 from toolkit.vm._features import Features
 from toolkit.vm._schedule import Schedule
 from toolkit.vm._state import Base, ReadError, resource_key
@@ -52,7 +51,7 @@ class Environment:
         self.usage = usage
         try:
             self._read_configuration()
-        except (MoveError, IndexError):
+        except (SchemaError, IndexError):
             raise Unsupported("a state whose configuration cannot be decoded") from None
         if flags.ENUM_OPTION in self.features and flags.FRAMEWORK_OPTION not in self.features:
             raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
@@ -61,9 +60,9 @@ class Environment:
         # The length of the flags, as of any vector, comes before them; they fit in 127 bytes.
         self.features = Features(_needed_resource(self.base, "features::Features")[1:])
         self.chain_id = _needed_resource(self.base, "chain_id::ChainId")[0]
-        reconfiguration = Input(_needed_resource(self.base, "reconfiguration::Configuration"))
-        reconfiguration.take(8)  # the epoch
-        self.last_reconfiguration = int.from_bytes(reconfiguration.take(8), "little")
+        reconfiguration = Reader(_needed_resource(self.base, "reconfiguration::Configuration"))
+        reconfiguration.fixed(8)  # the epoch
+        self.last_reconfiguration = reconfiguration.u64()
         self.schedule = Schedule.from_bcs(_needed_resource(self.base, "gas_schedule::GasScheduleV2"))
 
     def timed(self, starts: dict[int, datetime]) -> bool:

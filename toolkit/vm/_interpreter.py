@@ -322,7 +322,7 @@ class Machine:
         if frame.locks:
             self.locks -= 1
         if frame.restricted:
-            self.access.pop()
+            self.access.lists.pop()
         self.frame = frame.parent
         self.depth -= 1
         if kinds:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.move._bcs import uleb128
+from toolkit.errors import SchemaError
+from toolkit.move._bcs import Reader, uleb128
 from toolkit.vm import _types as t
-from toolkit.vm._bcs import Input, Output, read_tag, tag_bytes, text, undecodable, write_text
+from toolkit.vm._bcs import Output, read_tag, tag_bytes, write_text
 from toolkit.vm._errors import MoveError
 from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Value, depth_of
 
@@ -82,7 +83,7 @@ class Layout:
         """Write a value as BCS."""
         raise NotImplementedError
 
-    def read(self, source: Input) -> Value:
+    def read(self, source: Reader) -> Value:
         """Read a value from BCS."""
         raise NotImplementedError
 
@@ -107,10 +108,12 @@ class Layout:
         MoveError
             If the data is not a value of the type, or has trailing bytes.
         """
-        source = Input(data)
-        value = self.read(source)
-        if source.position != len(data):
-            raise undecodable("bytes are left over")
+        source = Reader(bytes(data))
+        try:
+            value = self.read(source)
+            source.end()
+        except SchemaError as error:
+            raise MoveError("FAILED_TO_DESERIALIZE_RESOURCE", str(error)) from None
         return value
 
     def check_depth(self, value: Value, *, measuring: bool = True) -> None:
@@ -143,27 +146,24 @@ class _Integer(_Scalar):
     def write(self, value: Value, output: Output) -> None:
         output += value.to_bytes(self.length, "little", signed=self.signed)
 
-    def read(self, source: Input) -> Value:
-        return int.from_bytes(source.take(self.length), "little", signed=self.signed)
+    def read(self, source: Reader) -> Value:
+        return int.from_bytes(source.fixed(self.length), "little", signed=self.signed)
 
 
 class _Bool(_Scalar):
     def write(self, value: Value, output: Output) -> None:
         output.append(value)
 
-    def read(self, source: Input) -> Value:
-        byte = source.take(1)[0]
-        if byte > 1:
-            raise undecodable("not a bool")
-        return byte == 1
+    def read(self, source: Reader) -> Value:
+        return source.bool()
 
 
 class _Address(_Scalar):
     def write(self, value: Value, output: Output) -> None:
         output += value
 
-    def read(self, source: Input) -> Value:
-        return source.take(32)
+    def read(self, source: Reader) -> Value:
+        return source.fixed(32)
 
 
 class _Signer(Layout):
@@ -186,11 +186,11 @@ class _Signer(Layout):
         for address in value[1:]:
             output += address
 
-    def read(self, source: Input) -> Value:
-        tag = source.uleb()
+    def read(self, source: Reader) -> Value:
+        tag = source.uleb128()
         if tag > 1:
-            raise undecodable("not a signer")
-        return [tag, *(source.take(32) for _ in range(tag + 1))]
+            raise SchemaError("not a signer")
+        return [tag, *(source.fixed(32) for _ in range(tag + 1))]
 
 
 class _Vector(Layout):
@@ -221,7 +221,7 @@ class _Vector(Layout):
         for one in value:
             self.element.write(one, output)
 
-    def read(self, source: Input) -> Value:
+    def read(self, source: Reader) -> Value:
         return [self.element.read(source) for _ in range(source.length())]
 
 
@@ -232,8 +232,8 @@ class _Bytes(_Vector):
     def write(self, value: Value, output: Output) -> None:
         output += uleb128(len(value)) + value
 
-    def read(self, source: Input) -> Value:
-        return bytearray(source.take(source.length()))
+    def read(self, source: Reader) -> Value:
+        return bytearray(source.bytes())
 
 
 class _Struct(Layout):
@@ -258,7 +258,7 @@ class _Struct(Layout):
         for one, held in zip(self.fields, value, strict=True):
             one.write(held, output)
 
-    def read(self, source: Input) -> Value:
+    def read(self, source: Reader) -> Value:
         return [one.read(source) for one in self.fields]
 
 
@@ -275,16 +275,17 @@ class _Enum(Layout):
         return [value[0], *self._forms[value[0]].copy(value[1:])]
 
     def measure(self, value: Value, *, compared: bool = False) -> int:
-        return self._index + self._forms[value[0]].measure(value[1:], compared=compared)
+        form: _Struct = self._forms[value[0]]
+        return self._index + form.measure(value[1:], compared=compared)
 
     def write(self, value: Value, output: Output) -> None:
         output += uleb128(value[0])
         self._forms[value[0]].write(value[1:], output)
 
-    def read(self, source: Input) -> Value:
-        index = source.uleb()
+    def read(self, source: Reader) -> Value:
+        index = source.uleb128()
         if index >= len(self._forms):
-            raise undecodable(f"unknown variant {index}")
+            raise SchemaError(f"unknown variant {index}")
         return [index, *self._forms[index].read(source)]
 
 
@@ -314,28 +315,28 @@ class _Function(Layout):
             output += _described(layout)
             layout.write(held, output)
 
-    def read(self, source: Input) -> Closure:
-        count = source.uleb() - 5
-        if count < 0 or count % 2 or source.take(2) != _CLOSURE_FORMAT.to_bytes(2, "little"):
-            raise undecodable("not a function value")
-        module = t.ModuleId(source.take(32), text(source))
-        name = text(source)
+    def read(self, source: Reader) -> Closure:
+        count = source.uleb128() - 5
+        if count < 0 or count % 2 or source.fixed(2) != _CLOSURE_FORMAT.to_bytes(2, "little"):
+            raise SchemaError("not a function value")
+        module = t.ModuleId(source.fixed(32), source.string())
+        name = source.string()
         types = tuple(read_tag(source) for _ in range(source.length()))
-        mask = int.from_bytes(source.take(8), "little")
+        mask = source.u64()
         if mask.bit_count() != count // 2:
-            raise undecodable("the mask does not fit the captured values")
+            raise SchemaError("the mask does not fit the captured values")
         layouts, captured = [], []
         for _ in range(count // 2):
             layouts.append(self._read_description(source, [MAX_NODES_BUILT]))
             captured.append(layouts[-1].read(source))
         return Closure(module, name, types, mask, captured, tuple(layouts), persistent=True)
 
-    def _read_description(self, source: Input, left: list[int], depth: int = 0) -> Layout:
+    def _read_description(self, source: Reader, left: list[int], depth: int = 0) -> Layout:
         """Read the layout that is stored with a captured value; `left` bounds the number of its nodes."""
         left[0] -= 1
         if left[0] < 0 or depth > MAX_VALUE_DEPTH:
-            raise undecodable("a layout is too large")
-        index, maker = source.uleb(), self._maker
+            raise SchemaError("a layout is too large")
+        index, maker = source.uleb128(), self._maker
 
         def several() -> list[Layout]:
             return [self._read_description(source, left, depth + 1) for _ in range(source.length())]
@@ -346,12 +347,12 @@ class _Function(Layout):
             return maker.vector(self._read_description(source, left, depth + 1))
         if index == _FUNCTION:
             return self
-        form = source.uleb() if index == _STRUCT else None
+        form = source.uleb128() if index == _STRUCT else None
         if form == _PLAIN:
             return maker.struct(several())
         if form == _WITH_VARIANTS:
             return maker.enum([several() for _ in range(source.length())])
-        raise undecodable("not a layout")
+        raise SchemaError("not a layout")
 
 
 def _described(layout: Layout) -> bytes:

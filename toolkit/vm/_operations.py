@@ -181,17 +181,8 @@ def _checked(compute: Callable[[Any, Any], Any], kind: Primitive, message: str) 
 
 
 def add(kind: Primitive) -> Step:
-    """Add: apart from `_checked`, which calls a function more, because loops do it all the time."""
-    minimum, maximum = kind.minimum, kind.maximum
-
-    def run(stack: Stack, _locals: Stack, _machine: Any) -> None:
-        right = stack.pop()
-        value = stack[-1] + right
-        if not minimum <= value <= maximum:
-            raise _arithmetic("Addition overflow")
-        stack[-1] = value
-
-    return run
+    """Add."""
+    return _checked(operator.add, kind, "Addition overflow")
 
 
 def subtract(kind: Primitive) -> Step:
