@@ -1,9 +1,9 @@
-"""Functions become straight pieces of steps, once per type arguments and gas schedule.
+"""Functions become lists of typed operations, once per type arguments and gas schedule.
 
 The bytecode says ``Add``, not of what. One pass over the code infers the types on the stack: in code that a node has
 verified the stack of a frame is empty wherever control flow meets. The pass checks what running relies on, so code
-that nobody has verified cannot confuse a vector with a number. With the types come the costs: a piece ends at the
-first instruction whose cost depends on values, and at each branch, call and return. All before is charged at once.
+that nobody has verified cannot confuse a vector with a number. With the types come the costs that do not depend on
+values, which the loop charges before the operation runs.
 """
 
 from __future__ import annotations
@@ -144,9 +144,8 @@ def is_scalar(kind: t.Type) -> bool:
 class _Compiler:
     """One pass over the code of a function.
 
-    `_instruction` calls the method of an instruction, which takes types from `stack` and puts others there, adds its
-    charges to `entries`, and sets what it does: `step`, or `exit` if it branches, calls or returns. `straight` says
-    whether the piece goes on. If `error` is set, the instruction makes a type that is too large: it fails when charged.
+    The method of an instruction takes types from `stack` and puts others there, adds its charges to `entries`, and sets
+    what it does: `step`. If `error` is set, the instruction makes a type that is too large: it fails when charged.
     """
 
     def __init__(self, definition: FunctionDefinition, types: tuple[t.Type, ...], schedule: Schedule) -> None:
@@ -295,7 +294,7 @@ class _Compiler:
         if self.stack:
             raise self._refused("values are left on the stack at the return")
         self.charge(name)
-        held = [(at, kind) for at, kind in enumerate(self.locals) if not is_scalar(kind)]
+        held = {at: kind for at, kind in enumerate(self.locals) if not is_scalar(kind)}
         self.step = lambda _stack, locals_, machine: machine.leave(locals_, held)
 
     def _abort(self, name: str, _: None) -> None:

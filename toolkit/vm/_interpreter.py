@@ -1,4 +1,4 @@
-"""The machine: frames, calls, globals and natives around a loop that runs pieces of code.
+"""The machine: frames, calls, globals and natives around a loop that charges and runs operations.
 
 One machine runs the sessions' entries of a transaction: each `run` has its own stack, frames and locks, and shares the
 session, the loader and the meter.
@@ -21,10 +21,10 @@ from toolkit.vm._natives import NATIVES
 from toolkit.vm._natives._registry import Dispatch, NativeCall, may_stand_for
 from toolkit.vm._trace import TraceStep
 from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, Type, address_text, substituted, type_list
-from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Value
+from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Value, read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.vm._gas import Entry, Meter
     from toolkit.vm._layouts import Layout
@@ -311,7 +311,7 @@ class Machine:
         self.frame = frame
         self.depth += 1
 
-    def leave(self, locals_: list[Value], kinds: list[tuple[int, Type]]) -> int:
+    def leave(self, locals_: list[Value], held: dict[int, Type]) -> int:
         """Return from a function, whose results are on the stack, and release the locals that it still holds."""
         frame = self.frame
         assert frame is not None  # noqa: S101 - it returns
@@ -325,14 +325,8 @@ class Machine:
             self.access.lists.pop()
         self.frame = frame.parent
         self.depth -= 1
-        if kinds:
-            released = 0
-            for index, kind in kinds:
-                value = locals_[index]
-                if value is not None:
-                    layout = self.layouts[kind]
-                    released += layout.measure(value) - layout.stack
-            self.meter.use_memory(-released, "drop")
+        if held:
+            self.meter.use_memory(-self._heap(held.values(), [locals_[index] for index in held]), "drop")
         return LEAVES
 
     def abort(self, code: int, offset: int) -> None:
@@ -355,11 +349,8 @@ class Machine:
             for kind in site.types:
                 meter.charge(self.schedule.per_node * kind.nodes, "CREATE_TY", f"nodes={kind.nodes}")
         link = self.links.get(site) or self._link(site)
-        execution = meter.execution + link.cost
-        if execution <= meter.fast_limit:
-            meter.execution = execution
-        else:
-            meter.charge(link.cost, link.log_name, link.facts)
+        meter.charge(link.cost, link.log_name, link.facts)
+        if meter.log is not None:
             meter.write(">", f"{link.definition}{type_list(link.types)}")
         if generic:  # a node looks at the module of generic calls only, and remembers the last one
             self.keeps_arguments = link.definition.module in _KEEPS_ARGUMENTS
@@ -462,11 +453,11 @@ class Machine:
         error = MoveError("MISSING_DEPENDENCY", f"Missing Native Function `{definition.name}`")
         return error.at(definition.module, definition.index, 0)
 
-    def _heap(self, kinds: Sequence[Type], values: Sequence[Value]) -> int:
-        """Return the abstract size of values beyond what they take on the stack."""
+    def _heap(self, kinds: Iterable[Type], values: Iterable[Value]) -> int:
+        """Return the abstract size of values, if they are there, beyond what they take on the stack."""
         total = 0
         for kind, value in zip(kinds, values, strict=True):
-            if not is_scalar(kind):
+            if value is not None and not is_scalar(kind):
                 layout = self.layouts[kind]
                 total += layout.measure(value) - layout.stack
         return total
@@ -583,14 +574,11 @@ class Machine:
     def measure_equal(self, stack: list[Value], kind: Type, prices: tuple[int, int], name: str, through: bool) -> None:  # noqa: FBT001
         """Charge the comparison of the two values on the stack."""
         layout = self.layouts[kind]
-        size = heap = 0
-        for operand in stack[-2:]:
-            value = operand[0][operand[1]] if through else operand
+        values = [read_ref(one) for one in stack[-2:]] if through else stack[-2:]
+        for value in values:
             self.measure(layout, value, name)
-            measured = layout.measure(value, compared=True)
-            size += measured
-            if not through:
-                heap += layout.measure(value) - layout.stack
+        size = sum(layout.measure(value, compared=True) for value in values)
+        heap = 0 if through else self._heap((kind, kind), values)
         self.meter.charge(prices[0] + prices[1] * size, name, "", -heap)
 
     # Globals.

@@ -1,7 +1,7 @@
 """What instructions do: one function per group, each returns the step that runs.
 
-A step takes the operand stack, the locals of the frame and the machine. It charges nothing: what it costs is known
-when the function is compiled. Instructions whose cost depends on values are methods of the machine.
+A step takes the operand stack, the locals of the frame and the machine. What it costs is known when the function is
+compiled, except for globals. Other instructions whose cost depends on values are methods of the machine.
 """
 
 from __future__ import annotations
