@@ -9,7 +9,6 @@ is written once and found again by its bytes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 from toolkit.errors import Unsupported
@@ -225,22 +224,17 @@ def sequence(item: Form, maximum: int = 255) -> Form:
     return Form(lambda reader: tuple(item.read(reader) for _ in range(reader.uleb(maximum))), write)
 
 
-def _together(*forms: Form) -> Form:
-    """Return the form of a tuple of values of several forms."""
-
-    def write(writer: FileWriter, values: Any) -> bytes:
-        return b"".join(form.write(writer, value) for form, value in zip(forms, values, strict=True))
-
-    return Form(lambda reader: tuple(form.read(reader) for form in forms), write)
-
-
-def _record(kind: Callable[..., Any], **fields: Form) -> Form:
-    """Return the form of a class's instances, by the forms of its fields."""
+def _record(kind: Callable[..., Any], *forms: Form) -> Form:
+    """Return the form of tuples, by the forms of their first fields."""
 
     def write(writer: FileWriter, value: Any) -> bytes:
-        return b"".join(form.write(writer, getattr(value, name)) for name, form in fields.items())
+        return b"".join(form.write(writer, part) for form, part in zip(forms, value, strict=False))
 
-    return Form(lambda reader: kind(**{name: form.read(reader) for name, form in fields.items()}), write)
+    return Form(lambda reader: kind(*[form.read(reader) for form in forms]), write)
+
+
+def _several(*values: Any) -> tuple[Any, ...]:
+    return values
 
 
 def _checked(form: Form, check: Callable[[Any], str | None]) -> Form:
@@ -361,10 +355,10 @@ NAME, ADDRESS, MODULE, STRUCT = entry(IDENTIFIERS), entry(ADDRESSES), entry(MODU
 FUNCTION, SIGNATURE, STRUCT_DEFINITION = entry(FUNCTIONS), entry(SIGNATURES), entry(STRUCT_DEFINITIONS)
 _ABILITIES, _TYPE = _number(t.ALL_ABILITIES), Form(_read_type, _write_type)
 TYPE_PARAMETERS = sequence(_ABILITIES)
-_MODULE_ID = _record(t.ModuleId, address=ADDRESS, name=NAME)
+_MODULE_ID = _record(t.ModuleId, ADDRESS, NAME)
 _FLAG = _choice(lambda value: 1 + value, _constant(False), _constant(True))  # noqa: FBT003
-_FIELD_LIST = sequence(_record(records.Field, name=NAME, type=_TYPE))
-_VARIANT_LIST = sequence(_record(records.Variant, name=NAME, fields=_FIELD_LIST), 127)
+_FIELD_LIST = sequence(_record(records.Field, NAME, _TYPE))
+_VARIANT_LIST = sequence(_record(records.Variant, NAME, _FIELD_LIST), 127)
 
 
 def _accessed(resource: records.AccessedResource) -> int:
@@ -378,34 +372,25 @@ def _accessed(resource: records.AccessedResource) -> int:
 
 
 _NAMED = Form(lambda reader: records.AccessedResource(None, *STRUCT.read(reader)[:2]), _write_named)
-ACCESS = _optional(
-    sequence(
-        _record(
-            records.AccessSpecifier,
-            writes=_FLAG,
-            negated=_FLAG,
-            resource=_choice(
-                _accessed,
-                _constant(records.AccessedResource()),
-                _record(records.AccessedResource, account=ADDRESS),
-                _record(records.AccessedResource, module=MODULE),
-                _NAMED,
-                Form(
-                    lambda reader: _NAMED.read(reader)._replace(arguments=SIGNATURE.read(reader)),
-                    lambda writer, value: _NAMED.write(writer, value) + SIGNATURE.write(writer, value.arguments),
-                ),
-            ),
-            address=_choice(
-                lambda value: 1 if value is None else 2 if isinstance(value, bytes) else 3,
-                _constant(None),
-                ADDRESS,
-                # The table of instances is read after this one, which it refers to.
-                _together(_number(255), _optional(_number())),
-            ),
-        ),
-        64,
-    )
+_RESOURCE = _choice(
+    _accessed,
+    _constant(records.AccessedResource()),
+    _record(records.AccessedResource, ADDRESS),
+    _record(records.AccessedResource, _constant(None), MODULE),
+    _NAMED,
+    Form(
+        lambda reader: _NAMED.read(reader)._replace(arguments=SIGNATURE.read(reader)),
+        lambda writer, value: _NAMED.write(writer, value) + SIGNATURE.write(writer, value.arguments),
+    ),
 )
+_PLACE = _choice(
+    lambda value: 1 if value is None else 2 if isinstance(value, bytes) else 3,
+    _constant(None),
+    ADDRESS,
+    # The table of instances is read after this one, which it refers to.
+    _record(_several, _number(255), _optional(_number())),
+)
+ACCESS = _optional(sequence(_record(records.AccessSpecifier, _FLAG, _FLAG, _RESOURCE, _PLACE), 64))
 
 
 def _read_attributes(reader: BinaryReader) -> frozenset[int]:
@@ -465,8 +450,9 @@ def _read_function(reader: BinaryReader) -> records.FunctionDefinition:
 
 
 def _write_function(writer: FileWriter, function: records.FunctionDefinition) -> bytes:
+    handle = records.FunctionHandle(*(getattr(function, name) for name in records.FunctionHandle._fields))
     flags = _NATIVE * function.is_native + _ENTRY * function.is_entry
-    data = FUNCTION.write(writer, function) + bytes((function.visibility, flags))
+    data = FUNCTION.write(writer, handle) + bytes((function.visibility, flags))
     data += _ACQUIRES.write(writer, function.acquires)
     return data if function.is_native else data + write_code(writer, function)
 
@@ -496,36 +482,23 @@ def _instance(of: Form) -> Form:
 
 
 _ACQUIRES = sequence(_number())
-_STRUCT_USE = _record(records.StructUse, struct=STRUCT_DEFINITION)
-_FUNCTION_USE = _record(records.FunctionUse, function=FUNCTION)
-_FIELD_USE, _VARIANT_USE = partial(records.FieldUse, arguments=()), partial(records.VariantUse, arguments=())
-_FIELD = _record(_FIELD_USE, struct=STRUCT_DEFINITION, offset=_number(255))
-_VARIANTS = sequence(_number(127), 127)
-_VARIANT_FIELD = _record(_FIELD_USE, struct=STRUCT_DEFINITION, offset=_number(255), variants=_VARIANTS)
-_VARIANT = _record(_VARIANT_USE, struct=STRUCT_DEFINITION, variant=_number(127))
+_STRUCT_USE = _record(records.StructUse, STRUCT_DEFINITION)
+_FUNCTION_USE = _record(records.FunctionUse, FUNCTION)
+_NO_ARGUMENTS = _constant(())
+_FIELD = _record(records.FieldUse, STRUCT_DEFINITION, _NO_ARGUMENTS, _number(255))
+_VARIANT_FIELD = _record(records.FieldUse, STRUCT_DEFINITION, _NO_ARGUMENTS, _number(255), sequence(_number(127), 127))
+_VARIANT = _record(records.VariantUse, STRUCT_DEFINITION, _NO_ARGUMENTS, _number(127))
+_SINCE_7, _SINCE_8 = since(7, ACCESS, None), since(8, _ATTRIBUTES, frozenset())
 
 _TABLES = {
     MODULES: _MODULE_ID,
     STRUCTS: _record(
-        records.StructHandle,
-        module=MODULE,
-        name=NAME,
-        abilities=_ABILITIES,
-        type_parameters=sequence(_record(records.TypeParameter, abilities=_ABILITIES, phantom=_number(1))),
+        records.StructHandle, MODULE, NAME, _ABILITIES, sequence(_record(records.TypeParameter, _ABILITIES, _number(1)))
     ),
-    FUNCTIONS: _record(
-        records.FunctionHandle,
-        module=MODULE,
-        name=NAME,
-        parameters=SIGNATURE,
-        results=SIGNATURE,
-        type_parameters=TYPE_PARAMETERS,
-        access=since(7, ACCESS, None),
-        attributes=since(8, _ATTRIBUTES, frozenset()),
-    ),
+    FUNCTIONS: _record(records.FunctionHandle, MODULE, NAME, SIGNATURE, SIGNATURE, TYPE_PARAMETERS, _SINCE_7, _SINCE_8),
     FUNCTION_INSTANCES: _instance(_FUNCTION_USE),
     SIGNATURES: sequence(_TYPE),
-    CONSTANTS: _record(records.Constant, type=_TYPE, data=_bytes()),
+    CONSTANTS: _record(records.Constant, _TYPE, _bytes()),
     IDENTIFIERS: Form(_read_name, lambda _, name: uleb128(len(name)) + name.encode()),
     ADDRESSES: Form(lambda reader: reader.fixed(32), lambda _, address: bytes(address)),
     STRUCT_DEFINITIONS: Form(_read_struct, _write_struct),
@@ -534,7 +507,7 @@ _TABLES = {
     FIELDS: _checked(_FIELD, _needs_field),
     FIELD_INSTANCES: _instance(entry(FIELDS)),
     FRIENDS: _MODULE_ID,
-    METADATA: _together(_bytes(1023), _bytes()),
+    METADATA: _record(_several, _bytes(1023), _bytes()),
     VARIANT_FIELDS: _checked(
         _checked(_VARIANT_FIELD, _needs_field), lambda use: None if use.variants else "no variant"
     ),
@@ -543,12 +516,7 @@ _TABLES = {
     VARIANT_INSTANCES: _instance(entry(VARIANTS)),
 }
 # What a script has after the tables, before its code.
-SCRIPT = _record(
-    lambda **parts: tuple(parts.values()),
-    type_parameters=TYPE_PARAMETERS,
-    parameters=SIGNATURE,
-    access=since(8, ACCESS, None),
-)
+SCRIPT = _record(_several, TYPE_PARAMETERS, SIGNATURE, since(8, ACCESS, None))
 
 
 # Code.
@@ -564,7 +532,7 @@ def _fits_mask(operand: tuple[records.FunctionUse, int]) -> str | None:
 
 
 def _closure(use: Form) -> Form:
-    return _checked(_together(use, _number(MAX_U64)), _fits_mask)
+    return _checked(_record(_several, use, _number(MAX_U64)), _fits_mask)
 
 
 def _integer(kind: t.Primitive) -> Form:
@@ -588,7 +556,7 @@ _OPERANDS = {
     "closure_instance": _closure(entry(FUNCTION_INSTANCES)),
     "function_type": _ELEMENT,
     "element": _ELEMENT,
-    "elements": _together(_ELEMENT, _integer(t.U64)),
+    "elements": _record(_several, _ELEMENT, _integer(t.U64)),
     "struct": _checked(_STRUCT_USE, _needs_no_arguments),
     "struct_instance": entry(STRUCT_INSTANCES),
     "field": entry(FIELDS),

@@ -30,7 +30,8 @@ def write_script(
         Version of the binary format.
     """
     writer = binary.FileWriter(version, struct_handles)
-    return writer.file(binary.SCRIPT.write(writer, main) + binary.write_code(writer, main))
+    head = binary.SCRIPT.write(writer, (main.type_parameters, main.parameters, main.access))
+    return writer.file(head + binary.write_code(writer, main))
 
 
 def write_module(
