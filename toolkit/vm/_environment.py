@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from toolkit.errors import SchemaError, Unsupported
 from toolkit.move._bcs import Reader
 from toolkit.vm import _features as flags
-from toolkit.vm._features import Features
 from toolkit.vm._schedule import Schedule
 from toolkit.vm._state import Base, ReadError, resource_key
 from toolkit.vm._types import FRAMEWORK, struct
@@ -58,7 +57,7 @@ class Environment:
 
     def _read_configuration(self) -> None:
         # The length of the flags, as of any vector, comes before them; they fit in 127 bytes.
-        self.features = Features(_needed_resource(self.base, "features::Features")[1:])
+        self.features = flags.read_features(_needed_resource(self.base, "features::Features")[1:])
         self.chain_id = _needed_resource(self.base, "chain_id::ChainId")[0]
         reconfiguration = Reader(_needed_resource(self.base, "reconfiguration::Configuration"))
         reconfiguration.fixed(8)  # the epoch
