@@ -1,9 +1,9 @@
-"""Functions become lists of typed operations, once per type arguments and gas schedule.
+"""Functions become straight pieces of steps, once per type arguments and gas schedule.
 
 The bytecode says ``Add``, not of what. One pass over the code infers the types on the stack: in code that a node has
 verified the stack of a frame is empty wherever control flow meets. The pass checks what running relies on, so code
-that nobody has verified cannot confuse a vector with a number. With the types come the costs that do not depend on
-values, which the loop charges before the operation runs.
+that nobody has verified cannot confuse a vector with a number. With the types come the costs: a piece ends at the
+first instruction whose cost depends on values, and at each branch, call and return. It is charged at once.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from toolkit.errors import Unsupported
@@ -23,7 +24,7 @@ from toolkit.vm._gas import Entry
 from toolkit.vm._instructions import BRANCHES, ENDS, LOG_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.vm._code import FunctionDefinition
     from toolkit.vm._layouts import Layout
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from toolkit.vm._schedule import Schedule
 
 MAX_STACK = 1024
-LEAVES = -1  # what operations return that change the frame
+ENTRY = -1  # index of the piece at which a call starts
+LEAVES = -2  # what steps return that change the frame
 MAX_COMPILED = 4_096  # functions in the cache of the process
 
 _PRICES = {"Xor": "bit_xor", "Shl": "bit_shl", "Shr": "bit_shr"}  # whose price is not named like the instruction
@@ -67,29 +69,34 @@ class Site:
     caller: FunctionDefinition
 
 
-class Operation(NamedTuple):
-    """An instruction as it runs.
+class Piece(NamedTuple):
+    """Instructions that run one after the other.
 
     Attributes
     ----------
-    run : callable
-        Does it. Returns None if the next operation follows, the index of another one, or `LEAVES`.
-    cost, memory : int
-        Sums of the entries.
+    steps : tuple of callable
+        One for each instruction. All return None, but the last may return the offset at which to go on, or `LEAVES`.
+    end : int
+        Offset of the instruction after the last.
     entries : tuple of Entry
-        Its charges that are known before it runs; it makes those that depend on values itself.
+        The charges that are known before they run. Only the last makes others, which depend on values, itself.
+    cost, memory, peak : int
+        Sums of the entries, and the most memory that is needed until the end.
     """
 
-    run: Step
+    steps: tuple[Step, ...]
+    end: int
+    entries: tuple[Entry, ...]
     cost: int
     memory: int
-    entries: tuple[Entry, ...]
+    peak: int
 
     @classmethod
-    def of(cls, run: Step, entries: Sequence[Entry]) -> Operation:
-        """Return an operation with the sums of its charges."""
+    def of(cls, steps: Iterable[Step], end: int, entries: Sequence[Entry]) -> Piece:
+        """Return a piece with the sums of its charges."""
+        taken = list(accumulate((entry.memory for entry in entries), initial=0))
         cost = sum(entry.execution or 0 for entry in entries)
-        return cls(run, cost, sum(entry.memory for entry in entries), tuple(entries))
+        return cls(tuple(steps), end, tuple(entries), cost, taken[-1], max(taken))
 
 
 class CompiledFunction:
@@ -102,16 +109,18 @@ class CompiledFunction:
         Type arguments.
     parameters, results : tuple of Type
     locals : tuple of Type
-    operations : list of Operation
-        A call starts at the first, which is the first instruction with the charges for the locals' types. Each
-        instruction follows at its offset plus 1.
+    singles : list of Piece
+        Each instruction by its offset. One more, at `ENTRY`, is the first with the charges for the locals' types: loops
+        return to the first one without them.
+    pieces : list of Piece
+        The same, but those at which straight code starts reach to its end.
     max_stack : int
         Highest stack that the function itself needs.
     name : str
         As the gas log writes it.
     """
 
-    __slots__ = ("definition", "locals", "max_stack", "name", "operations", "parameters", "results", "types")
+    __slots__ = ("definition", "locals", "max_stack", "name", "parameters", "pieces", "results", "singles", "types")
 
     def __init__(self, definition: FunctionDefinition, types: tuple[t.Type, ...]) -> None:
         self.definition = definition
@@ -120,7 +129,8 @@ class CompiledFunction:
         self.parameters = t.substituted(definition.parameters, types)
         self.results = t.substituted(definition.results, types)
         self.locals = t.substituted(definition.locals, types)
-        self.operations: list[Operation] = []
+        self.singles: list[Piece] = []
+        self.pieces: list[Piece] = []
         self.max_stack = 0
 
 
@@ -145,7 +155,8 @@ class _Compiler:
     """One pass over the code of a function.
 
     The method of an instruction takes types from `stack` and puts others there, adds its charges to `entries`, and sets
-    what it does: `step`. If `error` is set, the instruction makes a type that is too large: it fails when charged.
+    what it does: `step`, or `end_with` if it charges itself, branches or changes the frame. If `error` is set, the
+    instruction makes a type that is too large: it fails when charged.
     """
 
     def __init__(self, definition: FunctionDefinition, types: tuple[t.Type, ...], schedule: Schedule) -> None:
@@ -158,6 +169,7 @@ class _Compiler:
         self.stack: list[t.Type] = []
         self.entries: list[Entry] = []
         self.step: Step = ops.nothing
+        self.starts = {0}
         self.error: MoveError | None = None
         self.sites: dict[FunctionUse, Site] = {}
         self.max_nodes, self.max_depth = schedule.max_type_nodes, schedule.max_type_depth
@@ -166,7 +178,7 @@ class _Compiler:
     # Control flow.
 
     def _compile(self) -> None:
-        code, operations = self.definition.code, self.code.operations
+        code, singles = self.definition.code, self.code.singles
         if not code or code[-1].name not in ENDS:
             raise self._refused("the code has no end")
         if (unset := unset_local(code, len(self.definition.parameters))) is not None:
@@ -184,12 +196,23 @@ class _Compiler:
             _METHODS[name](self, name, operand)
             if self.stack and name in BRANCHES:
                 raise self._refused("values are left on the stack at a branch")
-            operations.append(Operation.of(self.step if self.error is None else _failing(self.error), self.entries))
+            step = self.step if self.error is None else _failing(self.error)
+            singles.append(Piece.of([step], self.offset + 1, self.entries))
             self.code.max_stack = max(self.code.max_stack, len(self.stack) + 1)
         if self.code.max_stack > MAX_STACK + 1:
             raise self._refused(f"more than {MAX_STACK} values on the stack")
-        first = operations[0]
-        operations.insert(0, Operation.of(_skipping(first.run), (*head, *first.entries)))
+        pieces = self.code.pieces = singles[:]
+        for start, end in pairwise(sorted(self.starts | targets)):
+            parts = singles[start:end]
+            entries = [entry for part in parts for entry in part.entries]
+            pieces[start] = Piece.of([part.steps[0] for part in parts], end, entries)
+        for each in (singles, pieces):
+            each.append(Piece.of(each[0].steps, each[0].end, (*head, *each[0].entries)))
+
+    def end_with(self, step: Step) -> None:
+        """Set what an instruction does that ends a piece."""
+        self.step = step
+        self.starts.add(self.offset + 1)
 
     def _branch(self, name: str, target: int) -> None:
         if not self.price(name):
@@ -198,7 +221,7 @@ class _Compiler:
         self.entries.append(Entry(LOG_NAMES[name], f"@{target}", self.price(name)))
         if name != "Branch":
             self.pop(t.BOOL)
-        self.step = _BRANCHES[name](target + 1)
+        self.end_with(_BRANCHES[name](target))
 
     # Types and costs.
 
@@ -286,7 +309,7 @@ class _Compiler:
             self.step = ops.pop
             return
         base = self.price(name)
-        self.step = lambda stack, _locals, machine: machine.drop(stack.pop(), kind, base, "POP")
+        self.end_with(lambda stack, _locals, machine: machine.drop(stack.pop(), kind, base, "POP"))
 
     def _return(self, name: str, _: None) -> None:
         for kind in reversed(self.code.results):
@@ -295,13 +318,13 @@ class _Compiler:
             raise self._refused("values are left on the stack at the return")
         self.charge(name)
         held = {at: kind for at, kind in enumerate(self.locals) if not is_scalar(kind)}
-        self.step = lambda _stack, locals_, machine: machine.leave(locals_, held)
+        self.end_with(lambda _stack, locals_, machine: machine.leave(locals_, held))
 
     def _abort(self, name: str, _: None) -> None:
         self.pop(t.U64)
         self.charge(name)
         offset = self.offset
-        self.step = lambda stack, _locals, machine: machine.abort(stack.pop(), offset)
+        self.end_with(lambda stack, _locals, machine: machine.abort(stack.pop(), offset))
         self.stack.clear()
 
     def _load_integer(self, name: str, value: int) -> None:
@@ -341,8 +364,8 @@ class _Compiler:
             self.step = lambda stack, locals_, _machine: stack.append(locals_[index])
             return
         prices = self.price(name, ".base"), self.price(name, ".per_abs_val_unit")
-        self.step = lambda stack, locals_, machine: stack.append(
-            machine.copied(locals_[index], kind, prices, "COPY_LOC")
+        self.end_with(
+            lambda stack, locals_, machine: stack.append(machine.copied(locals_[index], kind, prices, "COPY_LOC"))
         )
 
     def _move_local(self, name: str, index: int) -> None:
@@ -385,7 +408,7 @@ class _Compiler:
             self.step = ops.read_reference
             return
         prices = self.price(name, ".base"), self.price(name, ".per_abs_val_unit")
-        self.step = lambda stack, _locals, machine: machine.read_reference(stack, kind, prices)
+        self.end_with(lambda stack, _locals, machine: machine.read_reference(stack, kind, prices))
 
     def _write_reference(self, name: str, _: None) -> None:
         kind = self.pop_reference(mutable=True)
@@ -395,7 +418,7 @@ class _Compiler:
             self.step = ops.write_reference
             return
         base = self.price(name, ".base")
-        self.step = lambda stack, _locals, machine: machine.write_reference(stack, kind, base)
+        self.end_with(lambda stack, _locals, machine: machine.write_reference(stack, kind, base))
 
     def _borrow_field(self, name: str, use: FieldUse) -> None:
         arguments = t.substituted(use.arguments, self.types)
@@ -526,7 +549,7 @@ class _Compiler:
             machine.measure_equal(stack, kind, prices, log_name, through)
             step(stack, locals_, machine)
 
-        self.step = run
+        self.end_with(run)
 
     # Vectors.
 
@@ -566,14 +589,22 @@ class _Compiler:
             machine.meter.charge(amount, log_name, "", memory(stack))
             step(stack, locals_, machine)
 
-        self.step = run
+        self.end_with(run)
+
+    def _filled(self, name: str, element: t.Type, count: int, amount: int, step: Step) -> None:
+        """Set a step that puts elements from the stack into a vector; vectors of signed integers are measured."""
+        packed = self.packed(element)
+        if isinstance(element, t.Vector) and isinstance(element.element, t.Primitive) and element.element.minimum:
+            self._measured(name, amount, lambda stack: sum(map(packed, stack[len(stack) - count :])), step)
+        else:
+            self.entries.append(Entry(LOG_NAMES[name], "", amount, memory=packed(None) * count))
+            self.step = step
 
     def _vector_push(self, name: str, kind: t.Type) -> None:
         element = self.make(kind)
         self.pop(element)
         self._element(kind, mutable=True)
-        packed = self.packed(element)
-        self._measured(name, self.base_price(name), lambda stack: packed(stack[-1]), ops.vector_push)
+        self._filled(name, element, 1, self.base_price(name), ops.vector_push)
 
     def _vector_pop(self, name: str, kind: t.Type) -> None:
         element = self.make(kind)
@@ -595,10 +626,8 @@ class _Compiler:
         for _ in range(count):
             self.pop(element)
         self.stack.append(t.Vector(element))
-        packed = self.packed(element)
         amount = self.base_price(name) + self.price(name, ".per_elem") * count
-        step = ops.vector_pack(count, of_bytes=element is t.U8)
-        self._measured(name, amount, lambda stack: sum(map(packed, stack[len(stack) - count :])), step)
+        self._filled(name, element, count, amount, ops.vector_pack(count, of_bytes=element is t.U8))
 
     def _vector_unpack(self, name: str, operand: tuple[t.Type, int]) -> None:
         kind, count = operand
@@ -626,7 +655,7 @@ class _Compiler:
             self.pop(t.ADDRESS)
             left = {"Exists": t.BOOL, "MoveFrom": kind}.get(action)
             self.stack.append(left or t.Reference(kind, action == "MutBorrowGlobal"))
-        self.step = ops.GLOBALS[action](kind, self.price(name, ".base"), LOG_NAMES[name])
+        self.end_with(ops.GLOBALS[action](kind, self.price(name, ".base"), LOG_NAMES[name]))
 
     # Calls.
 
@@ -636,8 +665,8 @@ class _Compiler:
         for kind in reversed(t.substituted(function.parameters, site.types)):
             self.pop(kind)
         self.stack.extend(t.substituted(function.results, site.types))
-        following = self.offset + 2
-        self.step = lambda _stack, _locals, machine: machine.call(site, following)
+        following = self.offset + 1
+        self.end_with(lambda _stack, _locals, machine: machine.call(site, following))
 
     def _site(self, use: FunctionUse) -> Site:
         if use not in self.sites:
@@ -664,7 +693,7 @@ class _Compiler:
         abilities = t.ALL_ABILITIES if use.function.attributes else t.COPY | t.DROP | t.STORE
         self.stack.append(t.Function(rest, t.substituted(use.function.results, site.types), abilities))
         kinds = tuple(captured)
-        self.step = lambda stack, _locals, machine: machine.pack_closure(stack, site, mask, kinds)
+        self.end_with(lambda stack, _locals, machine: machine.pack_closure(stack, site, mask, kinds))
 
     def _call_closure(self, _: str, kind: t.Type) -> None:
         function = t.substitute(kind, self.types)
@@ -674,8 +703,8 @@ class _Compiler:
         for parameter in reversed(function.parameters):
             self.pop(parameter)
         self.stack.extend(function.results)
-        following = self.offset + 2
-        self.step = lambda stack, _locals, machine: machine.call_closure(stack, function, following)
+        following = self.offset + 1
+        self.end_with(lambda stack, _locals, machine: machine.call_closure(stack, function, following))
 
 
 def _assignable(kind: t.Type, expected: t.Type) -> bool:
@@ -683,16 +712,6 @@ def _assignable(kind: t.Type, expected: t.Type) -> bool:
     if not isinstance(kind, t.Function) or not isinstance(expected, t.Function):
         return False
     return kind.parameters == expected.parameters and kind.results == expected.results
-
-
-def _skipping(run: Step) -> Step:
-    """Return the first step of a call: what follows the first instruction comes after that instruction itself."""
-
-    def first(stack: Any, locals_: Any, machine: Any) -> Any:
-        target = run(stack, locals_, machine)
-        return 2 if target is None else target
-
-    return first
 
 
 def _failing(error: MoveError) -> Step:

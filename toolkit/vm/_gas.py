@@ -3,8 +3,8 @@
 Gas is counted apart from meaning. The interpreter says what it does; the meter books it. What nobody pays runs on an
 `Unmetered`, which counts only to end loops. `Meter` is the one place that writes the log.
 
-The charges of an instruction that are known before it runs are booked at once if `fast_limit` allows it: none of them
-can fail then. With a log, `fast_limit` is negative, so that each becomes an entry.
+A straight piece of code is charged at once if `fast_limit` allows it: none of its charges can fail then. With a log,
+`fast_limit` is negative, so that each becomes an entry.
 """
 
 from __future__ import annotations
@@ -138,6 +138,10 @@ class Meter:
         MoveError
             If it exceeds a limit; what was left has been charged.
         """
+        if self.execution + amount <= self.fast_limit and memory <= self.memory:
+            self.execution += amount
+            self.memory -= memory
+            return
         memory, failed = self._take(memory)
         amount, failed = (0, failed) if failed else self._spend(min(amount, MAX_U64))
         self.execution += amount

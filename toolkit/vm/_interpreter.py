@@ -1,4 +1,4 @@
-"""The machine: frames, calls, globals and natives around a loop that charges and runs operations.
+"""The machine: frames, calls, globals and natives around a loop that charges and runs pieces of code.
 
 One machine runs the sessions' entries of a transaction: each `run` has its own stack, frames and locks, and shares the
 session, the loader and the meter.
@@ -7,6 +7,7 @@ session, the loader and the meter.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Unsupported
@@ -14,7 +15,7 @@ from toolkit.vm import _features as flags
 from toolkit.vm import _gas_versions as since
 from toolkit.vm._access import AccessStack
 from toolkit.vm._code import MODULE_LOCK, FunctionDefinition
-from toolkit.vm._compile import LEAVES, MAX_STACK, CompiledFunction, Site, is_scalar
+from toolkit.vm._compile import ENTRY, LEAVES, MAX_STACK, CompiledFunction, Site, is_scalar
 from toolkit.vm._environment import MAINNET, NO_CAPTURED_OPTIONS, TESTNET
 from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._natives import NATIVES
@@ -24,7 +25,7 @@ from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, Type, address_text, s
 from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Value, read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from toolkit.vm._gas import Entry, Meter
     from toolkit.vm._layouts import Layout
@@ -45,11 +46,6 @@ _KEEPS_ARGUMENTS = {ModuleId(FRAMEWORK, "table"), ModuleId(FRAMEWORK, "event")}
 _CONDITIONS = {"BR_TRUE": True, "BR_FALSE": False}
 
 
-def _offset(following: int) -> int:
-    """Return the offset of the instruction before an operation; the first two operations are the first instruction."""
-    return max(following - 2, 0)
-
-
 @dataclass(slots=True, eq=False)
 class Frame:
     """A function that runs, or waits for one that it called.
@@ -60,7 +56,7 @@ class Frame:
     locals : list of Value
     parent : Frame or None
     following : int
-        Index of the operation that runs when the frame goes on.
+        Offset of the instruction that runs when the frame goes on, or `ENTRY`.
     careful : bool
         Whether the stack could overflow in it, so that each instruction must look.
     entered : bool
@@ -74,7 +70,7 @@ class Frame:
     code: CompiledFunction
     locals: list[Value]
     parent: Frame | None
-    following: int = 0
+    following: int = ENTRY
     careful: bool = False
     entered: bool = False
     locks: bool = False
@@ -202,44 +198,54 @@ class Machine:
 
     def _loop(self) -> None:
         stack, meter = self.stack, self.meter
-        at = 0
+        at = 0  # offset after the instructions that have been charged
+        running: Iterator[Any] = iter(())
         try:
             while (frame := self.frame) is not None:
-                operations, locals_, careful, at = frame.code.operations, frame.locals, frame.careful, frame.following
-                while at >= 0:
-                    run, cost, memory, entries = operations[at]
-                    at += 1
+                code, locals_, careful, following = frame.code, frame.locals, frame.careful, frame.following
+                pieces = code.pieces
+                while following != LEAVES:
+                    steps, at, _, cost, memory, peak = pieces[following]
                     execution = meter.execution + cost
-                    if execution > meter.fast_limit or memory > meter.memory:
-                        self._charge(frame, at, entries)
+                    if execution > meter.fast_limit or peak > meter.memory or careful:
+                        steps, at, entries, _, _, _ = code.singles[following]
+                        self._charge(code, at - 1, entries)
                     else:
                         meter.execution = execution
                         meter.memory -= memory
-                    target = run(stack, locals_, self)
-                    if target is not None:
-                        at = target
-                    elif careful:
+                    running = iter(steps)
+                    for step in running:
+                        target = step(stack, locals_, self)
+                    following = at if target is None else target
+                    if careful:
                         self._check_stack()
         except MoveError as error:
-            raise self._located(error, _offset(at)) from None
+            raise self._located(error, self._give_back(code, at, length_hint(running))) from None
         except (TypeError, IndexError, AttributeError, ValueError, KeyError) as error:
             # Values that are missing or of another kind: code that no verifier has accepted.
             where = self.frame.code.name if self.frame else "the first frame"
             raise Unsupported(
-                f"{where} at offset {_offset(at)}: the code breaks a rule of Move ({error}). "
+                f"{where} at offset {at - 1 - length_hint(running)}: the code breaks a rule of Move ({error}). "
                 "The node's verifier may refuse this for another reason"
             ) from error
+
+    def _give_back(self, code: CompiledFunction, at: int, left: int) -> int:
+        """Give back what was charged for instructions after the one that failed; return the offset of that one."""
+        for one in code.singles[at - left : at]:
+            self.meter.execution -= one.cost
+            self.meter.memory += one.memory
+        return at - left - 1
 
     def _check_stack(self) -> None:
         if len(self.stack) > MAX_STACK:
             raise MoveError("EXECUTION_STACK_OVERFLOW")
 
-    def _charge(self, frame: Frame, following: int, entries: Sequence[Entry]) -> None:
+    def _charge(self, code: CompiledFunction, offset: int, entries: Sequence[Entry]) -> None:
         """Charge an instruction entry by entry, for the log or because a limit is near."""
         meter, stack = self.meter, self.stack
         if self.trace is not None:
             assert meter.log is not None  # noqa: S101 - traces have a log
-            self.trace.append(TraceStep(frame.code, _offset(following), self.depth, len(meter.log)))
+            self.trace.append(TraceStep(code, offset, self.depth, len(meter.log)))
         for entry in entries:
             if entry.execution is None:
                 meter.use_memory(entry.memory, entry.name)
