@@ -11,7 +11,8 @@ from tests.conformance import recorded_executions as recorded
 from tests.conformance.state_node import Sent, StateNode, access_key, text, u64
 from toolkit.client._calls import function_abi, parameter_layouts
 from toolkit.move import Bytes, VectorOf, decode_bcs
-from toolkit.vm._bcs import Input, read_tag, tag_bytes
+from toolkit.move._bcs import Reader
+from toolkit.vm._bcs import read_tag, tag_bytes
 from toolkit.vm._types import parse
 from toolkit.wire import SignedTransaction
 from toolkit.wire._bcs_requests import EncodedEntryFunction
@@ -160,7 +161,7 @@ def test_simulations_on_a_fork_foretell_what_was_charged(whole_node):
         same = done.success == (sent.status == b"\0")
         same &= done.gas_used == sent.gas_used
         same &= [one.type for one in done.transaction.events] == [
-            str(read_tag(Input(tag))) for _, _, tag, _ in sent.events
+            str(read_tag(Reader(tag))) for _, _, tag, _ in sent.events
         ]
         equal += same
         if not same:

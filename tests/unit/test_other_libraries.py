@@ -81,7 +81,7 @@ def test_the_library_of_a_curve_leaves_the_recursion_limit():
 import json, sys
 from toolkit.vm._natives import _bls12381
 limit = sys.getrecursionlimit()
-_bls12381._Curve()
+_bls12381._library()
 assert "py_ecc" in sys.modules and sys.getrecursionlimit() == limit
 try:
     json.loads("[" * 100_000)

@@ -5,18 +5,17 @@ Module map, for readers of the code:
 - `_committed`: committed transactions in BCS
 - `_state`: state values of a node at a version
 - `_abi`, `_render`: ABIs from bytecode, and executions in the JSON form of a node
-- `_ledger`, `_transport`: the versions of a fork; answers the requests of a client from a fork's state
+- `_ledger`: the versions of a fork, and functions that the ledger itself calls
+- `_transport`: answers the requests of a client from a fork's state
 - `_fork`, `_embedded`: `Fork`, and that of an embedded node
-- `_replay`, `_sweep`: `Replay` and `replay`
+- `_replay`, `_sweep`: `Replay` and `replay`; simulations at many versions
 - `_recent`: the last transactions of functions
-- `_simulations`: simulations at many versions
-- `_package`, `_schedule`, `_system`: what a fork publishes, sets and calls
+- `_package`, `_schedule`: what a fork publishes and sets
 """
 
 from toolkit.fork._embedded import fork_of
 from toolkit.fork._fork import Fork, ForkSimulation
 from toolkit.fork._replay import Replay
-from toolkit.fork._simulations import simulate_at_versions
-from toolkit.fork._sweep import replay
+from toolkit.fork._sweep import replay, simulate_at_versions
 
 __all__ = ["Fork", "ForkSimulation", "Replay", "fork_of", "replay", "simulate_at_versions"]

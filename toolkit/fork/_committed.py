@@ -7,16 +7,16 @@ and write set. Values have the metadata of their slots, which the JSON form lack
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from toolkit.client._http import PreparedCall, path
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import Reader
-from toolkit.vm._bcs import Input, read_tag
-from toolkit.vm._errors import MoveError
+from toolkit.vm._bcs import read_tag
 from toolkit.vm._results import SUCCESS, EmittedEvent, Fee, Status, Write
 from toolkit.vm._types import ModuleId
 from toolkit.wire._aborts import VM_STATUS_NAMES
+from toolkit.wire._bcs_forms import read_index
 from toolkit.wire._bcs_requests import SIGNED_TRANSACTION
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 BCS = "application/x-bcs"
 FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"
 _USER_TRANSACTION = 0
+_RAW = 2  # state keys that are just bytes
 # Write operations: kind, whether a value follows, and whether metadata follows.
 _OPERATIONS = (
     ("create", True, False),
@@ -93,14 +94,11 @@ class Committed:
         start = reader.position
         signed = SIGNED_TRANSACTION.read(reader)
         transaction = data[start : reader.position]
-        try:
-            gas_used, status = _read_info(reader)
-            events = [_read_event(reader) for _ in range(reader.length())]
-            reader.bytes()  # accumulator root hash
-            _expect(reader, 0, "write set")
-            writes = dict(_read_write(reader) for _ in range(reader.length()))
-        except MoveError as error:
-            raise SchemaError(f"transaction of version {version}: {error.message}") from None
+        gas_used, status = _read_info(reader)
+        events = [_read_event(reader) for _ in range(reader.length())]
+        reader.bytes()  # accumulator root hash
+        read_index(reader, 1, "write set")
+        writes = dict(_read_write(reader) for _ in range(reader.length()))
         return cls(version, transaction, signed, status, gas_used, events, writes)
 
 
@@ -127,17 +125,8 @@ def prepare_committed(node: Reads, version: int) -> PreparedCall[Committed]:
     return PreparedCall(request, asked, read, version)
 
 
-def _expect(reader: Reader, variant: int, what: str) -> None:
-    if (found := reader.uleb128()) != variant:
-        _unknown(what, found)
-
-
-def _unknown(what: str, variant: int) -> NoReturn:
-    raise SchemaError(f"{what}: expected a known variant, got {variant}")
-
-
 def _read_info(reader: Reader) -> tuple[int, Status]:
-    _expect(reader, 0, "transaction info")
+    read_index(reader, 1, "transaction info")
     gas_used, status = reader.u64(), _read_status(reader)
     for _ in range(3):  # hashes of the transaction, the events and the changes
         reader.bytes()
@@ -148,7 +137,7 @@ def _read_info(reader: Reader) -> tuple[int, Status]:
 
 
 def _read_status(reader: Reader) -> Status:
-    match variant := reader.uleb128():
+    match read_index(reader, 5, "execution status"):
         case 0:
             return SUCCESS
         case 1:
@@ -159,65 +148,40 @@ def _read_status(reader: Reader) -> Status:
             return Status("abort", code, location, reason=name, description=description)
         case 3:
             return Status("execution_failure", None, _read_location(reader), reader.u16(), reader.u16())
-        case 4:
-            number = reader.u64() if reader.bool() else None
-            return Status("miscellaneous_error", None if number is None else VM_STATUS_NAMES.get(number, str(number)))
-    _unknown("execution status", variant)
+    number = reader.u64() if reader.bool() else None
+    return Status("miscellaneous_error", None if number is None else VM_STATUS_NAMES.get(number, str(number)))
 
 
 def _read_location(reader: Reader) -> str:
-    if (variant := reader.uleb128()) > 1:
-        _unknown("abort location", variant)
-    return "script" if variant else str(ModuleId(reader.fixed(32), reader.string()))
-
-
-def _read_type(reader: Reader) -> str:
-    source = Input(reader.data, reader.position)
-    kind = read_tag(source)
-    reader.position = source.position
-    return str(kind)
+    if read_index(reader, 2, "abort location"):
+        return "script"
+    return str(ModuleId(reader.fixed(32), reader.string()))
 
 
 def _read_event(reader: Reader) -> EmittedEvent:
-    key: bytes | None = None
-    number = 0
-    match variant := reader.uleb128():
-        case 0:
-            key, number = reader.fixed(40), reader.u64()
-        case 1:
-            pass
-        case _:
-            _unknown("event", variant)
-    return EmittedEvent(_read_type(reader), key, number, reader.bytes())
+    key, number = None, 0
+    if read_index(reader, 2, "event") == 0:
+        key, number = reader.fixed(40), reader.u64()
+    return EmittedEvent(str(read_tag(reader)), key, number, reader.bytes())
 
 
 def _read_key(reader: Reader) -> bytes:
     start = reader.position
-    match variant := reader.uleb128():
-        case 0 | 1:  # an access path or a table item: an address or a handle, then bytes
-            reader.fixed(32)
-            reader.bytes()
-        case 2:
-            reader.bytes()
-        case _:
-            _unknown("state key", variant)
+    if read_index(reader, 3, "state key") != _RAW:  # an access path or a table item: an address or a handle first
+        reader.fixed(32)
+    reader.bytes()
     return reader.data[start : reader.position]
 
 
 def _read_metadata(reader: Reader) -> Metadata:
-    match variant := reader.uleb128():
-        case 0:
-            return reader.u64(), 0, reader.u64()
-        case 1:
-            return reader.u64(), reader.u64(), reader.u64()
-    _unknown("metadata", variant)
+    if read_index(reader, 2, "metadata"):
+        return reader.u64(), reader.u64(), reader.u64()
+    return reader.u64(), 0, reader.u64()
 
 
 def _read_write(reader: Reader) -> tuple[bytes, Write]:
-    key, variant = _read_key(reader), reader.uleb128()
-    if variant >= len(_OPERATIONS):
-        _unknown("write operation", variant)
-    op, has_value, has_metadata = _OPERATIONS[variant]
+    key = _read_key(reader)
+    op, has_value, has_metadata = _OPERATIONS[read_index(reader, len(_OPERATIONS), "write operation")]
     value = reader.bytes() if has_value else None
     return key, Write(op, value, _read_metadata(reader) if has_metadata else None)
 
@@ -231,9 +195,7 @@ def read_state_value(data: bytes) -> StateValue:
         If the data is not a stored value.
     """
     reader = Reader(data)
-    variant = reader.uleb128()
-    if variant > 1:
-        _unknown("state value", variant)
+    variant = read_index(reader, 2, "state value")
     value = reader.bytes()
     metadata = _read_metadata(reader) if variant else None
     reader.end()

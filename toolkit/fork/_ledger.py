@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError, Unsupported
 from toolkit.fork._abi import parsed_module
+from toolkit.move import FunctionId
 from toolkit.move._ids import address_to_bytes
-from toolkit.vm._bcs import Input, struct_tag_bytes
+from toolkit.vm._arguments import make_arguments
+from toolkit.vm._bcs import struct_tag_bytes
+from toolkit.vm._environment import Environment
+from toolkit.vm._errors import MoveError
+from toolkit.vm._gas import Unmetered
+from toolkit.vm._interpreter import Machine
+from toolkit.vm._loader import Loader
 from toolkit.vm._metadata import GROUP_MEMBER
 from toolkit.vm._schedule import Schedule
-from toolkit.vm._state import Group, group_key, module_key, resource_key
-from toolkit.vm._types import FRAMEWORK, Struct, parse, struct
+from toolkit.vm._state import Group, Overlay, Session, group_key, module_key, resource_key
+from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, parse, struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from toolkit.fork._state import NodeState
     from toolkit.vm._state import Read, StateValue
@@ -26,6 +34,7 @@ _CHAIN_ID = resource_key(FRAMEWORK, struct("0x1::chain_id::ChainId"))
 _RECONFIGURATION = resource_key(FRAMEWORK, struct("0x1::reconfiguration::Configuration"))
 _DEFAULT_PRICE = 100  # octas, if the schedule does not set a minimum
 _DEFAULT_MAX_GAS = 2_000_000
+_HEADERS = {"oldest_ledger_version": "ledger-oldest-version", "ledger_timestamp": "ledger-timestampusec"}
 
 
 class ForkLedger:
@@ -131,7 +140,7 @@ class ForkLedger:
 
     def facts(self) -> dict[str, Any]:
         """Return the description of the ledger as nodes answer it."""
-        epoch = Input(self.value(_RECONFIGURATION)).take(8)
+        epoch = self.value(_RECONFIGURATION)[:8]
         return {
             "chain_id": self.chain_id,
             "ledger_version": str(self.version),
@@ -144,13 +153,32 @@ class ForkLedger:
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a response."""
-        facts = self.facts()
         return {
-            "x-aptos-chain-id": str(facts["chain_id"]),
-            "x-aptos-ledger-version": facts["ledger_version"],
-            "x-aptos-ledger-oldest-version": facts["oldest_ledger_version"],
-            "x-aptos-ledger-timestampusec": facts["ledger_timestamp"],
-            "x-aptos-epoch": facts["epoch"],
-            "x-aptos-block-height": facts["block_height"],
-            "x-aptos-oldest-block-height": facts["oldest_block_height"],
+            f"x-aptos-{_HEADERS.get(name, name.replace('_', '-'))}": str(fact) for name, fact in self.facts().items()
         }
+
+
+def call_framework(read: Read, function: str, arguments: Sequence[bytes]) -> dict[bytes, StateValue | None]:
+    """Run a function without type arguments, whatever its visibility, and return what it writes.
+
+    Raises
+    ------
+    InputError
+        If the function does not exist or fails.
+    """
+    environment = Environment(read)
+    loader = Loader(environment)
+    salt = hashlib.sha3_256(function.encode() + b"".join(arguments)).digest()
+    session = Session(Overlay(environment.base), salt)
+    machine = Machine(loader, session, Unmetered(environment.schedule))
+    name = FunctionId.parse(function)
+    try:
+        definition = loader.function(ModuleId(address_to_bytes(name.address), name.module), name.name)
+        machine.run(loader.code(definition, ()), make_arguments(machine, definition.parameters, arguments))
+        state = session.state
+        state.apply(session.changes())
+    except MoveError as error:
+        raise InputError(f"{function} fails on this ledger: {error.status} {error.message or ''}".rstrip()) from None
+    return {
+        key: None if change.value is None else (change.value, change.metadata) for key, change in state.changes.items()
+    }

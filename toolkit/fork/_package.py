@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import decode_bcs, parse_type_tag
-from toolkit.move._bcs import Writer
+from toolkit.move import decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._ids import address_from_bytes
 from toolkit.vm import Module
 from toolkit.vm._types import struct
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from toolkit.fork._abi import StateAbis
     from toolkit.fork._ledger import ForkLedger
 
-_REGISTRY = "0x1::code::PackageRegistry"
+_REGISTRY, _METADATA = "0x1::code::PackageRegistry", "0x1::code::PackageMetadata"
 _COMPATIBLE = 1  # upgrade policy
 _MAX_FILE = 16 * 1024 * 1024  # far above the size of a transaction
 
@@ -132,25 +131,19 @@ def metadata_of(package: Package, ledger: ForkLedger, abis: StateAbis) -> bytes:
     registered = _registered(package.address, ledger, abis)
     names = {module.id.name for module in package.modules}
     earlier = next((one for one in registered if names & set(_names(one))), None)
-    writer = Writer()
-    writer.string(package.modules[0].id.name if earlier is None else str(earlier["name"]))
-    writer.u8(_COMPATIBLE if earlier is None else int(earlier["upgrade_policy"]["policy"]))
-    writer.u64(0)  # the number of upgrades, which publishing sets
-    writer.string("")  # digest of the sources
-    writer.bytes(b"")  # manifest
-    writer.uleb128(len(package.modules))
-    for module in package.modules:
-        writer.string(module.id.name)
-        writer.bytes(b"")  # source
-        writer.bytes(b"")  # source map
-        writer.bool(False)  # extension
-    used = sorted(set(packages))
-    writer.uleb128(len(used))
-    for address, name in used:
-        writer.address(address)
-        writer.string(name)
-    writer.bool(False)  # extension
-    return bytes(writer.getvalue())
+    policy = _COMPATIBLE if earlier is None else int(earlier["upgrade_policy"]["policy"])
+    nothing: dict[str, Any] = {"source": b"", "source_map": b"", "extension": None}
+    metadata = {
+        "name": package.modules[0].id.name if earlier is None else str(earlier["name"]),
+        "upgrade_policy": {"policy": policy},
+        "upgrade_number": 0,  # which publishing sets
+        "source_digest": "",
+        "manifest": b"",
+        "modules": [nothing | {"name": module.id.name} for module in package.modules],
+        "deps": [{"account": address, "package_name": name} for address, name in sorted(set(packages))],
+        "extension": None,
+    }
+    return encode_bcs(abis.layout(parse_type_tag(_METADATA)), metadata)
 
 
 def _registered(address: str, ledger: ForkLedger, abis: StateAbis) -> Sequence[Any]:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError, SchemaError
 from toolkit.fork._abi import module_json
-from toolkit.fork._state import access_path, is_group, read_struct
+from toolkit.fork._state import KeyKind, parse_key
 from toolkit.move import decode_bcs, encode_json, parse_type_tag
+from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_from_bytes
 from toolkit.move._type_tags import substitute
-from toolkit.vm._bcs import Input, text
+from toolkit.vm._bcs import read_struct_tag
 from toolkit.vm._state import Group
-from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, script_argument_json
+from toolkit.wire._bcs_requests import EncodedEntryFunction, payload_parts, script_argument_json
 from toolkit.wire._state_keys import key_hash
 
 if TYPE_CHECKING:
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
     from toolkit.vm import Execution, Status
     from toolkit.vm._results import EmittedEvent, Write
     from toolkit.wire import SignedTransaction
-    from toolkit.wire._bcs_requests import EncodedScript
-
-_TABLE_ITEM = 1
-_MODULE = 0
+    from toolkit.wire._bcs_requests import EncodedPayload, EncodedScript
 
 
 def transaction_json(
@@ -102,46 +100,32 @@ def _event(event: EmittedEvent, abis: StateAbis) -> dict[str, Any]:
 def _changes(key: bytes, write: Write, abis: StateAbis) -> Iterator[dict[str, Any]]:
     """Yield the changes that a node lists for a write; a group has one for each of its members."""
     about = {"state_key_hash": key_hash(key)}
-    if key[0] == _TABLE_ITEM:
-        source = Input(key, 33)
-        item = {"handle": f"0x{key[1:33].hex()}", "key": f"0x{source.take(source.length()).hex()}", "data": None}
-        if write.value is None:
-            yield about | item | {"type": "delete_table_item"}
-        else:
-            yield about | item | {"type": "write_table_item", "value": f"0x{write.value.hex()}"}
+    kind, address, what = parse_key(key)
+    verb = "delete" if write.value is None else "write"
+    if kind is KeyKind.ITEM:
+        item = {"handle": f"0x{address.hex()}", "key": f"0x{what.hex()}", "data": None}
+        value = {} if write.value is None else {"value": f"0x{write.value.hex()}"}
+        yield about | item | {"type": f"{verb}_table_item"} | value
         return
-    address, kind, source = access_path(key)
     about["address"] = address_from_bytes(address)
-    if kind == _MODULE:
-        name = text(Input(source.data, source.position + 32))
-        if write.value is None:
-            yield about | {"type": "delete_module", "module": f"{about['address']}::{name}"}
-        else:
-            yield about | {"type": "write_module", "data": module_json(write.value, f"{about['address']}::{name}")}
-        return
+    about["type"] = f"{verb}_{'module' if kind is KeyKind.MODULE else 'resource'}"
+    name = f"{about['address']}::{what}" if kind is KeyKind.MODULE else str(what)
     if write.value is None:
-        yield about | {"type": "delete_resource", "resource": str(read_struct(source))}
+        yield about | {"module" if kind is KeyKind.MODULE else "resource": name}
         return
-    members = {str(read_struct(source)): write.value}
-    if is_group(key):
-        members = {str(read_struct(Input(tag))): data for tag, data in Group(write.value).members.items()}
+    if kind is KeyKind.MODULE:
+        yield about | {"data": module_json(write.value, name)}
+        return
+    members = {name: write.value}
+    if kind is KeyKind.GROUP:
+        members = {str(read_struct_tag(Reader(tag))): data for tag, data in Group(write.value).members.items()}
     for tag, data in members.items():
-        yield about | {
-            "type": "write_resource",
-            "data": {"type": tag, "data": value_json(data, parse_type_tag(tag), abis)},
-        }
+        yield about | {"data": {"type": tag, "data": value_json(data, parse_type_tag(tag), abis)}}
 
 
-def _payload(payload: Any, abis: StateAbis) -> tuple[dict[str, Any], int | None]:
+def _payload(payload: EncodedPayload, abis: StateAbis) -> tuple[dict[str, Any], int | None]:
     """Return a payload as JSON, and the nonce of an orderless transaction."""
-    nonce = multisig = None
-    executable = payload
-    match payload:
-        case EncodedPayloadV2():
-            executable, nonce = payload.executable, payload.replay_protection_nonce
-            multisig = payload.multisig_address
-        case EncodedMultisig():
-            executable, multisig = payload.payload, payload.multisig_address
+    executable, multisig, nonce = payload_parts(payload)
     inner = None if executable is None else _executable(executable, abis)
     if multisig is not None:
         return {"type": "multisig_payload", "multisig_address": multisig, "transaction_payload": inner}, nonce

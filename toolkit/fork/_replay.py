@@ -14,12 +14,11 @@ from toolkit._present.tables import text_table
 from toolkit._present.text import number, plural, short_addresses, visible
 from toolkit.errors import NodeError, NodeUnreachable, SchemaError
 from toolkit.fork._committed import Committed, comparable, fee_of, prepare_committed
-from toolkit.fork._state import NodeState, access_path, is_group, prefetch, read_struct
+from toolkit.fork._state import KeyKind, NodeState, parse_key, prefetch
 from toolkit.move._ids import address_from_bytes
 from toolkit.vm import Execution, execute
-from toolkit.vm._bcs import Input, text
 from toolkit.vm._results import NO_FEE
-from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2
+from toolkit.wire._bcs_requests import EncodedEntryFunction, payload_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from toolkit.vm._state import Read
     from toolkit.vm._trace import Profile, Trace
 
-_TABLE_ITEM, _MODULE = 1, 0
 _MAX_HEX = 200  # digits of a value in a frame of differences
 _MAX_SHOWN = 12  # differences in the words of a replay
 # Parts of the gas, in gas units or octas, by the fields of a fee.
@@ -204,12 +202,8 @@ class Replay:
 
 def called_function(committed: Committed) -> str | None:
     """Return the function that a transaction calls; None for a script or a stored payload."""
-    payload: Any = committed.signed.raw.payload
-    if isinstance(payload, EncodedPayloadV2):
-        payload = payload.executable
-    elif isinstance(payload, EncodedMultisig):
-        payload = payload.payload
-    return payload.function.wire if isinstance(payload, EncodedEntryFunction) else None
+    executable = payload_parts(committed.signed.raw.payload).executable
+    return executable.function.wire if isinstance(executable, EncodedEntryFunction) else None
 
 
 def status_words(status: Status) -> str:
@@ -277,14 +271,11 @@ def _write_text(write: Write | None) -> str | None:
 
 def key_text(key: bytes) -> str:
     """Return what a state key stands for."""
-    if key[0] == _TABLE_ITEM:
-        source = Input(key, 33)
-        return f"item 0x{source.take(source.length()).hex()} of table 0x{key[1:33].hex()}"
-    address, kind, source = access_path(key)
+    kind, address, what = parse_key(key)
+    if kind is KeyKind.ITEM:
+        return f"item 0x{what.hex()} of table 0x{address.hex()}"
     where = address_from_bytes(address)
-    if kind == _MODULE:
-        return f"module {where}::{text(Input(source.data, source.position + 32))}"
-    return f"{'group' if is_group(key) else 'resource'} {read_struct(source)} of {where}"
+    return f"module {where}::{what}" if kind is KeyKind.MODULE else f"{kind.name.lower()} {what} of {where}"
 
 
 def replay_one(node: Reads, version: int, state: NodeState, read: Read) -> Replay:

@@ -6,8 +6,10 @@ modules and table items are read, groups are put together from the resources of 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client._http import PreparedCall, path
 from toolkit.client._node_errors import ABSENT, NO_ITEM
@@ -28,7 +30,7 @@ from toolkit.move import parse_address
 from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_from_bytes, wire_address
 from toolkit.move._json_text import parse_json
-from toolkit.vm._bcs import Input, read_tag, text
+from toolkit.vm._bcs import read_struct_tag
 from toolkit.vm._errors import MoveError
 from toolkit.vm._metadata import GROUP_MEMBER
 from toolkit.vm._module import read_module
@@ -36,7 +38,7 @@ from toolkit.vm._state import Group, module_key, resource_key
 from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, parse, struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping
 
     from toolkit.client._http import Answer
     from toolkit.client._reads import Reads
@@ -47,7 +49,7 @@ _T = TypeVar("_T")
 NO_RESULT = (InputError, NodeError, NodeUnreachable, SchemaError, Unsupported)
 CHAIN_ID = resource_key(FRAMEWORK, struct("0x1::chain_id::ChainId"))
 _ACCESS_PATH, _TABLE_ITEM = 0, 1
-_MODULE, _RESOURCE, _GROUP = range(3)  # kinds of access paths
+MAX_LEARNED = 500  # keys that are read ahead because earlier transactions read them
 
 
 class StateSource:
@@ -86,27 +88,22 @@ class StateSource:
         node = self.node
         if self.is_raw(version):
             return _converted(node.prepare_state_value(key, version), read_state_value)
-        if key[0] == _TABLE_ITEM:
-            handle, item = key[1:33], Input(key, 33)
-            call = node.prepare_raw_item(f"0x{handle.hex()}", item.take(item.length()), version)
-            return _converted(call, _without_metadata)
-        address, kind, source = access_path(key)
-        where = ("accounts", wire_address(address_from_bytes(address)))
-        query = {"ledger_version": version}
-        if kind == _MODULE:
-            name = text(Input(source.data, source.position + 32))
-            asked = f"module {parse_address('0x' + address.hex())}::{name} at version {version}"
-            request = node.request("GET", path(*where, "module", name), query=query)
+        kind, address, what = parse_key(key)
+        if kind is KeyKind.ITEM:
+            return _converted(node.prepare_raw_item(f"0x{address.hex()}", what, version), _without_metadata)
+        where, query = ("accounts", wire_address(address_from_bytes(address))), {"ledger_version": version}
+        if kind is KeyKind.MODULE:
+            asked = f"module {parse_address('0x' + address.hex())}::{what} at version {version}"
+            request = node.request("GET", path(*where, "module", what), query=query)
             return PreparedCall(request, asked, lambda answer: _bytecode(answer, asked), version)
-        tag = str(read_struct(source))
-        asked = f"resource {tag} of 0x{address.hex()} at version {version}"
-        request = node.request("GET", path(*where, "resource", tag), query=query, accept=BCS)
+        asked = f"resource {what} of 0x{address.hex()} at version {version}"
+        request = node.request("GET", path(*where, "resource", str(what)), query=query, accept=BCS)
         return PreparedCall(request, asked, lambda answer: (answer.bcs(asked), None), version)
 
     def group(self, key: bytes, version: int, state: NodeState) -> StateValue | None:
         """Put a resource group together from the resources of its address."""
-        address, _, source = access_path(key)
-        wanted, group, start = read_struct(source), Group(None), None
+        _, address, wanted = parse_key(key)
+        group, start = Group(None), None
         where = path("accounts", wire_address(address_from_bytes(address)), "resources")
         asked = f"resources of 0x{address.hex()} at version {version} in BCS"
         while True:
@@ -118,12 +115,12 @@ class StateSource:
                 return None
             reader = Reader(found[0])
             for _ in range(reader.length()):
-                position, tag = reader.position, Input(reader.data, reader.position)
-                kind = read_struct(tag)
-                reader.position = tag.position
+                start_of_tag = reader.position
+                kind = read_struct_tag(reader)
+                tag = reader.data[start_of_tag : reader.position]
                 data = reader.bytes()
                 if _group_of(kind, state) is wanted:
-                    group.members[reader.data[position : tag.position]] = data
+                    group.members[tag] = data
             start = found[1]
             if start is None:
                 break
@@ -138,11 +135,16 @@ class NodeState:
     ----------
     source : StateSource
     version : int
+    values : mutable mapping, optional
+        Values by what `mark` returns; several states may share it.
     """
 
-    def __init__(self, source: StateSource, version: int) -> None:
+    def __init__(
+        self, source: StateSource, version: int, values: MutableMapping[Any, StateValue | None] | None = None
+    ) -> None:
         self.source, self.version = source, version
-        self._values: dict[bytes, StateValue | None] = {}
+        self._values = {} if values is None else values
+        self.asked: dict[bytes, None] = {}  # keys that were read, in order
 
     @property
     def has_metadata(self) -> bool:
@@ -151,17 +153,15 @@ class NodeState:
 
     def __call__(self, key: bytes) -> StateValue | None:
         """Return the value and the metadata under a state key; None if it is absent."""
-        if not self.known(key):
+        self.asked[key] = None
+        mark = self.mark(key)
+        if mark not in self._values:
             if is_group(key) and not self.has_metadata:
-                self.store(key, self.source.group(key, self.version, self))
+                value = self.source.group(key, self.version, self)
             else:
-                self.store(key, _present(self.source.node, self.source.prepare(key, self.version)))
-        return self.value(key)
-
-    @property
-    def read(self) -> list[bytes]:
-        """The keys whose values have been read."""
-        return list(self._values)
+                value = _present(self.source.node, self.source.prepare(key, self.version))
+            self._values[mark] = value
+        return self._values[mark]
 
     def mark(self, key: bytes) -> Hashable:
         """Return what identifies the value under a key among the reads of several states."""
@@ -169,15 +169,29 @@ class NodeState:
 
     def known(self, key: bytes) -> bool:
         """Return whether a value has been read."""
-        return key in self._values
-
-    def value(self, key: bytes) -> StateValue | None:
-        """Return a value that has been read."""
-        return self._values[key]
+        return self.mark(key) in self._values
 
     def store(self, key: bytes, value: StateValue | None) -> None:
-        """Note a value that has been read."""
-        self._values[key] = value
+        """Note a value that has been read ahead."""
+        self._values[self.mark(key)] = value
+
+
+class LearnedKeys:
+    """The keys that executions have read lately: the next ones read them ahead."""
+
+    def __init__(self) -> None:
+        self._keys: OrderedDict[bytes, None] = OrderedDict()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._keys)
+
+    def learn(self, keys: Iterable[bytes]) -> None:
+        """Add keys, and forget the oldest."""
+        for key in keys:
+            self._keys[key] = None
+            self._keys.move_to_end(key)
+        while len(self._keys) > MAX_LEARNED:
+            self._keys.popitem(last=False)
 
 
 def prefetch(wanted: Iterable[tuple[NodeState, Iterable[bytes]]]) -> None:
@@ -225,33 +239,34 @@ def _without_metadata(value: bytes) -> StateValue:
     return value, None
 
 
+class KeyKind(Enum):
+    """What a state key leads to."""
+
+    ITEM = auto()
+    MODULE = auto()
+    RESOURCE = auto()
+    GROUP = auto()
+
+
+def parse_key(key: bytes) -> tuple[KeyKind, bytes, Any]:
+    """Return what a state key leads to, its address or table handle, and the name, struct or key of an item."""
+    source = Reader(key, 33)
+    if key[0] == _TABLE_ITEM:
+        return KeyKind.ITEM, key[1:33], source.bytes()
+    source.length()
+    kind = (KeyKind.MODULE, KeyKind.RESOURCE, KeyKind.GROUP)[source.u8()]
+    if kind is KeyKind.MODULE:
+        source.fixed(32)
+        return kind, key[1:33], source.string()
+    return kind, key[1:33], read_struct_tag(source)
+
+
 def is_group(key: bytes) -> bool:
-    return key[0] == _ACCESS_PATH and access_path(key)[1] == _GROUP
+    return key[0] == _ACCESS_PATH and parse_key(key)[0] is KeyKind.GROUP
 
 
 def is_module(key: bytes) -> bool:
-    return key[0] == _ACCESS_PATH and access_path(key)[1] == _MODULE
-
-
-def access_path(key: bytes) -> tuple[bytes, int, Input]:
-    """Return the address of an access path, its kind, and what follows."""
-    source = Input(key, 33)
-    source.length()
-    kind = source.take(1)[0]
-    return key[1:33], kind, source
-
-
-def read_struct(source: Input) -> Struct:
-    """Read a struct tag, which lacks the variant of type tags."""
-    start = source.position
-    tagged = Input(b"\x07" + source.data[start:])
-    try:
-        kind = read_tag(tagged)
-    except MoveError as error:
-        raise SchemaError(f"expected a struct tag: {error.message}") from None
-    source.position = start + tagged.position - 1
-    assert isinstance(kind, Struct)  # noqa: S101 - by the variant
-    return kind
+    return key[0] == _ACCESS_PATH and parse_key(key)[0] is KeyKind.MODULE
 
 
 def _group_of(kind: Struct, state: NodeState) -> Struct | None:

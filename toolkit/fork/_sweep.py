@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.client._executors import opened_executor, results
 from toolkit.client._fetch import checked_node, plan_versions
+from toolkit.client._http import served_ledger
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import PAGE, LedgerAnchor, pages_of, read_transactions, send_all
 from toolkit.errors import StudyError, ToolkitError, Unsupported
 from toolkit.fork._committed import Committed, fee_of, prepare_committed
-from toolkit.fork._embedded import check_bytecode
+from toolkit.fork._embedded import check_bytecode, fork_of
 from toolkit.fork._fork import Fork, replaced_code
 from toolkit.fork._ledger import GAS_SCHEDULE
 from toolkit.fork._replay import PARTS, called_function, differences, status_words
 from toolkit.fork._schedule import changed_schedule
-from toolkit.fork._state import NO_RESULT, NodeState, StateSource, prefetch
+from toolkit.fork._state import NO_RESULT, LearnedKeys, NodeState, StateSource, prefetch
 from toolkit.vm import execute
 from toolkit.wire import UserTransaction
 from toolkit.wire._state_keys import key_hash
@@ -28,7 +29,7 @@ from toolkit.wire._transactions import BlockMetadataTransaction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     import pandas as pd
@@ -37,11 +38,11 @@ if TYPE_CHECKING:
     from toolkit.client._reads import Reads
     from toolkit.client._versions import Versions
     from toolkit.fork._folder import ReplayFolder, ReplayPlan
+    from toolkit.fork._fork import ForkSimulation
     from toolkit.vm._state import Read, StateValue
-    from toolkit.wire import GasSchedule
+    from toolkit.wire import GasSchedule, SimulationRequest
 
 MAX_VALUES = 20_000  # state values in memory; a transfer reads about 40, most of them the same for all
-MAX_LEARNED = 500  # keys that are read ahead because earlier transactions read them
 _TASK = 5 * PAGE  # versions of a call of an executor
 
 
@@ -61,7 +62,7 @@ class Timeline:
         self._runs: dict[int, int] = {}
         self._last, self._run = -1, 0
         self._writes: dict[str, list[int]] = {}
-        self._values: OrderedDict[tuple[bytes, int, int], StateValue | None] = OrderedDict()
+        self.values: OrderedDict[Any, StateValue | None] = OrderedDict()
 
     def see(self, version: int, written: Sequence[str]) -> None:
         """Note the next transaction, by the hashes of the state keys that it writes."""
@@ -80,43 +81,22 @@ class Timeline:
 
     def forget(self) -> None:
         """Forget what is not needed after all transactions that have been seen are replayed."""
-        while len(self._values) > MAX_VALUES:
-            self._values.popitem(last=False)
+        while len(self.values) > MAX_VALUES:
+            self.values.popitem(last=False)
         self._runs = {self._last: self._run}
-        held = {_hash_of(key) for key, _, _ in self._values}
+        held = {_hash_of(key) for key, _, _ in self.values}
         self._writes = {one: versions[-1:] for one, versions in self._writes.items() if one in held}
-
-    def __contains__(self, mark: object) -> bool:
-        return mark in self._values
-
-    def __getitem__(self, mark: tuple[bytes, int, int]) -> StateValue | None:
-        self._values.move_to_end(mark)
-        return self._values[mark]
-
-    def __setitem__(self, mark: tuple[bytes, int, int], value: StateValue | None) -> None:
-        self._values[mark] = value
 
 
 class _SharedState(NodeState):
     """The state at one version of a timeline."""
 
     def __init__(self, source: StateSource, version: int, timeline: Timeline) -> None:
-        super().__init__(source, version)
+        super().__init__(source, version, timeline.values)
         self._timeline = timeline
-        self.asked: set[bytes] = set()
 
-    def mark(self, key: bytes) -> Any:
+    def mark(self, key: bytes) -> Hashable:
         return self._timeline.mark(key, self.version)
-
-    def known(self, key: bytes) -> bool:
-        return self.mark(key) in self._timeline
-
-    def value(self, key: bytes) -> StateValue | None:
-        self.asked.add(key)
-        return self._timeline[self.mark(key)]
-
-    def store(self, key: bytes, value: StateValue | None) -> None:
-        self._timeline[self.mark(key)] = value
 
 
 @dataclass(frozen=True)
@@ -360,7 +340,7 @@ def replayed_rows(
 ) -> Iterator[dict[str, Any] | int]:
     """Yield a row per transaction, and the number of versions that are done, page by page."""
     source, timeline = StateSource(node), Timeline()
-    learned: OrderedDict[bytes, None] = OrderedDict()
+    learned = LearnedKeys()
     pages = pages_of(versions)
     for page in pages:
         wanted: list[tuple[int, int | None]] = []
@@ -386,7 +366,7 @@ def replayed_rows(
 def _page_rows(
     source: StateSource,
     timeline: Timeline,
-    learned: OrderedDict[bytes, None],
+    learned: LearnedKeys,
     wanted: Sequence[tuple[int, int | None]],
     change: Change | None,
 ) -> Iterator[dict[str, Any]]:
@@ -408,11 +388,7 @@ def _page_rows(
             yield _failed(about, committed)
             continue
         yield _row(about, committed, state, indices[version], change)
-        for key in state.asked - committed.writes.keys():
-            learned[key] = None
-            learned.move_to_end(key)
-        while len(learned) > MAX_LEARNED:
-            learned.popitem(last=False)
+        learned.learn(key for key in state.asked if key not in committed.writes)
 
 
 def _row(
@@ -453,3 +429,48 @@ def _failed(about: dict[str, Any], error: ToolkitError) -> dict[str, Any]:
         return about | {"error_code": "unsupported", "error_message": str(error)}
     failure = Failure.of(error)
     return about | {"error_code": failure.error_code, "error_message": failure.message}
+
+
+_BLOCK = 25  # versions whose state is read ahead together; the memory of a block is some megabytes
+
+
+def simulate_at_versions(
+    node: Any, tasks: Sequence[tuple[SimulationRequest, int]]
+) -> Iterator[tuple[int, ForkSimulation | ToolkitError]]:
+    """Simulate each request on the state of a version, and yield (position, result or error) by version.
+
+    The keys that earlier executions read are read ahead, many versions at once.
+    """
+    places: dict[int, list[int]] = {}
+    for place, (_, version) in enumerate(tasks):
+        places.setdefault(version, []).append(place)
+    for fork, version in _forks(node, sorted(places)):
+        for place in places[version]:
+            try:
+                if isinstance(fork, ToolkitError):
+                    raise fork
+                yield place, fork.simulate(tasks[place][0])
+            except NO_RESULT as error:
+                yield place, error
+
+
+def _forks(node: Any, versions: Sequence[int]) -> Iterator[tuple[Fork | ToolkitError, int]]:
+    """Yield a fork of each version, or why there is none; its state is read ahead."""
+    if served_ledger(node.url) is not None:
+        for version in versions:
+            try:
+                yield fork_of(node, version), version
+            except NO_RESULT as error:
+                yield error, version
+        return
+    source, learned = StateSource(node), LearnedKeys()
+    at = 0
+    while at < len(versions):
+        # The first version alone: what it reads is read ahead for the others.
+        block = versions[at : at + (_BLOCK if at else 1)]
+        at += len(block)
+        states = [NodeState(source, version) for version in block]
+        prefetch((state, learned) for state in states)
+        for state in states:
+            yield Fork(node, state.version, state=state), state.version
+            learned.learn(state.asked)

@@ -16,10 +16,9 @@ from toolkit.fork._abi import StateAbis
 from toolkit.fork._committed import BCS
 from toolkit.fork._render import status_text, transaction_json, value_json
 from toolkit.move import decode_json, encode_bcs, parse_address, parse_type_tag
-from toolkit.move._bcs import uleb128
+from toolkit.move._bcs import Reader, uleb128
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm import Execution, execute, run_view
-from toolkit.vm._bcs import Input
 from toolkit.vm._state import item_key, resource_key
 from toolkit.vm._types import from_tag, struct
 from toolkit.wire import SignedTransaction
@@ -136,9 +135,9 @@ class ForkTransport:
         found = self._ledger.at(version)(resource_key(address_to_bytes(address), _ACCOUNT))
         if found is None:
             raise _Refused(404, "account_not_found", f"no account {address} at version {version}")
-        source = Input(found[0])
-        key = source.take(source.length())
-        number = int.from_bytes(source.take(8), "little")
+        source = Reader(found[0])
+        key = source.bytes()
+        number = source.u64()
         return self._json({"sequence_number": str(number), "authentication_key": f"0x{key.hex()}"})
 
     def _resource(self, address: str, text: str, version: int, *, bcs: bool) -> Answer:
@@ -165,21 +164,15 @@ class ForkTransport:
         return self._json(value_json(found[0], parse_type_tag(body["value_type"]), abis))
 
     def _view(self, request: Request, version: int) -> Answer:
-        abis, body = self.abis(version), request.body or b""
-        if "bcs" in request.headers.get("Content-Type", ""):
-            call = whole(FUNCTION_CALL, body)
-            function, types, arguments = str(call.function), list(map(str, call.type_arguments)), call.arguments
-        else:
+        if "bcs" not in request.headers.get("Content-Type", "") or not _wants_bcs(request):
             raise _Refused(415, "invalid_input", "a fork runs views whose types are known")
-        read = self._ledger.at(version)
-        view = run_view(function, types, arguments, read, max_gas=_MAX_VIEW_GAS)
+        call = whole(FUNCTION_CALL, request.body or b"")
+        types, read = list(map(str, call.type_arguments)), self._ledger.at(version)
+        view = run_view(str(call.function), types, call.arguments, read, max_gas=_MAX_VIEW_GAS)
         if not view.status.success:
-            message = view.status.message or status_text(view.status, abis)
+            message = view.status.message or status_text(view.status, self.abis(version))
             raise _Refused(400, "invalid_input", message)
-        if _wants_bcs(request):
-            values = [bytes(one) for one in view.values]
-            return self._sent(uleb128(len(values)) + b"".join(values), BCS, gas=view.gas_used)
-        raise _Refused(406, "invalid_input", "a fork answers views whose types are known")
+        return self._sent(uleb128(len(view.values)) + b"".join(view.values), BCS, gas=view.gas_used)
 
     # Simulations.
 

@@ -52,10 +52,6 @@ class AccessStack:
             clauses.append((clause, resource, address))
         self.lists.append(clauses)
 
-    def pop(self) -> None:
-        """Remove the clauses of a function that returns."""
-        self.lists.pop()
-
     def check(self, kind: Struct, address: bytes, *, writes: bool) -> None:
         """Check an access to a resource.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.move._bcs import uleb128
+from toolkit.errors import SchemaError
+from toolkit.move._bcs import Reader, uleb128
 from toolkit.vm import _features as flags
 from toolkit.vm import _types as t
-from toolkit.vm._bcs import Input
 from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._gas import Unmetered
 from toolkit.vm._layouts import is_string
@@ -98,18 +98,17 @@ class _Argument:
         """Return the BCS that the function gets."""
         if isinstance(kind, t.Primitive):
             return data  # a wrong length shows when it is decoded
-        source, output = Input(data), bytearray()
+        source, output = Reader(data), bytearray()
         try:
             self._copy(kind, source, output)
-        except MoveError as error:
-            if error.status == "FAILED_TO_DESERIALIZE_RESOURCE":
-                raise _undecodable() from None
-            raise
-        if source.position != len(data):
-            raise _undecodable()
+            source.end()
+        except (SchemaError, MoveError) as error:
+            if isinstance(error, MoveError) and error.status != "FAILED_TO_DESERIALIZE_RESOURCE":
+                raise
+            raise _undecodable() from None
         return bytes(output)
 
-    def _copy(self, kind: t.Type, source: Input, output: bytearray) -> None:
+    def _copy(self, kind: t.Type, source: Reader, output: bytearray) -> None:
         if len(output) > MAX_ARGUMENT_BYTES:
             raise _undecodable()
         if isinstance(kind, t.Vector):
@@ -120,22 +119,22 @@ class _Argument:
         elif is_string(kind):
             self._string(source, output)
         elif isinstance(kind, t.Primitive) and kind is not t.SIGNER:
-            output += source.take(self.machine.layouts[kind].constant or 0)
+            output += source.fixed(self.machine.layouts[kind].constant or 0)
         elif (constructor := _constructor(kind)) is not None:
             assert isinstance(kind, t.Struct)  # noqa: S101 - has a constructor
             output += self._construct(kind, constructor, source)
         else:
             raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE")
 
-    def _string(self, source: Input, output: bytearray) -> None:
-        raw = source.take(source.length())
+    def _string(self, source: Reader, output: bytearray) -> None:
+        raw = source.bytes()
         try:
             raw.decode()
         except UnicodeDecodeError:
             raise Abort(1).at(_STRING, 0, 0) from None
         output += uleb128(len(raw)) + raw
 
-    def _construct(self, kind: t.Struct, constructor: tuple[str, str, Any], source: Input) -> bytes:
+    def _construct(self, kind: t.Struct, constructor: tuple[str, str, Any], source: Reader) -> bytes:
         machine = self.machine
         self.left -= 1
         if self.left < 0:

@@ -1,56 +1,11 @@
-"""BCS for the machine: bounded input, output, and type tags."""
+"""BCS for the machine: output, and type tags."""
 
 from __future__ import annotations
 
-from toolkit.move._bcs import uleb128
+from toolkit.errors import SchemaError
+from toolkit.move._bcs import Reader, uleb128
 from toolkit.vm._errors import MoveError
 from toolkit.vm._types import PRIMITIVES, Function, ModuleId, Primitive, Reference, Struct, Type, Vector
-
-MAX_LENGTH = (1 << 31) - 1
-
-
-class Input:
-    """BCS data that is being read."""
-
-    __slots__ = ("data", "position")
-
-    def __init__(self, data: bytes | bytearray, position: int = 0) -> None:
-        self.data = data
-        self.position = position
-
-    def take(self, length: int) -> bytes:
-        """Return the next bytes.
-
-        Raises
-        ------
-        MoveError
-            If fewer bytes remain.
-        """
-        start = self.position
-        self.position = stop = start + length
-        if stop > len(self.data):
-            raise undecodable("the data ends early")
-        return bytes(self.data[start:stop])
-
-    def uleb(self) -> int:
-        """Read a canonical ULEB128 below 2^31."""
-        value = shift = 0
-        while shift < 35:
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                if (byte == 0 and shift) or value > MAX_LENGTH:
-                    break
-                return value
-            shift += 7
-        raise undecodable("not a length")
-
-    def length(self) -> int:
-        """Read the length of a sequence, whose items have at least one byte each."""
-        length = self.uleb()
-        if length > len(self.data) - self.position:
-            raise undecodable("the data ends early")
-        return length
 
 
 class Output(bytearray):
@@ -61,19 +16,6 @@ class Output(bytearray):
     def __init__(self, *, legacy: bool = False) -> None:
         super().__init__()
         self.legacy = legacy
-
-
-def undecodable(message: str) -> MoveError:
-    """Return the error for bytes that are not a value of the type."""
-    return MoveError("FAILED_TO_DESERIALIZE_RESOURCE", message)
-
-
-def text(source: Input) -> str:
-    """Read a string."""
-    try:
-        return source.take(source.length()).decode()
-    except UnicodeDecodeError:
-        raise undecodable("not UTF-8") from None
 
 
 def write_text(value: str, output: bytearray) -> None:
@@ -128,33 +70,37 @@ def struct_tag_bytes(kind: Struct) -> bytes:
     return bytes(output)
 
 
-def read_tag(source: Input, depth: int = 0) -> Type:
-    """Read a type tag.
+def read_tag(source: Reader, depth: int = 0) -> Type:
+    """Read a type tag. It may nest deeper than those of `toolkit.move`, which people write.
 
     Raises
     ------
-    MoveError
+    SchemaError
         If the data is not a type tag.
     """
     if depth > MAX_TAG_DEPTH:
-        raise undecodable("a type tag is nested too deeply")
-    index = source.uleb()
+        raise SchemaError("a type tag is nested too deeply")
+    index = source.uleb128()
     if index in _TAG_NAMES:
         return PRIMITIVES[_TAG_NAMES[index]]
     if index == _VECTOR_TAG:
         return Vector(read_tag(source, depth + 1))
     if index == _STRUCT_TAG:
-        module, name = ModuleId(source.take(32), text(source)), text(source)
-        arguments = tuple(read_tag(source, depth + 1) for _ in range(source.length()))
-        return Struct(module, name, arguments)
+        return read_struct_tag(source, depth)
     if index == _FUNCTION_TAG:
         lists = []
         for _ in range(2):
             kinds: list[Type] = []
             for _ in range(source.length()):
-                form = source.uleb()
+                form = source.uleb128()
                 kind = read_tag(source, depth + 1)
                 kinds.append(kind if form == _VALUE else Reference(kind, form == _MUTABLE_REFERENCE))
             lists.append(tuple(kinds))
-        return Function(*lists, source.take(1)[0])
-    raise undecodable("not a type tag")
+        return Function(*lists, source.u8())
+    raise SchemaError("not a type tag")
+
+
+def read_struct_tag(source: Reader, depth: int = 0) -> Struct:
+    """Read a struct tag: a type tag without its variant."""
+    module, name = ModuleId(source.fixed(32), source.string()), source.string()
+    return Struct(module, name, tuple(read_tag(source, depth + 1) for _ in range(source.length())))

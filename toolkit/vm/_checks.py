@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import Unsupported
 from toolkit.vm._code import FRIEND, PUBLIC, FunctionUse
 from toolkit.vm._errors import MoveError
-from toolkit.vm._instructions import BRANCHES
+from toolkit.vm._instructions import BRANCHES, ENDS
 from toolkit.vm._types import KEY, STORE
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _READS = {"CopyLoc", "MoveLoc", "MutBorrowLoc", "ImmBorrowLoc"}
 _ACQUIRE = {"MutBorrowGlobal", "ImmBorrowGlobal", "MoveFrom"}
-_ENDS = {"Branch", "Ret", "Abort"}
 
 
 def refused(place: str, message: str) -> Unsupported:
@@ -36,7 +35,7 @@ def refused(place: str, message: str) -> Unsupported:
 
 
 def unset_local(code: Sequence[Instruction], parameters: int) -> tuple[int, int] | None:
-    """Return the first instruction that may read a local that is not set.
+    """Return an instruction that may read a local that is not set.
 
     Parameters
     ----------
@@ -49,43 +48,28 @@ def unset_local(code: Sequence[Instruction], parameters: int) -> tuple[int, int]
     (int, int) or None
         Offset of the instruction, and the local.
     """
-    starts = {0} | {one.operand for one in code if one.name in BRANCHES}
-    starts |= {at + 1 for at, one in enumerate(code) if one.name in BRANCHES}
-    # Bits of the locals that are set whenever a block starts; a block is visited again when a bit is lost.
-    at_start = {0: (1 << parameters) - 1}
+    # Bits of the locals that are set before each instruction; one is visited again when a bit is lost.
+    known = {0: (1 << parameters) - 1}
     waiting = [0]
     while waiting:
-        start = waiting.pop()
-        end = _block_end(code, start, starts)
-        held = at_start[start]
-        for at in range(start, end):
-            name, operand = code[at]
-            if name in _READS and not held >> operand & 1:
-                return at, operand
-            if name == "MoveLoc":
-                held &= ~(1 << operand)
-            elif name == "StLoc":
-                held |= 1 << operand
-        last = code[end - 1]
-        followers = [last.operand] if last.name in BRANCHES else []
-        if last.name not in _ENDS and end < len(code):
-            followers.append(end)
+        at = waiting.pop()
+        name, operand = code[at]
+        held = known[at]
+        if name in _READS and not held >> operand & 1:
+            return at, operand
+        if name == "MoveLoc":
+            held &= ~(1 << operand)
+        elif name == "StLoc":
+            held |= 1 << operand
+        followers = [operand] if name in BRANCHES else []
+        if name not in ENDS:
+            followers.append(at + 1)
         for follower in followers:
-            known = at_start.get(follower)
-            kept = held if known is None else known & held
-            if kept != known:
-                at_start[follower] = kept
+            kept = held & known.get(follower, held)
+            if kept != known.get(follower):
+                known[follower] = kept
                 waiting.append(follower)
     return None
-
-
-def _block_end(code: Sequence[Instruction], start: int, starts: set[int]) -> int:
-    at = start
-    while at < len(code):
-        at += 1
-        if at in starts or code[at - 1].name in _ENDS:
-            break
-    return at
 
 
 def check_calls(loader: Loader, caller: ModuleId | None, handles: Sequence[FunctionHandle]) -> None:

@@ -3,7 +3,7 @@
 The bytecode says ``Add``, not of what. One pass over the code infers the types on the stack: in code that a node has
 verified the stack of a frame is empty wherever control flow meets. The pass checks what running relies on, so code
 that nobody has verified cannot confuse a vector with a number. With the types come the costs: a piece ends at the
-first instruction whose cost depends on values, and at each branch, call and return. All before is charged at once.
+first instruction whose cost depends on values, and at each branch, call and return. It is charged at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from toolkit.errors import Unsupported
 from toolkit.vm import _operations as ops
@@ -20,18 +21,19 @@ from toolkit.vm._checks import check_not_borrowed, refused, unset_local
 from toolkit.vm._code import Constant, Field, FieldUse, FunctionUse, StructUse, VariantUse
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Entry
-from toolkit.vm._instructions import BRANCHES, LOG_NAMES
+from toolkit.vm._instructions import BRANCHES, ENDS, LOG_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.vm._code import FunctionDefinition
-    from toolkit.vm._instructions import Instruction
     from toolkit.vm._layouts import Layout
     from toolkit.vm._operations import Step
     from toolkit.vm._schedule import Schedule
 
 MAX_STACK = 1024
+ENTRY = -1  # index of the piece at which a call starts
+LEAVES = -2  # what steps return that change the frame
 MAX_COMPILED = 4_096  # functions in the cache of the process
 
 _PRICES = {"Xor": "bit_xor", "Shl": "bit_shl", "Shr": "bit_shr"}  # whose price is not named like the instruction
@@ -46,9 +48,11 @@ _COMPARISONS = {
 }
 _FIXED_STEPS = _COMPARISONS | _BITS  # the same for all types of integers
 _INTEGER_STEPS = {"Add": ops.add, "Sub": ops.subtract, "Mul": ops.multiply, "Div": ops.divide, "Mod": ops.remainder}
+_BRANCHES = {"Branch": ops.branch, "BrTrue": ops.branch_if, "BrFalse": ops.branch_unless}
 _INTEGER_STEPS |= {"Negate": ops.negate, "Shl": ops.shift_left, "Shr": ops.shift_right}
 
 
+@dataclass(slots=True, eq=False)
 class Site:
     """An instance of a function that a function calls; the machine resolves it at the first call of an execution.
 
@@ -60,66 +64,39 @@ class Site:
     caller : FunctionDefinition
     """
 
-    __slots__ = ("caller", "types", "use")
-
-    def __init__(self, use: FunctionUse, types: tuple[t.Type, ...], caller: FunctionDefinition) -> None:
-        self.use = use
-        self.types = types
-        self.caller = caller
+    use: FunctionUse
+    types: tuple[t.Type, ...]
+    caller: FunctionDefinition
 
 
-@dataclass(slots=True, eq=False, init=False)
-class Piece:
-    """Straight code: steps without a branch between them, then an exit.
+class Piece(NamedTuple):
+    """Instructions that run one after the other.
 
     Attributes
     ----------
     steps : tuple of callable
-    entries : tuple of tuple of Entry
-        What each step costs; one more for the exit if there is one.
-    offsets : tuple of int
-        Offset of the instruction of each step, and of the exit.
+        One for each instruction. All return None, but the last may return the offset at which to go on, or `LEAVES`.
+    end : int
+        Offset of the instruction after the last.
+    entries : tuple of Entry
+        The charges that are known before they run. Only the last makes others, which depend on values, itself.
     cost, memory, peak : int
         Sums of the entries, and the most memory that is needed until the end.
-    after : tuple of (int, int)
-        What the steps after each step cost, to give back if it fails.
-    exit : callable or None
-        The last instruction if it branches, calls or returns. It returns the next piece; None if the frame changed.
-    next : Piece or None
-        The piece that follows in the code.
-    target : int or None
-        Where the branch at the end leads.
-    when : bool or None
-        For which condition.
     """
 
+    steps: tuple[Step, ...]
+    end: int
+    entries: tuple[Entry, ...]
     cost: int
     memory: int
     peak: int
-    after: tuple[tuple[int, int], ...]
-    steps: tuple[Step, ...]
-    entries: tuple[tuple[Entry, ...], ...]
-    offsets: tuple[int, ...]
-    exit: Step | None
-    next: Piece | None
-    target: int | None
-    when: bool | None
 
-    def __init__(self) -> None:
-        self.exit = self.next = self.target = self.when = None
-
-    def fill(self, steps: Iterable[Step], entries: Iterable[tuple[Entry, ...]], offsets: Iterable[int]) -> None:
-        """Set the steps and count their costs."""
-        self.steps, self.entries, self.offsets = tuple(steps), tuple(entries), tuple(offsets)
-        costs = [sum(entry.execution or 0 for entry in group) for group in self.entries]
-        memories = [sum(entry.memory for entry in group) for group in self.entries]
-        self.cost = sum(costs)
-        self.memory = self.peak = 0
-        for group in self.entries:
-            for entry in group:
-                self.memory += entry.memory
-                self.peak = max(self.peak, self.memory)
-        self.after = tuple((sum(costs[at + 1 :]), sum(memories[at + 1 :])) for at in range(len(costs)))
+    @classmethod
+    def of(cls, steps: Iterable[Step], end: int, entries: Sequence[Entry]) -> Piece:
+        """Return a piece with the sums of its charges."""
+        taken = list(accumulate((entry.memory for entry in entries), initial=0))
+        cost = sum(entry.execution or 0 for entry in entries)
+        return cls(tuple(steps), end, tuple(entries), cost, taken[-1], max(taken))
 
 
 class CompiledFunction:
@@ -132,15 +109,18 @@ class CompiledFunction:
         Type arguments.
     parameters, results : tuple of Type
     locals : tuple of Type
-    entry : Piece
-        Where a call starts: the first piece, with the charges for the locals' types.
+    singles : list of Piece
+        Each instruction by its offset. One more, at `ENTRY`, is the first with the charges for the locals' types: loops
+        return to the first one without them.
+    pieces : list of Piece
+        The same, but those at which straight code starts reach to its end.
     max_stack : int
         Highest stack that the function itself needs.
     name : str
         As the gas log writes it.
     """
 
-    __slots__ = ("definition", "entry", "locals", "max_stack", "name", "parameters", "results", "types")
+    __slots__ = ("definition", "locals", "max_stack", "name", "parameters", "pieces", "results", "singles", "types")
 
     def __init__(self, definition: FunctionDefinition, types: tuple[t.Type, ...]) -> None:
         self.definition = definition
@@ -149,7 +129,8 @@ class CompiledFunction:
         self.parameters = t.substituted(definition.parameters, types)
         self.results = t.substituted(definition.results, types)
         self.locals = t.substituted(definition.locals, types)
-        self.entry = Piece()
+        self.singles: list[Piece] = []
+        self.pieces: list[Piece] = []
         self.max_stack = 0
 
 
@@ -173,9 +154,9 @@ def is_scalar(kind: t.Type) -> bool:
 class _Compiler:
     """One pass over the code of a function.
 
-    `_instruction` calls the method of an instruction, which takes types from `stack` and puts others there, adds its
-    charges to `entries`, and sets what it does: `step`, or `exit` if it branches, calls or returns. `straight` says
-    whether the piece goes on. If `error` is set, the instruction makes a type that is too large: it fails when charged.
+    The method of an instruction takes types from `stack` and puts others there, adds its charges to `entries`, and sets
+    what it does: `step`, or `end_with` if it charges itself, branches or changes the frame. If `error` is set, the
+    instruction makes a type that is too large: it fails when charged.
     """
 
     def __init__(self, definition: FunctionDefinition, types: tuple[t.Type, ...], schedule: Schedule) -> None:
@@ -187,10 +168,9 @@ class _Compiler:
         self.offset = 0
         self.stack: list[t.Type] = []
         self.entries: list[Entry] = []
-        self.step: Step | None = None
-        self.exit: Step | None = None
-        self.straight = True
-        self.error = cast("MoveError | None", None)
+        self.step: Step = ops.nothing
+        self.starts = {0}
+        self.error: MoveError | None = None
         self.sites: dict[FunctionUse, Site] = {}
         self.max_nodes, self.max_depth = schedule.max_type_nodes, schedule.max_type_depth
         self._compile()
@@ -198,100 +178,50 @@ class _Compiler:
     # Control flow.
 
     def _compile(self) -> None:
-        code = self.definition.code
-        if not code:
-            raise self._refused("the function has no code")
+        code, singles = self.definition.code, self.code.singles
+        if not code or code[-1].name not in ENDS:
+            raise self._refused("the code has no end")
         if (unset := unset_local(code, len(self.definition.parameters))) is not None:
             self.offset = unset[0]
             raise self._refused(f"local {unset[1]} may not be set")
-        starts = {0} | {one.operand for one in code if one.name in BRANCHES}
-        self.pieces: dict[int, Piece] = {at: Piece() for at in starts}
-        at = 0
-        previous: Piece | None = None
-        while at < len(code):
-            piece = self.pieces.setdefault(at, Piece())
-            if previous is not None:
-                previous.next = piece
-            at = self._piece(piece, at, starts)
-            previous = piece
-        if self.code.max_stack > MAX_STACK + 1:
-            raise self._refused(f"more than {MAX_STACK} values on the stack")
-        self._make_entry()
-
-    def _piece(self, piece: Piece, start: int, starts: set[int]) -> int:
-        """Compile instructions until one ends the piece; return the offset after it."""
-        steps, entries, offsets = [], [], []
-        code = self.definition.code
-        at = start
-        if start in starts and self.stack:
-            self.offset = start
-            raise self._refused("values are left on the stack where control flow meets")
-        while True:
-            self.offset = at
-            instruction = code[at]
-            self._instruction(instruction, piece)
-            at += 1
-            if self.step is not None:
-                steps.append(self.step)
-            piece.exit = self.exit
-            entries.append(tuple(self.entries))
-            offsets.append(at - 1)
-            self.code.max_stack = max(self.code.max_stack, len(self.stack) + 1)
-            if not self.straight or at in starts or at == len(code):
-                break
-        if at == len(code) and instruction.name not in {"Ret", "Abort", "Branch"}:
-            raise self._refused("the code has no end")
-        if piece.target is not None and self.stack:
-            raise self._refused("values are left on the stack at a branch")
-        piece.fill(steps, entries, offsets)
-        return at
-
-    def _make_entry(self) -> None:
-        """Make a piece like the first that also charges the types of the locals: loops return to the first one."""
-        first = self.pieces[0]
-        entry = self.code.entry
-        entry.exit, entry.next, entry.target, entry.when = first.exit, first.next, first.target, first.when
-        self.entries = []
+        targets = {one.operand for one in code if one.name in BRANCHES}
         for kind in self.locals:
             self._charge_type(kind)
-        head = (*self.entries, *first.entries[0])
-        entry.fill(first.steps, (head, *first.entries[1:]), first.offsets)
+        head = self.entries
+        for self.offset, (name, operand) in enumerate(code):
+            if self.stack and self.offset in targets:
+                raise self._refused("values are left on the stack where control flow meets")
+            self.entries, self.step = [], ops.nothing
+            self.error = cast("MoveError | None", None)
+            _METHODS[name](self, name, operand)
+            if self.stack and name in BRANCHES:
+                raise self._refused("values are left on the stack at a branch")
+            step = self.step if self.error is None else _failing(self.error)
+            singles.append(Piece.of([step], self.offset + 1, self.entries))
+            self.code.max_stack = max(self.code.max_stack, len(self.stack) + 1)
+        if self.code.max_stack > MAX_STACK + 1:
+            raise self._refused(f"more than {MAX_STACK} values on the stack")
+        pieces = self.code.pieces = singles[:]
+        for start, end in pairwise(sorted(self.starts | targets)):
+            parts = singles[start:end]
+            entries = [entry for part in parts for entry in part.entries]
+            pieces[start] = Piece.of([part.steps[0] for part in parts], end, entries)
+        for each in (singles, pieces):
+            each.append(Piece.of(each[0].steps, each[0].end, (*head, *each[0].entries)))
 
-    def _instruction(self, instruction: Instruction, piece: Piece) -> None:
-        self._start_instruction()
-        name = instruction.name
-        if name in BRANCHES:
-            self._branch(name, instruction.operand, piece)
-        else:
-            _METHODS[name](self, name, instruction.operand)
-        if self.error is not None:
-            self.step = _failing(self.error)
-            self.exit = None
-            self.straight = False
+    def end_with(self, step: Step) -> None:
+        """Set what an instruction does that ends a piece."""
+        self.step = step
+        self.starts.add(self.offset + 1)
 
-    def _start_instruction(self) -> None:
-        self.entries, self.step, self.exit, self.straight, self.error = [], None, None, True, None
-
-    def _branch(self, name: str, target: int, piece: Piece) -> None:
-        taken = self.pieces[target]
-        piece.target = target
-        self.charge(name)
-        if not self.entries[-1].execution:
+    def _branch(self, name: str, target: int) -> None:
+        if not self.price(name):
             raise Unsupported("a gas schedule with free branches, in which loops would not end")
-        self.straight = False
-        if name == "Branch":
-            self.exit = lambda _stack, _locals, _machine: taken
-            return
-        self.pop(t.BOOL)
-        piece.when = name == "BrTrue"
-        other = self._following()
-        if_true, if_false = (taken, other) if piece.when else (other, taken)
-        self.exit = lambda stack, _locals, _machine: if_true if stack.pop() else if_false
-
-    def _following(self) -> Piece:
-        if self.offset + 1 >= len(self.definition.code):
-            raise self._refused("the code has no end")
-        return self.pieces.setdefault(self.offset + 1, Piece())
+        # The log names the target of a branch that is taken.
+        self.entries.append(Entry(LOG_NAMES[name], f"@{target}", self.price(name)))
+        if name != "Branch":
+            self.pop(t.BOOL)
+        self.end_with(_BRANCHES[name](target))
 
     # Types and costs.
 
@@ -325,9 +255,13 @@ class _Compiler:
         """Return a price of an instruction."""
         return self.schedule[f"instr.{_PRICES.get(name) or LOG_NAMES[name].lower()}{suffix}"]
 
+    def base_price(self, name: str) -> int:
+        """Return what an instruction costs whatever it works on: its one price, or the base of several."""
+        return self.price(name) or self.price(name, ".base")
+
     def charge(self, name: str, memory: int = 0, *, per: str = "", count: int = 0) -> None:
         """Add the instruction's charge."""
-        amount = self.price(name) or self.price(name, ".base")
+        amount = self.base_price(name)
         if per:
             amount += self.price(name, per) * count
         self.entries.append(Entry(LOG_NAMES[name], "", amount, memory=memory))
@@ -348,35 +282,25 @@ class _Compiler:
 
     def stack_size(self, kind: t.Type) -> int:
         """Return the abstract size of the top node of values of a type."""
-        if isinstance(kind, t.Primitive) and kind is not t.SIGNER:
-            name = kind.name
-        else:
-            name = {t.Vector: "vector", t.Function: "closure", t.Reference: "reference"}.get(type(kind), "struct")
+        if isinstance(kind, t.Primitive):
+            return self.schedule.layouts.primitives[kind.name].stack
+        name = {t.Vector: "vector", t.Function: "closure", t.Reference: "reference"}.get(type(kind), "struct")
         return self.schedule.sizes[name]
 
-    def packed_size(self, kind: t.Type) -> int | None:
-        """Return the abstract size of an element of a vector; None if it depends on the value."""
-        if isinstance(kind, t.Vector) and isinstance(kind.element, t.Primitive) and kind.element.minimum:
-            return None
-        if isinstance(kind, t.Primitive) and kind is not t.SIGNER:
-            return self.schedule.sizes[f"per_{kind.name}_packed"]
-        return self.stack_size(kind)
-
-    def end_with_step(self, run: Callable[..., Any]) -> None:
-        """End the piece with an instruction that charges itself."""
-        self.step = run
-        self.straight = False
-
-    def end_with_exit(self, run: Step) -> None:
-        """End the piece with an instruction that changes the frame."""
-        self.exit = run
-        self.straight = False
+    def packed(self, kind: t.Type) -> Callable[[Any], int]:
+        """Return what measures an element of a vector; that of a vector may depend on the value."""
+        primitives = self.schedule.layouts.primitives
+        if isinstance(kind, t.Primitive):
+            return primitives[kind.name].packed
+        if isinstance(kind, t.Vector) and isinstance(kind.element, t.Primitive):
+            return self.schedule.layouts.vector(primitives[kind.element.name]).packed
+        size = self.stack_size(kind)
+        return lambda _: size
 
     # Groups of instructions.
 
     def _nop(self, name: str, _: None) -> None:
         self.charge(name)
-        self.step = ops.nothing
 
     def _pop(self, name: str, _: None) -> None:
         kind = self.pop()
@@ -385,7 +309,7 @@ class _Compiler:
             self.step = ops.pop
             return
         base = self.price(name)
-        self.end_with_step(lambda stack, _locals, machine: machine.drop(stack.pop(), kind, base, "POP"))
+        self.end_with(lambda stack, _locals, machine: machine.drop(stack.pop(), kind, base, "POP"))
 
     def _return(self, name: str, _: None) -> None:
         for kind in reversed(self.code.results):
@@ -393,27 +317,26 @@ class _Compiler:
         if self.stack:
             raise self._refused("values are left on the stack at the return")
         self.charge(name)
-        held = [(at, kind) for at, kind in enumerate(self.locals) if not is_scalar(kind)]
-        if held:
-            self.end_with_exit(lambda _stack, locals_, machine: machine.leave_dropping(locals_, held))
-        else:
-            self.end_with_exit(lambda _stack, _locals, machine: machine.leave())
+        held = {at: kind for at, kind in enumerate(self.locals) if not is_scalar(kind)}
+        self.end_with(lambda _stack, locals_, machine: machine.leave(locals_, held))
 
     def _abort(self, name: str, _: None) -> None:
         self.pop(t.U64)
         self.charge(name)
-        self.end_with_exit(lambda stack, _locals, machine: machine.abort(stack.pop()))
+        offset = self.offset
+        self.end_with(lambda stack, _locals, machine: machine.abort(stack.pop(), offset))
         self.stack.clear()
 
     def _load_integer(self, name: str, value: int) -> None:
         self.charge(name)
         self.stack.append(t.INTEGERS[name[2:].lower()])
-        self.step = ops.load(value)
+        self.step = lambda stack, _locals, _machine: stack.append(value)
 
     def _load_bool(self, name: str, _: None) -> None:
         self.charge(name)
         self.stack.append(t.BOOL)
-        self.step = ops.load(name == "LdTrue")
+        value = name == "LdTrue"
+        self.step = lambda stack, _locals, _machine: stack.append(value)
 
     def _load_constant(self, name: str, constant: Constant) -> None:
         kind = self.make(constant.type)
@@ -424,7 +347,7 @@ class _Compiler:
         if heap:
             self.entries.append(Entry("const", memory=heap))
         self.stack.append(kind)
-        self.step = ops.load(value) if is_scalar(kind) else ops.load_copy(value, layout.copy)
+        self.step = lambda stack, _locals, _machine: stack.append(layout.copy(value))
 
     def _constant_layout(self, kind: t.Type) -> Layout:
         if isinstance(kind, t.Vector):
@@ -438,10 +361,10 @@ class _Compiler:
         self.stack.append(kind)
         if is_scalar(kind):
             self.charge(name, per=".per_abs_val_unit", count=self.stack_size(kind))
-            self.step = ops.copy_local(index)
+            self.step = lambda stack, locals_, _machine: stack.append(locals_[index])
             return
         prices = self.price(name, ".base"), self.price(name, ".per_abs_val_unit")
-        self.end_with_step(
+        self.end_with(
             lambda stack, locals_, machine: stack.append(machine.copied(locals_[index], kind, prices, "COPY_LOC"))
         )
 
@@ -471,12 +394,11 @@ class _Compiler:
         if isinstance(self.locals[index], t.Reference):
             raise self._refused("a reference to a reference")
         self.stack.append(t.Reference(self.locals[index], name.startswith("Mut")))
-        self.step = ops.borrow_local(index)
+        self.step = lambda stack, locals_, _machine: stack.append((locals_, index, None))
 
     def _freeze(self, name: str, _: None) -> None:
         self.charge(name)
         self.stack.append(t.Reference(self.pop_reference(mutable=True), False))  # noqa: FBT003
-        self.step = ops.nothing
 
     def _read_reference(self, name: str, _: None) -> None:
         kind = self.pop_reference()
@@ -486,7 +408,7 @@ class _Compiler:
             self.step = ops.read_reference
             return
         prices = self.price(name, ".base"), self.price(name, ".per_abs_val_unit")
-        self.end_with_step(lambda stack, _locals, machine: machine.read_reference(stack, kind, prices))
+        self.end_with(lambda stack, _locals, machine: machine.read_reference(stack, kind, prices))
 
     def _write_reference(self, name: str, _: None) -> None:
         kind = self.pop_reference(mutable=True)
@@ -496,7 +418,7 @@ class _Compiler:
             self.step = ops.write_reference
             return
         base = self.price(name, ".base")
-        self.end_with_step(lambda stack, _locals, machine: machine.write_reference(stack, kind, base))
+        self.end_with(lambda stack, _locals, machine: machine.write_reference(stack, kind, base))
 
     def _borrow_field(self, name: str, use: FieldUse) -> None:
         arguments = t.substituted(use.arguments, self.types)
@@ -627,7 +549,7 @@ class _Compiler:
             machine.measure_equal(stack, kind, prices, log_name, through)
             step(stack, locals_, machine)
 
-        self.end_with_step(run)
+        self.end_with(run)
 
     # Vectors.
 
@@ -659,39 +581,42 @@ class _Compiler:
         self._element(kind, mutable=True)
         self.step = ops.vector_swap
 
-    def _vector_push(self, name: str, kind: t.Type) -> None:
-        element = self.make(kind)
-        size = self.packed_size(element)
-        self.pop(element)
-        self._element(kind, mutable=True)
-        if size is not None:
-            self.charge(name, size)
-            self.step = ops.vector_push
-            return
-        base = self.price(name, ".base")
+    def _measured(self, name: str, amount: int, memory: Callable[[Any], int], step: Step) -> None:
+        """Set a step before which memory is taken that depends on the stack."""
+        log_name = LOG_NAMES[name]
 
         def run(stack: Any, locals_: Any, machine: Any) -> None:
-            machine.meter.charge(base, "VEC_PUSH_BACK", "", machine.layouts[element].packed(stack[-1]))
-            ops.vector_push(stack, locals_, machine)
+            machine.meter.charge(amount, log_name, "", memory(stack))
+            step(stack, locals_, machine)
 
-        self.end_with_step(run)
+        self.end_with(run)
+
+    def _filled(self, name: str, element: t.Type, count: int, amount: int, step: Step) -> None:
+        """Set a step that puts elements from the stack into a vector; vectors of signed integers are measured."""
+        packed = self.packed(element)
+        if isinstance(element, t.Vector) and isinstance(element.element, t.Primitive) and element.element.minimum:
+            self._measured(name, amount, lambda stack: sum(map(packed, stack[len(stack) - count :])), step)
+        else:
+            self.entries.append(Entry(LOG_NAMES[name], "", amount, memory=packed(None) * count))
+            self.step = step
+
+    def _vector_push(self, name: str, kind: t.Type) -> None:
+        element = self.make(kind)
+        self.pop(element)
+        self._element(kind, mutable=True)
+        self._filled(name, element, 1, self.base_price(name), ops.vector_push)
 
     def _vector_pop(self, name: str, kind: t.Type) -> None:
         element = self.make(kind)
-        size = self.packed_size(element)
         self._element(kind, mutable=True)
         self.stack.append(element)
-        base = self.price(name, ".base")
+        packed = self.packed(element)
 
-        def run(stack: Any, locals_: Any, machine: Any) -> None:
+        def memory(stack: Any) -> int:
             container, slot, _ = stack[-1]
-            memory = 0
-            if values := container[slot]:
-                memory = -(machine.layouts[element].packed(values[-1]) if size is None else size)
-            machine.meter.charge(base, "VEC_POP_BACK", "", memory)
-            ops.vector_pop(stack, locals_, machine)
+            return -sum(map(packed, container[slot][-1:]))
 
-        self.end_with_step(run)
+        self._measured(name, self.base_price(name), memory, ops.vector_pop)
 
     def _vector_pack(self, name: str, operand: tuple[t.Type, int]) -> None:
         kind, count = operand
@@ -701,20 +626,8 @@ class _Compiler:
         for _ in range(count):
             self.pop(element)
         self.stack.append(t.Vector(element))
-        step = ops.vector_pack(count, of_bytes=element is t.U8)
-        size = self.packed_size(element)
-        if size is not None:
-            self.charge(name, size * count, per=".per_elem", count=count)
-            self.step = step
-            return
-        amount = self.price(name, ".base") + self.price(name, ".per_elem") * count
-
-        def run(stack: Any, locals_: Any, machine: Any) -> None:
-            memory = sum(map(machine.layouts[element].packed, stack[len(stack) - count :]))
-            machine.meter.charge(amount, "VEC_PACK", "", memory)
-            step(stack, locals_, machine)
-
-        self.end_with_step(run)
+        amount = self.base_price(name) + self.price(name, ".per_elem") * count
+        self._filled(name, element, count, amount, ops.vector_pack(count, of_bytes=element is t.U8))
 
     def _vector_unpack(self, name: str, operand: tuple[t.Type, int]) -> None:
         kind, count = operand
@@ -723,15 +636,9 @@ class _Compiler:
         if count > MAX_STACK:
             raise self._refused(f"{count} values do not fit on the stack")
         self.stack.extend([element] * count)
-        amount = self.price(name, ".base") + self.price(name, ".per_expected_elem") * count
-        step = ops.vector_unpack(count)
-
-        def run(stack: Any, locals_: Any, machine: Any) -> None:
-            memory = sum(map(machine.layouts[element].packed, stack[-1]))
-            machine.meter.charge(amount, "VEC_UNPACK", "", -memory)
-            step(stack, locals_, machine)
-
-        self.end_with_step(run)
+        packed = self.packed(element)
+        amount = self.base_price(name) + self.price(name, ".per_expected_elem") * count
+        self._measured(name, amount, lambda stack: -sum(map(packed, stack[-1])), ops.vector_unpack(count))
 
     # Globals.
 
@@ -740,27 +647,15 @@ class _Compiler:
         if name.endswith("Generic"):
             self._charge_type(kind)
         action = name.removesuffix("Generic")
-        price = self.price(name, ".base")
-        log_name = LOG_NAMES[name]
         if action == "MoveTo":
             self.pop(kind)
             if self.pop_reference() is not t.SIGNER:
                 raise self._refused("expected a reference to a signer")
-            self.end_with_step(lambda stack, _locals, machine: machine.move_to(stack, kind, price, log_name))
-            return
-        self.pop(t.ADDRESS)
-        if action == "Exists":
-            self.stack.append(t.BOOL)
-            self.end_with_step(lambda stack, _locals, machine: machine.exists(stack, kind, price, log_name))
-        elif action == "MoveFrom":
-            self.stack.append(kind)
-            self.end_with_step(lambda stack, _locals, machine: machine.move_from(stack, kind, price, log_name))
         else:
-            mutable = action == "MutBorrowGlobal"
-            self.stack.append(t.Reference(kind, mutable))
-            self.end_with_step(
-                lambda stack, _locals, machine: machine.borrow_global(stack, kind, price, log_name, mutable)
-            )
+            self.pop(t.ADDRESS)
+            left = {"Exists": t.BOOL, "MoveFrom": kind}.get(action)
+            self.stack.append(left or t.Reference(kind, action == "MutBorrowGlobal"))
+        self.end_with(ops.GLOBALS[action](kind, self.price(name, ".base"), LOG_NAMES[name]))
 
     # Calls.
 
@@ -770,8 +665,8 @@ class _Compiler:
         for kind in reversed(t.substituted(function.parameters, site.types)):
             self.pop(kind)
         self.stack.extend(t.substituted(function.results, site.types))
-        following = self._following()
-        self.end_with_exit(lambda _stack, _locals, machine: machine.call(site, following))
+        following = self.offset + 1
+        self.end_with(lambda _stack, _locals, machine: machine.call(site, following))
 
     def _site(self, use: FunctionUse) -> Site:
         if use not in self.sites:
@@ -798,7 +693,7 @@ class _Compiler:
         abilities = t.ALL_ABILITIES if use.function.attributes else t.COPY | t.DROP | t.STORE
         self.stack.append(t.Function(rest, t.substituted(use.function.results, site.types), abilities))
         kinds = tuple(captured)
-        self.end_with_step(lambda stack, _locals, machine: machine.pack_closure(stack, site, mask, kinds))
+        self.end_with(lambda stack, _locals, machine: machine.pack_closure(stack, site, mask, kinds))
 
     def _call_closure(self, _: str, kind: t.Type) -> None:
         function = t.substitute(kind, self.types)
@@ -808,8 +703,8 @@ class _Compiler:
         for parameter in reversed(function.parameters):
             self.pop(parameter)
         self.stack.extend(function.results)
-        following = self._following()
-        self.end_with_exit(lambda stack, _locals, machine: machine.call_closure(stack, function, following))
+        following = self.offset + 1
+        self.end_with(lambda stack, _locals, machine: machine.call_closure(stack, function, following))
 
 
 def _assignable(kind: t.Type, expected: t.Type) -> bool:
@@ -831,6 +726,7 @@ def _failing(error: MoveError) -> Step:
 # Which method compiles which instructions.
 _GROUPS = {
     "_nop": "Nop",
+    "_branch": "Branch BrTrue BrFalse",
     "_pop": "Pop",
     "_return": "Ret",
     "_abort": "Abort",

@@ -6,11 +6,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from toolkit.errors import Unsupported
+from toolkit.errors import SchemaError, Unsupported
+from toolkit.move._bcs import Reader
 from toolkit.vm import _features as flags
-from toolkit.vm._bcs import Input
-from toolkit.vm._errors import MoveError
-from toolkit.vm._features import Features
 from toolkit.vm._schedule import Schedule
 from toolkit.vm._state import Base, ReadError, resource_key
 from toolkit.vm._types import FRAMEWORK, struct
@@ -52,23 +50,19 @@ class Environment:
         self.usage = usage
         try:
             self._read_configuration()
-        except (MoveError, IndexError):
+        except (SchemaError, IndexError):
             raise Unsupported("a state whose configuration cannot be decoded") from None
         if flags.ENUM_OPTION in self.features and flags.FRAMEWORK_OPTION not in self.features:
             raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
 
     def _read_configuration(self) -> None:
         # The length of the flags, as of any vector, comes before them; they fit in 127 bytes.
-        self.features = Features(_needed_resource(self.base, "features::Features")[1:])
+        self.features = flags.read_features(_needed_resource(self.base, "features::Features")[1:])
         self.chain_id = _needed_resource(self.base, "chain_id::ChainId")[0]
-        reconfiguration = Input(_needed_resource(self.base, "reconfiguration::Configuration"))
-        reconfiguration.take(8)  # the epoch
-        self.last_reconfiguration = int.from_bytes(reconfiguration.take(8), "little")
+        reconfiguration = Reader(_needed_resource(self.base, "reconfiguration::Configuration"))
+        reconfiguration.fixed(8)  # the epoch
+        self.last_reconfiguration = reconfiguration.u64()
         self.schedule = Schedule.from_bcs(_needed_resource(self.base, "gas_schedule::GasScheduleV2"))
-
-    def replace(self, name: str, value: bytes) -> None:
-        """Let a resource of ``0x1`` that exists have another value."""
-        self.base.replace(resource_key(FRAMEWORK, struct(f"0x1::{name}")), value)
 
     def timed(self, starts: dict[int, datetime]) -> bool:
         """Return whether a timed feature is on.

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+Features: TypeAlias = frozenset[int]  # the flags that are on
 
 
-class Features:
-    """The feature flags of ``0x1::features::Features``."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    @classmethod
-    def of(cls, flags: Iterable[int]) -> Features:
-        """Return features of which these flags are on."""
-        data = bytearray(16)
-        for flag in flags:
-            data[flag // 8] |= 1 << flag % 8
-        return cls(bytes(data))
-
-    def __contains__(self, flag: object) -> bool:
-        assert isinstance(flag, int)  # noqa: S101 - of the machine's own
-        byte = flag // 8
-        return byte < len(self.data) and bool(self.data[byte] >> flag % 8 & 1)
+def read_features(data: bytes) -> Features:
+    """Return the flags of ``0x1::features::Features``, whose bits are numbered from the lowest of the first byte."""
+    return frozenset(8 * at + bit for at, byte in enumerate(data) for bit in range(8) if byte >> bit & 1)
 
 
 # Flags that the machine asks for, by number. The names are ours and say what a flag turns on.

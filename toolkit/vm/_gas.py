@@ -4,7 +4,7 @@ Gas is counted apart from meaning. The interpreter says what it does; the meter 
 `Unmetered`, which counts only to end loops. `Meter` is the one place that writes the log.
 
 A straight piece of code is charged at once if `fast_limit` allows it: none of its charges can fail then. With a log,
-`fast_limit` is negative, so each instruction is charged apart.
+`fast_limit` is negative, so that each becomes an entry.
 """
 
 from __future__ import annotations
@@ -81,10 +81,8 @@ class Meter:
         Storage fee in octas.
     memory : int
         Abstract memory left.
-    limit : int
-        Execution gas up to which charges succeed.
     fast_limit : int
-        The same for a straight piece of code; negative if each instruction is to be charged apart.
+        Execution gas up to which charges succeed; negative if each charge is to be logged.
     log : list of Entry or None
     dispatched : dict of int to str
         Functions in which natives went on, by the length of the log.
@@ -104,8 +102,8 @@ class Meter:
         self._set_limit()
 
     def _set_limit(self) -> None:
-        self.limit = min(self.max_execution, self.budget - self.io - self.storage)
-        self.fast_limit = -1 if self.log is not None else self.limit
+        limit = min(self.max_execution, self.budget - self.io - self.storage)
+        self.fast_limit = -1 if self.log is not None else limit
 
     @property
     def balance(self) -> int:
@@ -140,91 +138,81 @@ class Meter:
         MoveError
             If it exceeds a limit; what was left has been charged.
         """
-        failed: MoveError | None = None
-        if memory:
-            memory, failed = self._take(memory)
-        if failed:
-            amount = 0
-        else:
-            amount = min(amount, MAX_U64)
-            if amount > self.balance:
-                amount = self._exhaust()
-                failed = MoveError("OUT_OF_GAS")
+        if self.execution + amount <= self.fast_limit and memory <= self.memory:
             self.execution += amount
-            if failed is None and self.execution > self.max_execution:
-                failed = MoveError("EXECUTION_LIMIT_REACHED")
-        if self.log is not None:
-            self.log.append(Entry(name, facts, amount, None, memory, failed.status if failed else None))
-        if failed:
-            self._set_limit()
-            raise failed
+            self.memory -= memory
+            return
+        memory, failed = self._take(memory)
+        amount, failed = (0, failed) if failed else self._spend(min(amount, MAX_U64))
+        self.execution += amount
+        if failed is None and self.execution > self.max_execution:
+            failed = MoveError("EXECUTION_LIMIT_REACHED")
+        self._book(failed, name, facts, amount, None, memory)
 
     def charge_io(self, amount: int, name: str, facts: str = "", memory: int = 0) -> None:
         """Charge io gas, after taking `memory`."""
-        failed: MoveError | None = None
-        if memory:
-            memory, failed = self._take(memory)
-        if failed:
-            amount = 0
-        else:
-            if amount > self.balance:
-                amount = self._exhaust()
-                failed = MoveError("OUT_OF_GAS")
-            self.io += amount
-            if failed is None and self.io > self.max_io:
-                failed = MoveError("IO_LIMIT_REACHED")
+        memory, failed = self._take(memory)
+        amount, failed = (0, failed) if failed else self._spend(amount)
+        self.io += amount
+        if failed is None and self.io > self.max_io:
+            failed = MoveError("IO_LIMIT_REACHED")
         self._set_limit()
-        if self.log is not None:
-            status = failed.status if failed else None
-            self.log.append(Entry(name, facts, None if amount else 0, amount, memory, status))
-        if failed:
-            raise failed
+        self._book(failed, name, facts, None if amount else 0, amount, memory)
 
     def charge_storage(self, octas: int, price: int) -> None:
         """Charge the storage fee of a transaction at its gas unit price."""
-        amount = min(-(-octas * self.schedule.unit // price), MAX_U64) if price else 0
-        failed: MoveError | None = None
-        if amount > self.balance:
-            amount = self._exhaust()
-            failed = MoveError("OUT_OF_GAS")
-            if self.schedule.version < since.WHOLE_SLOTS:
-                octas = 0
+        amount, failed = self._spend(min(-(-octas * self.schedule.unit // price), MAX_U64) if price else 0)
+        if failed and self.schedule.version < since.WHOLE_SLOTS:
+            octas = 0
         self.storage += amount
         self.fee += octas
         if failed is None and self.fee > (self.schedule["txn.max_storage_fee"] or MAX_U64):
             failed = MoveError("STORAGE_LIMIT_REACHED")
         self._set_limit()
-        if self.log is not None:
-            facts = f"octas={octas} internal={amount}"
-            self.log.append(Entry("STORAGE_FEE", facts, failed=failed.status if failed else None))
-        if failed:
-            raise failed
+        self._book(failed, "STORAGE_FEE", f"octas={octas} internal={amount}")
 
-    def _exhaust(self) -> int:
-        """Return what a charge takes that exceeds what is left: all of it; in older versions, it is lost instead."""
+    def _spend(self, amount: int) -> tuple[int, MoveError | None]:
+        """Return what a charge takes; all that is left if it exceeds that, which older versions lose instead."""
         left = self.balance
-        if self.schedule.version >= since.WHOLE_SLOTS:
-            return left
-        self.budget -= left
-        return 0
+        if amount <= left:
+            return amount, None
+        if self.schedule.version < since.WHOLE_SLOTS:
+            self.budget -= left
+            left = 0
+        return left, self._exceeded("OUT_OF_GAS")
+
+    def _exceeded(self, status: str) -> MoveError:
+        return MoveError(status)
+
+    def _book(  # noqa: PLR0917 - the fields of an entry
+        self,
+        failed: MoveError | None,
+        name: str,
+        facts: str = "",
+        execution: int | None = None,
+        io: int | None = None,
+        memory: int = 0,
+    ) -> None:
+        """Log a charge, and raise its error if it failed."""
+        if self.log is not None:
+            self.log.append(Entry(name, facts, execution, io, memory, failed.status if failed else None))
+        if failed:
+            self._set_limit()
+            raise failed
 
     def _take(self, amount: int) -> tuple[int, MoveError | None]:
         """Take memory, or release it; return what was taken, and the error if it was not enough."""
         if amount > self.memory:
             amount, self.memory = self.memory, 0
-            return amount, MoveError("MEMORY_LIMIT_EXCEEDED")
+            return amount, self._exceeded("MEMORY_LIMIT_EXCEEDED")
         self.memory -= amount
         return amount, None
 
-    def use_memory(self, amount: int, name: str, facts: str = "", *, always: bool = False) -> None:
+    def use_memory(self, amount: int, name: str, *, always: bool = False) -> None:
         """Take memory, or release it, apart from a charge; logged if there is any, or `always`."""
-        if not amount and not always:
-            return
-        amount, failed = self._take(amount)
-        if self.log is not None:
-            self.log.append(Entry(name, facts, memory=amount, failed=failed.status if failed else None))
-        if failed:
-            raise failed
+        if amount or always:
+            amount, failed = self._take(amount)
+            self._book(failed, name, memory=amount)
 
     def fail(self, name: str, error: MoveError) -> MoveError:
         """Log an instruction that could not be measured; return the error."""
@@ -271,32 +259,12 @@ class Unmetered(Meter):
 
     def __init__(self, schedule: Schedule) -> None:
         super().__init__(schedule, 0)
-        self.budget = self.limit = self.fast_limit = MAX_UNMETERED
-        self.max_execution = self.max_io = MAX_UNMETERED
+        self.budget = self.max_execution = self.max_io = MAX_UNMETERED
         self.memory = _UNMETERED_MEMORY
+        self._set_limit()
 
-    def charge(self, amount: int, name: str, facts: str = "", memory: int = 0) -> None:  # noqa: ARG002
-        """Count execution gas."""
-        self.execution += amount
-        self.memory -= memory
-        if self.execution > MAX_UNMETERED or self.memory < 0:
-            raise Unsupported("a prologue or epilogue that does not end")
-
-    def charge_io(self, amount: int, name: str, facts: str = "", memory: int = 0) -> None:
-        """Charge nothing."""
+    def _exceeded(self, status: str) -> MoveError:
+        raise Unsupported(f"a prologue or epilogue that does not end ({status})")
 
     def charge_module(self, module: ModuleId, size: int, age: str) -> None:
-        """Charge nothing."""
-
-    def use_memory(self, amount: int, name: str, facts: str = "", *, always: bool = False) -> None:
-        """Charge nothing."""
-
-    def native_starts(self, released: int) -> None:
-        """Charge nothing."""
-
-    def charge_native(self, amount: int) -> None:
-        """Count execution gas."""
-        self.charge(amount, "n")
-
-    def native_ends(self, how: str, memory: int = 0) -> None:
-        """Charge nothing."""
+        """Charge nothing, and do not count the modules."""

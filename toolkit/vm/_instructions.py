@@ -46,6 +46,7 @@ _OPERANDS = {
 
 
 BRANCHES = frozenset({"Branch", "BrTrue", "BrFalse"})
+ENDS = frozenset({"Branch", "Ret", "Abort"})  # after which the next instruction does not follow
 
 
 class Opcode(NamedTuple):

@@ -1,4 +1,4 @@
-"""The machine: frames, calls, globals and natives around a loop that runs pieces of code.
+"""The machine: frames, calls, globals and natives around a loop that charges and runs pieces of code.
 
 One machine runs the sessions' entries of a transaction: each `run` has its own stack, frames and locks, and shares the
 session, the loader and the meter.
@@ -6,6 +6,7 @@ session, the loader and the meter.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
@@ -14,24 +15,23 @@ from toolkit.vm import _features as flags
 from toolkit.vm import _gas_versions as since
 from toolkit.vm._access import AccessStack
 from toolkit.vm._code import MODULE_LOCK, FunctionDefinition
-from toolkit.vm._compile import MAX_STACK, CompiledFunction, Piece, Site, is_scalar
+from toolkit.vm._compile import ENTRY, LEAVES, MAX_STACK, CompiledFunction, Site, is_scalar
 from toolkit.vm._environment import MAINNET, NO_CAPTURED_OPTIONS, TESTNET
 from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._natives import NATIVES
 from toolkit.vm._natives._registry import Dispatch, NativeCall, may_stand_for
 from toolkit.vm._trace import TraceStep
 from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, Type, address_text, substituted, type_list
-from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Ref, Value
+from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Value, read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from toolkit.vm._context import TransactionContext
-    from toolkit.vm._environment import Environment
-    from toolkit.vm._gas import Meter
+    from toolkit.vm._gas import Entry, Meter
     from toolkit.vm._layouts import Layout
     from toolkit.vm._loader import Loader
     from toolkit.vm._state import Session, Slot
+    from toolkit.vm._transaction_run import TransactionRun
     from toolkit.vm._types import Function
 
 MAX_FRAMES = 1024  # that wait for another to return
@@ -43,22 +43,38 @@ _MODULES_WITH_NATIVES |= {ModuleId(FRAMEWORK, name) for name in _CURVES}
 _OPTION = ModuleId(FRAMEWORK, "option")
 # Their natives store their arguments: memory is not released.
 _KEEPS_ARGUMENTS = {ModuleId(FRAMEWORK, "table"), ModuleId(FRAMEWORK, "event")}
+_CONDITIONS = {"BR_TRUE": True, "BR_FALSE": False}
 
 
+@dataclass(slots=True, eq=False)
 class Frame:
-    """A function that runs, or waits for one that it called."""
+    """A function that runs, or waits for one that it called.
 
-    __slots__ = ("careful", "code", "entered", "locals", "locks", "parent", "piece", "restricted")
+    Attributes
+    ----------
+    code : CompiledFunction
+    locals : list of Value
+    parent : Frame or None
+    following : int
+        Offset of the instruction that runs when the frame goes on, or `ENTRY`.
+    careful : bool
+        Whether the stack could overflow in it, so that each instruction must look.
+    entered : bool
+        Whether the module counts one entry more.
+    locks : bool
+        Whether the module lock is on while the frame is there.
+    restricted : bool
+        Whether the function has access specifiers.
+    """
 
-    def __init__(self, code: CompiledFunction, locals_: list[Value], parent: Frame | None) -> None:
-        self.code = code
-        self.locals = locals_
-        self.parent = parent
-        self.piece = code.entry
-        self.careful = False  # whether the stack could overflow in it, so that each instruction must look
-        self.entered = False  # whether the module counts one entry more
-        self.locks = False  # whether the module lock is on while the frame is there
-        self.restricted = False  # whether the function has access specifiers
+    code: CompiledFunction
+    locals: list[Value]
+    parent: Frame | None
+    following: int = ENTRY
+    careful: bool = False
+    entered: bool = False
+    locks: bool = False
+    restricted: bool = False
 
     @property
     def module(self) -> ModuleId | None:
@@ -71,6 +87,7 @@ class Frame:
         return self.code.definition.module or "script"
 
 
+@dataclass(slots=True, eq=False)
 class Link:
     """What a call site leads to in this execution.
 
@@ -90,17 +107,15 @@ class Link:
         Whether the caller is in another module.
     """
 
-    __slots__ = ("code", "cost", "count", "crosses", "definition", "facts", "log_name", "native", "types")
-
-    def __init__(self, definition: FunctionDefinition, types: tuple[Type, ...]) -> None:
-        self.definition = definition
-        self.types = types
-        self.count = len(definition.parameters)
-        self.native: Callable[..., Any] | None = None
-        self.code: CompiledFunction | None = None
-        self.cost = 0
-        self.log_name = self.facts = ""
-        self.crosses = True
+    definition: FunctionDefinition
+    types: tuple[Type, ...]
+    count: int
+    native: Callable[..., Any] | None
+    code: CompiledFunction | None
+    cost: int
+    log_name: str
+    facts: str
+    crosses: bool = True
 
 
 class Machine:
@@ -111,9 +126,8 @@ class Machine:
     loader : Loader
     session : Session
     meter : Meter
-    environment : Environment
-    context : Any
-        What natives ask about the transaction; None in a view.
+    transaction : TransactionRun, optional
+        None in a view.
     trace : list, optional
         Gets (code, offset, depth, length of the log) for each instruction.
     """
@@ -124,15 +138,14 @@ class Machine:
         session: Session,
         meter: Meter,
         *,
-        environment: Environment,
-        context: TransactionContext | None = None,
+        transaction: TransactionRun | None = None,
         trace: list[TraceStep] | None = None,
     ) -> None:
         self.loader = loader
         self.session = session
         self.meter = meter
-        self.environment = environment
-        self.context = context
+        self.environment = loader.environment
+        self.transaction = transaction
         self.trace = trace
         self.schedule = loader.schedule
         self.features = loader.features
@@ -147,7 +160,6 @@ class Machine:
         self.stack: list[Value] = []
         self.frame: Frame | None = None
         self.depth = 0
-        self.offset = 0  # of the instruction that runs, or of the last exit while a piece runs at once
         self.seen: set[Site] = set()  # whose types have been paid for
         self.active: dict[ModuleId | None, int] = {}  # entries of each module, script included, that have not returned
         self.locks = 0  # functions on the call stack because of which no module may be entered again
@@ -184,87 +196,64 @@ class Machine:
         self._loop()
         return self.stack
 
-    def _loop(self) -> None:  # noqa: C901 - one loop, without calls that can be saved
+    def _loop(self) -> None:
         stack, meter = self.stack, self.meter
-        frame = self.frame
-        assert frame is not None  # noqa: S101 - just entered
-        piece: Piece | None = frame.piece
-        locals_ = frame.locals
-        steps: Any = None
+        at = 0  # offset after the instructions that have been charged
+        running: Iterator[Any] = iter(())
         try:
-            while True:
-                assert piece is not None  # noqa: S101 - compiled code ends with an exit
-                execution = meter.execution + piece.cost
-                if execution > meter.fast_limit or piece.peak > meter.memory or frame.careful:
-                    steps = None
-                    piece = self._carefully(piece, stack, locals_)
-                else:
-                    meter.execution = execution
-                    meter.memory -= piece.memory
-                    steps = iter(piece.steps)
-                    for step in steps:
-                        step(stack, locals_, self)
-                    if piece.exit is None:
-                        piece = piece.next
-                        continue
-                    steps = None
-                    self.offset = piece.offsets[-1]
-                    piece = piece.exit(stack, locals_, self)
-                if piece is None:
-                    frame = self.frame
-                    if frame is None:
-                        return
-                    piece, locals_ = frame.piece, frame.locals
+            while (frame := self.frame) is not None:
+                code, locals_, careful, following = frame.code, frame.locals, frame.careful, frame.following
+                pieces = code.pieces
+                while following != LEAVES:
+                    steps, at, _, cost, memory, peak = pieces[following]
+                    execution = meter.execution + cost
+                    if execution > meter.fast_limit or peak > meter.memory or careful:
+                        steps, at, entries, _, _, _ = code.singles[following]
+                        self._charge(code, at - 1, entries)
+                    else:
+                        meter.execution = execution
+                        meter.memory -= memory
+                    running = iter(steps)
+                    for step in running:
+                        target = step(stack, locals_, self)
+                    following = at if target is None else target
+                    if careful:
+                        self._check_stack()
         except MoveError as error:
-            if steps is not None:
-                self._give_back(piece, length_hint(steps))
-            raise self._located(error) from None
+            raise self._located(error, self._give_back(code, at, length_hint(running))) from None
         except (TypeError, IndexError, AttributeError, ValueError, KeyError) as error:
             # Values that are missing or of another kind: code that no verifier has accepted.
-            if steps is not None:
-                self._give_back(piece, length_hint(steps))
             where = self.frame.code.name if self.frame else "the first frame"
             raise Unsupported(
-                f"{where} at offset {self.offset}: the code breaks a rule of Move ({error}). "
+                f"{where} at offset {at - 1 - length_hint(running)}: the code breaks a rule of Move ({error}). "
                 "The node's verifier may refuse this for another reason"
             ) from error
 
-    def _give_back(self, piece: Piece | None, left: int) -> None:
-        """Correct what was charged for steps after the one that failed."""
-        assert piece is not None  # noqa: S101 - its steps were running
-        at = len(piece.steps) - left - 1
-        self.offset = piece.offsets[at]
-        cost, memory = piece.after[at]
-        self.meter.execution -= cost
-        self.meter.memory += memory
+    def _give_back(self, code: CompiledFunction, at: int, left: int) -> int:
+        """Give back what was charged for instructions after the one that failed; return the offset of that one."""
+        for one in code.singles[at - left : at]:
+            self.meter.execution -= one.cost
+            self.meter.memory += one.memory
+        return at - left - 1
 
-    def _carefully(self, piece: Piece, stack: list[Value], locals_: list[Value]) -> Piece | None:
-        """Run a piece, charging each instruction before it runs; return the next piece."""
-        meter, trace = self.meter, self.trace
-        count = len(piece.steps)
-        for at, entries in enumerate(piece.entries):
-            self.offset = piece.offsets[at]
-            if trace is not None:
-                assert self.frame is not None and meter.log is not None  # noqa: S101, PT018 - traces have a log
-                trace.append(TraceStep(self.frame.code, self.offset, self.depth, len(meter.log)))
-            branches = at == count and piece.target is not None
-            # The log names the target of a branch that is taken.
-            taken = branches and (piece.when is None or stack[-1] == piece.when)
-            for entry in entries:
-                if entry.execution is None:
-                    meter.use_memory(entry.memory, entry.name)
-                else:
-                    facts = f"@{piece.target}" if taken else entry.facts
-                    meter.charge(entry.execution, entry.name, facts, entry.memory)
-            if at == count:
-                assert piece.exit is not None  # noqa: S101 - it has the last entries
-                return piece.exit(stack, locals_, self)  # type: ignore[no-any-return]
-            piece.steps[at](stack, locals_, self)
-            if len(stack) > MAX_STACK:
-                raise MoveError("EXECUTION_STACK_OVERFLOW")
-        return piece.next
+    def _check_stack(self) -> None:
+        if len(self.stack) > MAX_STACK:
+            raise MoveError("EXECUTION_STACK_OVERFLOW")
 
-    def _located(self, error: MoveError) -> MoveError:
+    def _charge(self, code: CompiledFunction, offset: int, entries: Sequence[Entry]) -> None:
+        """Charge an instruction entry by entry, for the log or because a limit is near."""
+        meter, stack = self.meter, self.stack
+        if self.trace is not None:
+            assert meter.log is not None  # noqa: S101 - traces have a log
+            self.trace.append(TraceStep(code, offset, self.depth, len(meter.log)))
+        for entry in entries:
+            if entry.execution is None:
+                meter.use_memory(entry.memory, entry.name)
+            else:
+                passed = entry.name in _CONDITIONS and stack[-1] is not _CONDITIONS[entry.name]
+                meter.charge(entry.execution, entry.name, "" if passed else entry.facts, entry.memory)
+
+    def _located(self, error: MoveError, offset: int) -> MoveError:
         frame = self.frame
         if error.located or frame is None:
             return error
@@ -272,7 +261,7 @@ class Machine:
         verifies = 1000 <= error.number < 2000 and not error.of_types
         if verifies and (error.status != "DEPENDENCY_LIMIT_REACHED" or self.schedule.version < since.LIMITS_BY_NAME):
             error = MoveError("VERIFICATION_ERROR", error.message)
-        return error.at(frame.location, frame.code.definition.index, self.offset)
+        return error.at(frame.location, frame.code.definition.index, offset)
 
     # Frames.
 
@@ -328,8 +317,8 @@ class Machine:
         self.frame = frame
         self.depth += 1
 
-    def leave(self) -> None:
-        """Return from a function: its results are on the stack."""
+    def leave(self, locals_: list[Value], held: dict[int, Type]) -> int:
+        """Return from a function, whose results are on the stack, and release the locals that it still holds."""
         frame = self.frame
         assert frame is not None  # noqa: S101 - it returns
         if self.meter.log is not None:
@@ -339,33 +328,25 @@ class Machine:
         if frame.locks:
             self.locks -= 1
         if frame.restricted:
-            self.access.pop()
+            self.access.lists.pop()
         self.frame = frame.parent
         self.depth -= 1
+        if held:
+            self.meter.use_memory(-self._heap(held.values(), [locals_[index] for index in held]), "drop")
+        return LEAVES
 
-    def leave_dropping(self, locals_: list[Value], kinds: list[tuple[int, Type]]) -> None:
-        """Return from a function and release the locals that it still holds."""
-        self.leave()
-        released = 0
-        for index, kind in kinds:
-            value = locals_[index]
-            if value is not None:
-                layout = self.layouts[kind]
-                released += layout.measure(value) - layout.stack
-        self.meter.use_memory(-released, "drop")
-
-    def abort(self, code: int) -> Piece:
+    def abort(self, code: int, offset: int) -> None:
         """Abort."""
         assert self.frame is not None  # noqa: S101 - it aborts
         function = self.frame.code.definition
         module = function.module
         place = f"0x{module.address.hex()}::{module.name}::{function.name}" if module else "script"
-        raise Abort(code, f"{place} at offset {self.offset}")
+        raise Abort(code, f"{place} at offset {offset}")
 
     # Calls.
 
-    def call(self, site: Site, following: Piece) -> Piece | None:
-        """Call a function; return the piece that follows if it was native."""
+    def call(self, site: Site, following: int) -> int | None:
+        """Call a function; return LEAVES unless it was native."""
         meter = self.meter
         generic = site.use.arguments is not None
         if generic and site not in self.seen:
@@ -374,11 +355,8 @@ class Machine:
             for kind in site.types:
                 meter.charge(self.schedule.per_node * kind.nodes, "CREATE_TY", f"nodes={kind.nodes}")
         link = self.links.get(site) or self._link(site)
-        execution = meter.execution + link.cost
-        if execution <= meter.fast_limit:
-            meter.execution = execution
-        else:
-            meter.charge(link.cost, link.log_name, link.facts)
+        meter.charge(link.cost, link.log_name, link.facts)
+        if meter.log is not None:
             meter.write(">", f"{link.definition}{type_list(link.types)}")
         if generic:  # a node looks at the module of generic calls only, and remembers the last one
             self.keeps_arguments = link.definition.module in _KEEPS_ARGUMENTS
@@ -388,20 +366,20 @@ class Machine:
         return self._go_to(link, arguments, following, crosses=link.crosses)
 
     def _go_to(
-        self, link: Link, arguments: list[Value], following: Piece, *, crosses: bool, closure: bool = False
-    ) -> Piece | None:
-        """Run a native, or make a frame; return the piece to run next, or None if the frame has changed."""
+        self, link: Link, arguments: list[Value], following: int, *, crosses: bool, closure: bool = False
+    ) -> int | None:
+        """Run a native, or make a frame and return LEAVES."""
         assert self.frame is not None  # noqa: S101 - it calls
-        self.frame.piece = following
+        self.frame.following = following
         if link.code is None:
-            return self._native(link, arguments, following)
+            return self._native(link, arguments)
         if self.depth > MAX_FRAMES:
             raise MoveError("CALL_STACK_OVERFLOW")
         try:
             self._enter(link.code, arguments, crosses=crosses, closure=closure)
         except MoveError as error:
             raise self._below(error) from None
-        return None
+        return LEAVES
 
     def _below(self, error: MoveError) -> MoveError:
         """Locate an error of entering a function in the frame below the current one."""
@@ -424,37 +402,32 @@ class Machine:
         if definition.parameters != function.parameters or definition.results != function.results:
             error = MoveError("FUNCTION_RESOLUTION_FAILURE", f"{definition} has other parameters or results")
             raise self._below(error)
-        link = Link(definition, site.types)
+        link = self._linked(definition, site.types, generic=site.use.arguments is not None)
         link.crosses = site.caller.module != definition.module
-        self._finish_link(link, generic=site.use.arguments is not None)
         self.links[site] = link
         return link
 
-    def _finish_link(self, link: Link, *, generic: bool) -> None:
-        """Find the code of a link and its price."""
-        definition, types = link.definition, link.types
-        locals_ = 0
-        if definition.is_native:
-            link.native = NATIVES.get(str(definition))
-        else:
-            link.code = self.loader.code(definition, types)
-            locals_ = len(definition.locals)
-        kind = "call_generic" if generic else "call"
-        prices = self.schedule
-        link.cost = (
+    def _linked(self, definition: FunctionDefinition, types: tuple[Type, ...], *, generic: bool) -> Link:
+        """Find the code of a function and the price of calling it."""
+        is_native = definition.is_native
+        native = NATIVES.get(str(definition)) if is_native else None
+        code = None if is_native else self.loader.code(definition, types)
+        count, locals_ = len(definition.parameters), 0 if is_native else len(definition.locals)
+        kind, prices = "call_generic" if generic else "call", self.schedule
+        cost = (
             prices[f"instr.{kind}.base"]
-            + prices[f"instr.{kind}.per_arg"] * link.count
+            + prices[f"instr.{kind}.per_arg"] * count
             + prices[f"instr.{kind}.per_local"] * locals_
         )
-        if not link.cost:
+        if not cost:
             raise Unsupported("a gas schedule with free calls, in which recursion would not end")
-        link.log_name = kind.upper()
-        link.facts = f"args={link.count} locals={locals_}"
-        if kind == "call_generic":
-            link.cost += prices["instr.call_generic.per_ty_arg"] * len(types)
-            link.facts += f" types={len(types)}"
+        facts = f"args={count} locals={locals_}"
+        if generic:
+            cost += prices["instr.call_generic.per_ty_arg"] * len(types)
+            facts += f" types={len(types)}"
+        return Link(definition, types, count, native, code, cost, kind.upper(), facts)
 
-    def _native(self, link: Link, arguments: list[Value], following: Piece) -> Piece | None:
+    def _native(self, link: Link, arguments: list[Value]) -> int | None:
         definition = link.definition
         meter = self.meter
         if link.native is None:
@@ -472,14 +445,13 @@ class Machine:
             raise error.at(definition.module, definition.index, 0) from None
         if isinstance(results, Dispatch):
             self._dispatch(results, definition)
-            return None
+            return LEAVES
         meter.native_ends("ok", self._heap(substituted(definition.results, link.types), results))
         if meter.log is not None:
             meter.write("<")
         self.stack += results
-        if len(self.stack) > MAX_STACK:
-            raise MoveError("EXECUTION_STACK_OVERFLOW")
-        return following
+        self._check_stack()
+        return None
 
     def _missing(self, definition: FunctionDefinition) -> Exception:
         if definition.module in _MODULES_WITH_NATIVES:
@@ -487,11 +459,11 @@ class Machine:
         error = MoveError("MISSING_DEPENDENCY", f"Missing Native Function `{definition.name}`")
         return error.at(definition.module, definition.index, 0)
 
-    def _heap(self, kinds: Sequence[Type], values: Sequence[Value]) -> int:
-        """Return the abstract size of values beyond what they take on the stack."""
+    def _heap(self, kinds: Iterable[Type], values: Iterable[Value]) -> int:
+        """Return the abstract size of values, if they are there, beyond what they take on the stack."""
         total = 0
         for kind, value in zip(kinds, values, strict=True):
-            if not is_scalar(kind):
+            if value is not None and not is_scalar(kind):
                 layout = self.layouts[kind]
                 total += layout.measure(value) - layout.stack
         return total
@@ -536,7 +508,7 @@ class Machine:
         if self.environment.timed(NO_CAPTURED_OPTIONS):
             raise MoveError("UNABLE_TO_CAPTURE_OPTION_TYPE")
 
-    def call_closure(self, stack: list[Value], kind: Function, following: Piece) -> Piece | None:
+    def call_closure(self, stack: list[Value], kind: Function, following: int) -> int | None:
         """Call the closure on the stack."""
         closure: Closure = stack.pop()
         link = self._closure_link(closure, kind)
@@ -557,9 +529,8 @@ class Machine:
         if link is None:
             assert closure.module is not None  # noqa: S101 - scripts cannot name themselves
             definition = self._find(closure.module, closure.name)
-            link = Link(definition, closure.types)
-            self._finish_link(link, generic=False)  # closures over generic functions cost no more either
-            self.links[key] = link
+            # Closures over generic functions cost no more either.
+            link = self.links[key] = self._linked(definition, closure.types, generic=False)
         parameters = substituted(link.definition.parameters, link.types)
         rest = tuple(one for at, one in enumerate(parameters) if not closure.mask >> at & 1)
         results = substituted(link.definition.results, link.types)
@@ -609,14 +580,11 @@ class Machine:
     def measure_equal(self, stack: list[Value], kind: Type, prices: tuple[int, int], name: str, through: bool) -> None:  # noqa: FBT001
         """Charge the comparison of the two values on the stack."""
         layout = self.layouts[kind]
-        size = heap = 0
-        for operand in stack[-2:]:
-            value = operand[0][operand[1]] if through else operand
+        values = [read_ref(one) for one in stack[-2:]] if through else stack[-2:]
+        for value in values:
             self.measure(layout, value, name)
-            measured = layout.measure_deref(value)
-            size += measured
-            if not through:
-                heap += layout.measure(value) - layout.stack
+        size = sum(layout.measure(value, compared=True) for value in values)
+        heap = 0 if through else self._heap((kind, kind), values)
         self.meter.charge(prices[0] + prices[1] * size, name, "", -heap)
 
     # Globals.
@@ -672,44 +640,22 @@ class Machine:
         if self.access.lists:
             self.access.check(kind, address, writes=writes)
 
-    def exists(self, stack: list[Value], kind: Struct, price: int, name: str) -> None:
-        """Replace an address by whether a resource is there."""
-        address = stack.pop()
-        cell = self.load(address, kind)
-        self.meter.charge(price, name)
-        self._check_access(kind, address, writes=False)
-        stack.append(cell[0] is not None)
+    def resource(
+        self, address: bytes, kind: Struct, price: int, name: str, *, writes: bool, failure: str = ""
+    ) -> Global:
+        """Return a resource for an instruction, after charging it.
 
-    def borrow_global(self, stack: list[Value], kind: Struct, price: int, name: str, mutable: bool) -> None:  # noqa: FBT001
-        """Replace an address by a reference to a resource."""
-        address = stack.pop()
+        Raises
+        ------
+        MoveError
+            If `failure` names what fails if the resource is missing, or is there although it is to be moved to; or if
+            a lock or an access specifier forbids the access.
+        """
         cell = self.load(address, kind)
         self.meter.charge(price, name)
-        if cell[0] is None:
-            raise MoveError("MISSING_DATA", f"Failed to borrow global resource from {address.hex()}")
-        self._check_access(kind, address, writes=mutable)
-        stack.append((cell, 0, cell))
-
-    def move_from(self, stack: list[Value], kind: Struct, price: int, name: str) -> None:
-        """Replace an address by the resource, which is no longer there."""
-        address = stack.pop()
-        cell = self.load(address, kind)
-        self.meter.charge(price, name)
-        if cell[0] is None:
-            raise MoveError("MISSING_DATA", f"Failed to move resource from {address.hex()}")
-        self._check_access(kind, address, writes=True)
-        stack.append(cell[0])
-        cell[0] = None
-
-    def move_to(self, stack: list[Value], kind: Struct, price: int, name: str) -> None:
-        """Put a resource under the address of a signer."""
-        value = stack.pop()
-        signer: Ref = stack.pop()
-        address = signer[0][signer[1]][1]
-        cell = self.load(address, kind)
-        self.meter.charge(price, name)
-        if cell[0] is not None:
-            raise MoveError("RESOURCE_ALREADY_EXISTS", f"Failed to move resource into {address.hex()}")
-        self._check_access(kind, address, writes=True)
-        cell[0] = value
-        cell.dirty = True
+        moves_to = failure.endswith("into")
+        if failure and (cell[0] is None) is not moves_to:
+            status = "RESOURCE_ALREADY_EXISTS" if moves_to else "MISSING_DATA"
+            raise MoveError(status, f"Failed to {failure} {address.hex()}")
+        self._check_access(kind, address, writes=writes)
+        return cell

@@ -14,14 +14,12 @@ from toolkit.vm._module import Module, read_module
 from toolkit.vm._state import module_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from toolkit.vm._code import FunctionDefinition, StructDefinition
-    from toolkit.vm._features import Features
+    from toolkit.vm._environment import Environment
     from toolkit.vm._gas import Meter
     from toolkit.vm._metadata import Attributes
-    from toolkit.vm._schedule import Schedule
-    from toolkit.vm._state import Base
 
 
 MAX_TAG_COST = 5_000  # of nodes and of the bytes of addresses and names
@@ -33,11 +31,9 @@ class Loader:
 
     Parameters
     ----------
-    base : Base
-        The state before the transaction: code that it publishes does not run in it.
-    schedule : Schedule
-    features : Features
-    staged : mapping of ModuleId to Module, optional
+    environment : Environment
+        With the state before the transaction: code that it publishes does not run in it.
+    staged : sequence of Module, optional
         Modules to use instead of those of the state.
 
     Attributes
@@ -46,22 +42,20 @@ class Loader:
         Modules that have been paid for.
     """
 
-    def __init__(
-        self, base: Base, schedule: Schedule, features: Features, staged: Mapping[t.ModuleId, Module] | None = None
-    ) -> None:
-        self.base = base
-        self.schedule = schedule
-        self.features = features
-        self.lazy = flags.LAZY_LOADING in features
+    def __init__(self, environment: Environment, staged: Sequence[Module] = ()) -> None:
+        self.environment = environment
+        self.schedule = environment.schedule
+        self.features = environment.features
+        self.lazy = flags.LAZY_LOADING in self.features
         self.visited: set[t.ModuleId] = set()
-        self.layouts = Layouts(schedule.layouts, self.struct)
-        self._modules: dict[t.ModuleId, Module] = dict(staged or {})
+        self.layouts = Layouts(self.schedule.layouts, self.struct)
+        self._modules = {module.id: module for module in staged}
         self._tag_costs: dict[t.Type, int] = {}
         self._groups: dict[tuple[t.ModuleId, str], t.Struct | None] = {}
 
     def staged(self, modules: Sequence[Module]) -> Loader:
         """Return a loader that also has modules that are being published."""
-        loader = Loader(self.base, self.schedule, self.features, {module.id: module for module in modules})
+        loader = Loader(self.environment, modules)
         loader.visited = self.visited
         return loader
 
@@ -69,7 +63,7 @@ class Loader:
         """Return a module; None if it does not exist."""
         found = self._modules.get(module)
         if found is None:
-            stored = self.base.get(module_key(module))
+            stored = self.environment.base.get(module_key(module))
             if stored is None:
                 return None
             try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from toolkit.vm._bcs import Input, text
-from toolkit.vm._errors import MoveError
+from toolkit.errors import SchemaError
+from toolkit.move._bcs import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,12 +53,12 @@ def read_attributes(metadata: Mapping[bytes, bytes]) -> Attributes:
         data = metadata.get(b"aptos::metadata_v0")
     if data is None:
         return Attributes()
-    source = Input(data)
+    source = Reader(data)
     try:
-        errors = _map(source, lambda: int.from_bytes(source.take(8), "little"), lambda: (text(source), text(source)))
+        errors = _map(source, source.u64, lambda: (source.string(), source.string()))
         structs = _attributes_by_name(source) if has_attributes else {}
         functions = _attributes_by_name(source) if has_attributes else {}
-    except MoveError:
+    except SchemaError:
         return Attributes(valid=False)
     if source.position != len(data):
         return Attributes(valid=False)
@@ -69,18 +69,17 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-def _map(source: Input, key: Callable[[], _K], value: Callable[[], _V]) -> dict[_K, _V]:
+def _map(source: Reader, key: Callable[[], _K], value: Callable[[], _V]) -> dict[_K, _V]:
     return {key(): value() for _ in range(source.length())}
 
 
-def _attributes_by_name(source: Input) -> dict[str, tuple[Attribute, ...]]:
-    return _map(source, lambda: text(source), lambda: _attributes(source))
+def _attributes_by_name(source: Reader) -> dict[str, tuple[Attribute, ...]]:
+    return _map(source, source.string, lambda: _attributes(source))
 
 
-def _attributes(source: Input) -> tuple[Attribute, ...]:
+def _attributes(source: Reader) -> tuple[Attribute, ...]:
     return tuple(
-        Attribute(source.take(1)[0], tuple(text(source) for _ in range(source.length())))
-        for _ in range(source.length())
+        Attribute(source.u8(), tuple(source.string() for _ in range(source.length()))) for _ in range(source.length())
     )
 
 

@@ -1,7 +1,7 @@
 """What instructions do: one function per group, each returns the step that runs.
 
-A step takes the operand stack, the locals of the frame and the machine. It charges nothing: what it costs is known
-when the function is compiled. Instructions whose cost depends on values are methods of the machine.
+A step takes the operand stack, the locals of the frame and the machine. What it costs is known when the function is
+compiled, except for globals. Other instructions whose cost depends on values are methods of the machine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from toolkit.vm._errors import MoveError
 
 if TYPE_CHECKING:
     from toolkit.vm._code import StructDefinition
-    from toolkit.vm._types import Primitive
+    from toolkit.vm._types import Primitive, Struct
     from toolkit.vm._values import Value
 
 Stack: TypeAlias = "list[Value]"
@@ -28,39 +28,30 @@ def nothing(stack: Stack, locals_: Stack, machine: Any) -> None:
     """Do nothing: Nop and FreezeRef."""
 
 
-def load(value: Value) -> Step:
-    """Push a constant that cannot be changed in place."""
-
-    def run(stack: Stack, _locals: Stack, _machine: Any) -> None:
-        stack.append(value)
-
-    return run
-
-
-def load_copy(value: Value, copy: Callable[[Value], Value]) -> Step:
-    """Push a new copy of a constant."""
-
-    def run(stack: Stack, _locals: Stack, _machine: Any) -> None:
-        stack.append(copy(value))
-
-    return run
-
-
 def pop(stack: Stack, _locals: Stack, _machine: Any) -> None:
     """Drop a scalar or a reference."""
     stack.pop()
 
 
+# Branches return the index of the operation that follows.
+
+
+def branch(target: int) -> Step:
+    """Go on at a target."""
+    return lambda _stack, _locals, _machine: target
+
+
+def branch_if(target: int) -> Step:
+    """Go on at a target if the value on the stack is true."""
+    return lambda stack, _locals, _machine: target if stack.pop() else None
+
+
+def branch_unless(target: int) -> Step:
+    """Go on at a target if the value on the stack is false."""
+    return lambda stack, _locals, _machine: None if stack.pop() else target
+
+
 # Locals.
-
-
-def copy_local(index: int) -> Step:
-    """Push a scalar or a reference from a local."""
-
-    def run(stack: Stack, locals_: Stack, _machine: Any) -> None:
-        stack.append(locals_[index])
-
-    return run
 
 
 def move_local(index: int) -> Step:
@@ -78,15 +69,6 @@ def store_local(index: int) -> Step:
 
     def run(stack: Stack, locals_: Stack, _machine: Any) -> None:
         locals_[index] = stack.pop()
-
-    return run
-
-
-def borrow_local(index: int) -> Step:
-    """Push a reference to a local."""
-
-    def run(stack: Stack, locals_: Stack, _machine: Any) -> None:
-        stack.append((locals_, index, None))
 
     return run
 
@@ -199,17 +181,8 @@ def _checked(compute: Callable[[Any, Any], Any], kind: Primitive, message: str) 
 
 
 def add(kind: Primitive) -> Step:
-    """Add: apart from `_checked`, which calls a function more, because loops do it all the time."""
-    minimum, maximum = kind.minimum, kind.maximum
-
-    def run(stack: Stack, _locals: Stack, _machine: Any) -> None:
-        right = stack.pop()
-        value = stack[-1] + right
-        if not minimum <= value <= maximum:
-            raise _arithmetic("Addition overflow")
-        stack[-1] = value
-
-    return run
+    """Add."""
+    return _checked(operator.add, kind, "Addition overflow")
 
 
 def subtract(kind: Primitive) -> Step:
@@ -418,3 +391,51 @@ def vector_swap(stack: Stack, _locals: Stack, _machine: Any) -> None:
     values[first], values[second] = values[second], values[first]
     if root is not None:
         root.dirty = True
+
+
+# Globals: a resource is loaded before the instruction is charged.
+
+
+def _exists(kind: Struct, price: int, name: str) -> Step:
+    def run(stack: Stack, _locals: Stack, machine: Any) -> None:
+        cell = machine.resource(stack[-1], kind, price, name, writes=False)
+        stack[-1] = cell[0] is not None
+
+    return run
+
+
+def _borrow_global(kind: Struct, price: int, name: str) -> Step:
+    mutable = name.startswith("MUT")
+
+    def run(stack: Stack, _locals: Stack, machine: Any) -> None:
+        cell = machine.resource(stack[-1], kind, price, name, writes=mutable, failure="borrow global resource from")
+        stack[-1] = (cell, 0, cell)
+
+    return run
+
+
+def _move_from(kind: Struct, price: int, name: str) -> Step:
+    def run(stack: Stack, _locals: Stack, machine: Any) -> None:
+        cell = machine.resource(stack[-1], kind, price, name, writes=True, failure="move resource from")
+        stack[-1], cell[0] = cell[0], None
+
+    return run
+
+
+def _move_to(kind: Struct, price: int, name: str) -> Step:
+    def run(stack: Stack, _locals: Stack, machine: Any) -> None:
+        value, (container, slot, _) = stack.pop(), stack.pop()
+        cell = machine.resource(container[slot][1], kind, price, name, writes=True, failure="move resource into")
+        cell[0] = value
+        cell.dirty = True
+
+    return run
+
+
+GLOBALS = {
+    "Exists": _exists,
+    "ImmBorrowGlobal": _borrow_global,
+    "MutBorrowGlobal": _borrow_global,
+    "MoveFrom": _move_from,
+    "MoveTo": _move_to,
+}

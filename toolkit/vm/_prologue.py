@@ -133,12 +133,12 @@ def _run_authenticate(
 
 
 def _check_payload_kind(run: TransactionRun) -> None:
-    if isinstance(run.payload, requests.EncodedPayloadV2):
+    if isinstance(run.raw.payload, requests.EncodedPayloadV2):
         if flags.PAYLOAD_V2 not in run.features:
             raise discarded("FEATURE_UNDER_GATING")
         if run.nonce is not None and flags.ORDERLESS not in run.features:
             raise discarded("FEATURE_UNDER_GATING")
-    if isinstance(run.payload, requests.EncodedModuleBundle):
+    if isinstance(run.raw.payload, requests.EncodedModuleBundle):
         raise discarded("FEATURE_UNDER_GATING")
 
 

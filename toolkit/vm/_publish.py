@@ -11,28 +11,17 @@ from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC
 from toolkit.vm._environment import MAINNET
 from toolkit.vm._errors import MoveError
 from toolkit.vm._metadata import EVENT, GROUP, GROUP_MEMBER, is_unstable
-from toolkit.vm._module import Module, read_module
 from toolkit.vm._types import SIGNER, ModuleId, Parameter, Reference, Struct, parse
 
 if TYPE_CHECKING:
     from toolkit.vm._code import FunctionDefinition, StructDefinition
-    from toolkit.vm._context import PublishRequest
     from toolkit.vm._features import Features
     from toolkit.vm._gas import Meter
     from toolkit.vm._loader import Loader
+    from toolkit.vm._module import Module
+    from toolkit.vm._natives._publishing import PublishRequest
 
 INIT_MODULE = "init_module"
-
-
-def read_bundle(request: PublishRequest) -> list[Module]:
-    """Return the modules of a request.
-
-    Raises
-    ------
-    MoveError
-        If one cannot be decoded.
-    """
-    return [read_module(code) for code in request.codes]
 
 
 def charge_bundle(modules: list[Module], loader: Loader, meter: Meter) -> None:

@@ -10,9 +10,8 @@ from collections import defaultdict
 from functools import lru_cache
 
 from toolkit.errors import Unsupported
+from toolkit.move._bcs import Reader
 from toolkit.vm import _gas_versions as since
-from toolkit.vm._bcs import Input
-from toolkit.vm._errors import MoveError
 from toolkit.vm._layouts import LayoutMaker
 
 MIN_GAS_VERSION, MAX_GAS_VERSION = 10, 43
@@ -58,6 +57,10 @@ class Schedule:
     layouts : LayoutMaker
     per_node : int
         Internal gas for each node of a type that is made.
+    max_type_nodes, max_type_depth : int
+        Largest number of nodes of a type, and deepest nesting.
+    max_layout_nodes : int
+        Largest number of nodes of a layout by which values are serialized.
     """
 
     def __init__(self, version: int, prices: dict[str, int]) -> None:
@@ -72,6 +75,10 @@ class Schedule:
         self.sizes = defaultdict(int, sizes)
         self.layouts = LayoutMaker(self.sizes)
         self.per_node = self["instr.subst_ty_per_node"]
+        limited = version >= since.TYPE_LIMITS
+        self.max_type_nodes = self["txn.max_ty_size"] if limited else 128
+        self.max_type_depth = self["txn.max_ty_depth"] if limited else 20
+        self.max_layout_nodes = 512 if version >= since.LARGER_LAYOUTS else 256
 
     def _reads(self, name: str) -> bool:
         since = max((version for start, version in _STARTS.items() if name.startswith(start)), default=0)
@@ -85,21 +92,6 @@ class Schedule:
         """Return a price of ``txn.`` that is now named ``txn.legacy_``."""
         return self[f"txn.legacy_{name}" if self.version >= since.LEGACY_NAMES else f"txn.{name}"]
 
-    @property
-    def max_type_nodes(self) -> int:
-        """Largest number of nodes of a type."""
-        return self["txn.max_ty_size"] if self.version >= since.TYPE_LIMITS else 128
-
-    @property
-    def max_type_depth(self) -> int:
-        """Deepest nesting of a type."""
-        return self["txn.max_ty_depth"] if self.version >= since.TYPE_LIMITS else 20
-
-    @property
-    def max_layout_nodes(self) -> int:
-        """Largest number of nodes of a layout by which values are serialized."""
-        return 512 if self.version >= since.LARGER_LAYOUTS else 256
-
     @classmethod
     def from_bcs(cls, data: bytes) -> Schedule:
         """Return the schedule in a ``0x1::gas_schedule::GasScheduleV2``; equal bytes give the same object."""
@@ -108,12 +100,8 @@ class Schedule:
 
 @lru_cache(16)
 def _schedule(data: bytes) -> Schedule:
-    source = Input(data)
-    version = int.from_bytes(source.take(8), "little")
-    prices = {}
-    for _ in range(source.length()):
-        name = source.take(source.length()).decode("utf-8", "replace")
-        prices[name] = int.from_bytes(source.take(8), "little")
-    if source.position != len(data):
-        raise MoveError("FAILED_TO_DESERIALIZE_RESOURCE", "the gas schedule has bytes left over")
+    source = Reader(data)
+    version = source.u64()
+    prices = {source.bytes().decode("utf-8", "replace"): source.u64() for _ in range(source.length())}
+    source.end()
     return Schedule(version, prices)

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from toolkit.move._bcs import uleb128
-from toolkit.vm._bcs import Input, read_tag, struct_tag_bytes, write_text
+from toolkit.errors import SchemaError
+from toolkit.move._bcs import Reader, uleb128
+from toolkit.vm._bcs import read_struct_tag, struct_tag_bytes, write_text
 from toolkit.vm._errors import MoveError
 from toolkit.vm._values import Global
 from toolkit.wire._state_keys import GROUP, MODULE, RESOURCE, access_key, storage_form
@@ -62,11 +63,18 @@ class ReadError(Exception):
 
 
 class Base:
-    """The state before a transaction, read on demand and at most once."""
+    """The state before a transaction, read on demand and at most once.
+
+    Attributes
+    ----------
+    replaced : dict of bytes to bytes
+        Other values for keys that are read and have one.
+    """
 
     def __init__(self, read: Read) -> None:
         self._read = read
         self._cache: dict[bytes, StateValue | None] = {}
+        self.replaced: dict[bytes, bytes] = {}
 
     def get(self, key: bytes) -> StateValue | None:
         """Return the value and the metadata under a key."""
@@ -75,19 +83,9 @@ class Base:
                 found = self._read(key)
             except Exception as error:  # noqa: BLE001 - of whatever source the caller reads
                 raise ReadError(error) from None
-            value = None if found is None else (bytes(found[0]), found[1] and tuple(found[1]))
+            value = None if found is None else (self.replaced.get(key, bytes(found[0])), found[1] and tuple(found[1]))
             self._cache[key] = value
         return self._cache[key]
-
-    def replace(self, key: bytes, value: bytes) -> None:
-        """Let a key have another value, if it is read and has one."""
-        read = self._read
-
-        def read_replaced(asked: bytes) -> Any:
-            found = read(asked)
-            return (value, found[1]) if asked == key and found is not None else found
-
-        self._read = read_replaced
 
 
 class Overlay:
@@ -165,16 +163,12 @@ class Group:
         self.size = len(data or b"")
         self.members: dict[bytes, bytes] = {}
         if data is not None:
-            source = Input(data)
+            source = Reader(data)
             for _ in range(source.length()):
                 start = source.position
-                source.take(32)
-                for _ in range(2):
-                    source.take(source.length())
-                for _ in range(source.length()):
-                    read_tag(source)
+                read_struct_tag(source)
                 tag = data[start : source.position]
-                self.members[tag] = source.take(source.length())
+                self.members[tag] = source.bytes()
 
     def encoded(self) -> bytes | None:
         """Return the group's value; None if it has no members. BCS maps are sorted by the bytes of their keys."""
@@ -264,7 +258,10 @@ class Session:
         if key in self.groups:
             return self.groups[key], 0
         found = self.state.get(key)
-        group = self.groups[key] = Group(found and found[0])
+        try:
+            group = self.groups[key] = Group(found and found[0])
+        except SchemaError as error:
+            raise MoveError("FAILED_TO_DESERIALIZE_RESOURCE", str(error)) from None
         return group, group.size
 
     def load_item(self, handle: bytes, key: bytes, layout: Layout) -> tuple[Global, int | None]:

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm import _features as flags
-from toolkit.vm._context import CalledFunction, TransactionContext
+from toolkit.vm._ed25519 import verify
 from toolkit.vm._environment import Environment, framework_resource
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter, Unmetered
 from toolkit.vm._interpreter import Machine
 from toolkit.vm._loader import Loader
 from toolkit.vm._results import Fee
-from toolkit.vm._signers import signers_of
-from toolkit.vm._state import Overlay, Session, session_hash
-from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag
+from toolkit.vm._state import Overlay, Session, resource_key, session_hash
+from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct
 from toolkit.vm._values import signer
 from toolkit.wire import SignedTransaction
 from toolkit.wire import _bcs_requests as requests
+from toolkit.wire import _signatures as signatures
+from toolkit.wire._models import unhex
 
 if TYPE_CHECKING:
     from toolkit.vm._state import Event
     from toolkit.vm._trace import TraceStep
     from toolkit.vm._values import Value
+    from toolkit.wire._signatures import SignatureModel
 
 VALIDATION = ModuleId(FRAMEWORK, "transaction_validation")
 MULTISIG = ModuleId(FRAMEWORK, "multisig_account")
+_RANDOMNESS = resource_key(FRAMEWORK, struct("0x1::randomness::PerBlockRandomness"))
 _SIMULATED_RANDOMNESS = bytes(16) + b"\1\x20" + bytes(32)  # epoch, round and seed
 
 
@@ -53,6 +56,67 @@ class DiscardedError(Exception):
         self.error = error
 
 
+_KEYLESS = {"keyless", "federated_keyless"}
+
+
+class Signers(NamedTuple):
+    """Addresses of a transaction, with the signatures of the accounts."""
+
+    sender: SignatureModel
+    addresses: tuple[bytes, ...]  # secondary signers
+    secondary: tuple[SignatureModel, ...]
+    payer_address: bytes | None
+    payer: SignatureModel | None
+
+    @property
+    def everyone(self) -> list[SignatureModel]:
+        """The signatures of all accounts."""
+        return [one for one in (self.sender, *self.secondary, self.payer) if one is not None]
+
+    @property
+    def any_is_keyless(self) -> bool:
+        """Whether an account signs with a keyless key, which costs more."""
+        return any(map(_is_keyless, self.everyone))
+
+    def are_valid(self, message: bytes) -> bool:
+        """Return whether all Ed25519 signatures of a message are valid. Those of other schemes are not checked."""
+        for one in self.everyone:
+            match one:
+                case signatures.Ed25519Signature():
+                    key, signature = one.public_key, one.signature
+                case signatures.SingleKeySignature() if one.public_key.type == "ed25519" == one.signature.type:
+                    key, signature = one.public_key.value, one.signature.value
+                case _:
+                    continue
+            if not verify(unhex(key), unhex(signature), message):
+                return False
+        return True
+
+
+def signers_of(signature: SignatureModel) -> Signers:
+    """Return who signs, from the signature of a transaction."""
+    match signature:
+        case signatures.FeePayerSignature():
+            addresses = tuple(map(address_to_bytes, signature.secondary_signer_addresses))
+            payer = address_to_bytes(signature.fee_payer_address)
+            return Signers(signature.sender, addresses, signature.secondary_signers, payer, signature.fee_payer_signer)
+        case signatures.MultiAgentSignature():
+            addresses = tuple(map(address_to_bytes, signature.secondary_signer_addresses))
+            return Signers(signature.sender, addresses, signature.secondary_signers, None, None)
+        case signatures.SingleSenderSignature():
+            return Signers(signature.sender, (), (), None, None)
+    return Signers(signature, (), (), None, None)
+
+
+def _is_keyless(signature: SignatureModel) -> bool:
+    match signature:
+        case signatures.SingleKeySignature():
+            return signature.public_key.type in _KEYLESS
+        case signatures.MultiKeySignature():
+            return any(key.type in _KEYLESS for key in signature.public_keys)
+    return False
+
+
 class TransactionRun:
     """A transaction while it runs."""
 
@@ -72,59 +136,27 @@ class TransactionRun:
         self.features = environment.features
         self.schedule = environment.schedule
         self.simulate = simulate
+        self.transaction_index = None if simulate else transaction_index
         self.sender = address_to_bytes(raw.sender)
         self.signers = signers_of(signed.signature)
         self.payer = self.signers.payer_address or self.sender
-        self.payload: Any = raw.payload
-        self.executable = cast("requests.EncodedEntryFunction | requests.EncodedScript | None", None)
-        self.multisig: bytes | None = None
-        self.nonce: int | None = None
-        self._read_payload()
-        code = self.executable.code if isinstance(self.executable, requests.EncodedScript) else b""
-        self.script_hash = hashlib.sha3_256(code).digest() if code else b""
+        self.executable, multisig, self.nonce = requests.payload_parts(raw.payload)
+        self.multisig = None if multisig is None else address_to_bytes(multisig)
+        self.script_hash, self.called = b"", None
+        if isinstance(self.executable, requests.EncodedEntryFunction):
+            self.called = called_function(self.executable)
+        elif self.executable is not None and self.executable.code:
+            self.script_hash = hashlib.sha3_256(self.executable.code).digest()
         if simulate:
-            environment.replace("randomness::PerBlockRandomness", _SIMULATED_RANDOMNESS)
-        self.loader = Loader(environment.base, self.schedule, self.features)
+            environment.base.replaced[_RANDOMNESS] = _SIMULATED_RANDOMNESS
+        self.loader = Loader(environment)
         self.meter = Meter(self.schedule, raw.max_gas_amount, log=log)
         self.trace: list[TraceStep] | None = [] if log else None
         self.state = Overlay(environment.base)
         self.events: list[Event] = []
         self.refund = 0
         self.published: dict[bytes, bytes] = {}
-        self.context = self._context(None if simulate else transaction_index)
         self.account_is_new = False
-
-    def _read_payload(self) -> None:
-        match self.payload:
-            case requests.EncodedPayloadV2():
-                self.executable = self.payload.executable
-                self.nonce = self.payload.replay_protection_nonce
-                address = self.payload.multisig_address
-                self.multisig = address_to_bytes(address) if address is not None else None
-            case requests.EncodedMultisig():
-                self.executable = self.payload.payload
-                self.multisig = address_to_bytes(self.payload.multisig_address)
-            case requests.EncodedEntryFunction() | requests.EncodedScript():
-                self.executable = self.payload
-
-    def _context(self, transaction_index: int | None) -> TransactionContext:
-        function = None
-        if isinstance(self.executable, requests.EncodedEntryFunction):
-            function = called_function(self.executable)
-        inner = self.multisig is not None
-        return TransactionContext(
-            sender=self.sender,
-            secondary_signers=self.signers.addresses,
-            gas_payer=self.payer,
-            max_gas_amount=self.raw.max_gas_amount,
-            gas_unit_price=self.raw.gas_unit_price,
-            chain_id=self.raw.chain_id,
-            script_hash=self.script_hash,
-            entry_function=None if inner else function,
-            multisig_address=self.multisig,
-            multisig_function=function if inner else None,
-            transaction_index=transaction_index,
-        )
 
     @property
     def is_unified(self) -> bool:
@@ -155,10 +187,7 @@ class TransactionRun:
 
     def machine(self, session: Session, *, metered: bool = True, loader: Loader | None = None) -> Machine:
         meter = self.meter if metered else Unmetered(self.schedule)
-        trace = self.trace if metered else None
-        return Machine(
-            loader or self.loader, session, meter, environment=self.environment, context=self.context, trace=trace
-        )
+        return Machine(loader or self.loader, session, meter, transaction=self, trace=self.trace if metered else None)
 
     def run_framework(self, machine: Machine, module: ModuleId, name: str, arguments: list[Value]) -> list[Value]:
         """Run a function of the framework."""
@@ -181,6 +210,15 @@ def reference(value: Value) -> Value:
 def signer_for(kind: Type, address: bytes) -> Value:
     """Return a signer as a parameter of this type takes it: as a value or a reference."""
     return reference(signer(address)) if isinstance(kind, Reference) else signer(address)
+
+
+class CalledFunction(NamedTuple):
+    """An entry function with its arguments."""
+
+    module: ModuleId
+    name: str
+    types: tuple[Type, ...]
+    arguments: tuple[bytes, ...]
 
 
 def called_function(function: requests.EncodedEntryFunction) -> CalledFunction:

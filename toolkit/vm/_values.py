@@ -16,6 +16,7 @@ rules of Move, which the verifier of a node has checked, make it safe to replace
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolkit.vm._bcs import tag_bytes
@@ -52,6 +53,7 @@ class Global(list[Any]):
     __hash__ = object.__hash__  # type: ignore[assignment]  # an identity, as a root
 
 
+@dataclass(slots=True, eq=False)
 class Closure:
     """A function value: a function with some of its arguments.
 
@@ -71,33 +73,18 @@ class Closure:
         Whether it may be stored.
     """
 
-    __slots__ = ("captured", "layouts", "mask", "module", "name", "persistent", "types")
-
-    def __init__(  # noqa: PLR0917 - in the order in which they are stored
-        self,
-        module: ModuleId | None,
-        name: str,
-        types: tuple[Type, ...],
-        mask: int,
-        captured: list[Value],
-        layouts: tuple[Any, ...],
-        *,
-        persistent: bool,
-    ) -> None:
-        self.module = module
-        self.name = name
-        self.types = types
-        self.mask = mask
-        self.captured = captured
-        self.layouts = layouts
-        self.persistent = persistent
+    module: ModuleId | None
+    name: str
+    types: tuple[Type, ...]
+    mask: int
+    captured: list[Value]
+    layouts: tuple[Any, ...]
+    persistent: bool = field(kw_only=True)
 
     def copy(self) -> Closure:
         """Return a copy of the closure and of what it captured."""
         captured = [layout.copy(value) for layout, value in zip(self.layouts, self.captured, strict=True)]
-        return Closure(
-            self.module, self.name, self.types, self.mask, captured, self.layouts, persistent=self.persistent
-        )
+        return replace(self, captured=captured)
 
     def __eq__(self, other: object) -> bool:
         assert isinstance(other, Closure)  # noqa: S101 - of equal type

@@ -96,11 +96,11 @@ def _view(
     max_gas: int,
     log: bool,
 ) -> View:
-    loader = Loader(environment.base, environment.schedule, environment.features)
+    loader = Loader(environment)
     session = Session(Overlay(environment.base), session_hash(bytes((_SESSION,))))
     meter = Meter(environment.schedule, max_gas, log=log)
     trace: list[TraceStep] | None = [] if log else None
-    machine = Machine(loader, session, meter, environment=environment, trace=trace)
+    machine = Machine(loader, session, meter, trace=trace)
     values: list[bytes] = []
     status = Status("success")
     try:
@@ -121,15 +121,16 @@ def _run(
     try:
         values = _arguments(machine, function, types, arguments)
     except MoveError as error:
-        raise _of_arguments(error, module) from None
+        if error.status == "OUT_OF_GAS" or (error.message is not None and error.status != "ABORTED"):
+            raise
+        # What else fails before the function runs is only known by its code.
+        raise MoveError(error.status).at(module) from None
     code = loader.code(function, types)
     results = machine.run(code, values)
     encoded = []
     for kind, value in zip(code.results, results, strict=True):
-        if isinstance(kind, Reference):
-            encoded.append(machine.serializing_layout(kind.target).encode(read_ref(value)))
-        else:
-            encoded.append(machine.serializing_layout(kind).encode(value))
+        target, held = (kind.target, read_ref(value)) if isinstance(kind, Reference) else (kind, value)
+        encoded.append(machine.serializing_layout(target).encode(held))
     return encoded
 
 
@@ -148,13 +149,6 @@ def _arguments(
     if len(kinds) != len(arguments) or any(isinstance(kind, Reference) for kind in kinds):
         raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE")
     return make_arguments(machine, kinds, arguments)
-
-
-def _of_arguments(error: MoveError, module: ModuleId) -> MoveError:
-    """Reduce an error before the function runs to its code, located in the module of the function."""
-    if error.status == "OUT_OF_GAS" or (error.message is not None and error.status != "ABORTED"):
-        return error
-    return MoveError(error.status).at(module)
 
 
 def error_text(error: MoveError) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural
@@ -215,6 +215,26 @@ class EncodedPayloadV2:
 
 
 EncodedPayload = EncodedEntryFunction | EncodedScript | EncodedModuleBundle | EncodedMultisig | EncodedPayloadV2
+
+
+class PayloadParts(NamedTuple):
+    """What a payload runs (None if it is stored, or a module bundle), for which multisig account, by which nonce."""
+
+    executable: EncodedEntryFunction | EncodedScript | None
+    multisig_address: str | None = None
+    nonce: int | None = None
+
+
+def payload_parts(payload: EncodedPayload) -> PayloadParts:
+    """Return the parts of a payload, whatever its form."""
+    match payload:
+        case EncodedPayloadV2():
+            return PayloadParts(payload.executable, payload.multisig_address, payload.replay_protection_nonce)
+        case EncodedMultisig():
+            return PayloadParts(payload.payload, payload.multisig_address)
+        case EncodedModuleBundle():
+            return PayloadParts(None)
+    return PayloadParts(payload)
 
 
 def _refuse_encrypted(reader: Reader) -> NoReturn:

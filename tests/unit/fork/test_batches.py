@@ -12,7 +12,6 @@ from toolkit.errors import InputError
 from toolkit.move._bcs import uleb128
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
-from toolkit.vm._features import Features
 from toolkit.vm._writer import write_module
 
 CALC = t.ModuleId(small.ALICE, "calc")
@@ -52,7 +51,7 @@ def fork():
     with small_node.node().serving() as served, toolkit.connect(served.url) as node:
         fork = node.fork(4)
         fork.publish([calc()], metadata=b"\x01\x04calc")
-        features = Features.of((*small.FLAGS, 5, SERIALIZED_SCRIPT_ARGUMENTS)).data
+        features = small.feature_bits((*small.FLAGS, 5, SERIALIZED_SCRIPT_ARGUMENTS))
         key = small.resource_key(t.FRAMEWORK, t.struct("0x1::features::Features"))
         fork._ledger.commit({key: (uleb128(len(features)) + features, None)})
         yield fork

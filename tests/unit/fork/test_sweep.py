@@ -44,7 +44,7 @@ def test_a_value_is_shared_until_it_is_written():
     assert timeline.mark(key, 10) == before
     assert timeline.mark(key, 11) != before
     assert timeline.mark(key, 19) not in {before, timeline.mark(key, 11)}
-    timeline[before] = (b"1", None)
+    timeline.values[before] = (b"1", None)
     timeline.forget()
     timeline.see(21, [])
     assert timeline.mark(key, 20) == timeline.mark(key, 20)

@@ -9,7 +9,6 @@ from toolkit.move._bcs import uleb128
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
 from toolkit.vm._code import Constant
-from toolkit.vm._features import Features
 from toolkit.vm._instructions import LOG_NAMES, Instruction
 from toolkit.vm._metadata import Attribute
 from toolkit.vm._state import module_key, resource_key
@@ -245,9 +244,14 @@ def schedule_bcs(version=GAS_VERSION, **changes) -> bytes:
     return bytes(data)
 
 
+def feature_bits(flags):
+    """Return the bytes of feature flags."""
+    return sum(1 << flag for flag in flags).to_bytes(16, "little")
+
+
 def state(*, version=GAS_VERSION, flags=FLAGS, modules=(), **changes):
     """Return a state as a dict from keys to (value, metadata)."""
-    features = Features.of(flags).data
+    features = feature_bits(flags)
     found = {
         resource_key(t.FRAMEWORK, t.struct("0x1::features::Features")): uleb128(len(features)) + features,
         resource_key(t.FRAMEWORK, t.struct("0x1::chain_id::ChainId")): b"\4",

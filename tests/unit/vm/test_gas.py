@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from tests.unit.vm.small_ledger import ALICE, COUNTER, call, function, schedule_bcs, state, u64
 from toolkit import vm
 from toolkit.vm import _types as t
+from toolkit.vm._environment import Environment
 from toolkit.vm._errors import MoveError
-from toolkit.vm._features import Features
 from toolkit.vm._gas import Meter
 from toolkit.vm._loader import Loader
 from toolkit.vm._schedule import Schedule
-from toolkit.vm._state import Base, module_key
+from toolkit.vm._state import module_key
 from toolkit.vm._writer import write_module
 
 
@@ -105,9 +105,9 @@ def test_a_price_that_the_version_does_not_read_is_zero(version, price):
     assert Schedule.from_bcs(schedule_bcs(version)).per_node == price
 
 
-def test_a_module_that_does_not_decode_has_no_attributes(schedule):
+def test_a_module_that_does_not_decode_has_no_attributes():
     """The name of an abort code is looked up there: the status of the abort stays."""
-    loader = Loader(Base({module_key(COUNTER): (b"bad", None)}.get), schedule, Features(b""))
+    loader = Loader(Environment((state() | {module_key(COUNTER): (b"bad", None)}).get))
     assert loader.attributes(COUNTER) is None
     with pytest.raises(MoveError, match="UNEXPECTED_DESERIALIZATION_ERROR"):
         loader.find(COUNTER)

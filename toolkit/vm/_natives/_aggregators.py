@@ -104,10 +104,9 @@ def _add(call: NativeCall, aggregator: Ref, amount: int) -> None:
         raise call.abort(code)
 
 
-@native("0x1::aggregator_factory::new_aggregator")
+@native("0x1::aggregator_factory::new_aggregator", price="aptos_framework.aggregator_factory.new_aggregator")
 def new_aggregator(call: NativeCall, factory: Ref, limit: int) -> tuple[Value]:
     """Old aggregator of value 0."""
-    call.charge_base("aptos_framework.aggregator_factory.new_aggregator")
     store = call.context(OldAggregators)
     handle = read_ref(factory)[0][0]
     key = hashlib.sha3_256(call.machine.session.hash + store.count.to_bytes(4, "big")).digest()
@@ -116,34 +115,30 @@ def new_aggregator(call: NativeCall, factory: Ref, limit: int) -> tuple[Value]:
     return ([handle, key, limit],)
 
 
-@native("0x1::aggregator::add")
+@native("0x1::aggregator::add", price="aptos_framework.aggregator.add")
 def add(call: NativeCall, aggregator: Ref, amount: int) -> None:
     """Add."""
-    call.charge_base("aptos_framework.aggregator.add")
     _add(call, aggregator, amount)
 
 
-@native("0x1::aggregator::sub")
+@native("0x1::aggregator::sub", price="aptos_framework.aggregator.sub")
 def subtract(call: NativeCall, aggregator: Ref, amount: int) -> None:
     """Subtract."""
-    call.charge_base("aptos_framework.aggregator.sub")
     _add(call, aggregator, -amount)
 
 
-@native("0x1::aggregator::read")
+@native("0x1::aggregator::read", price="aptos_framework.aggregator.read")
 def read(call: NativeCall, aggregator: Ref) -> tuple[Value]:
     """Value."""
-    call.charge_base("aptos_framework.aggregator.read")
     key, held = _old(call, aggregator)
     if held.value is None and (code := held.resolve(_stored(call.machine.session.state, key))) is not None:
         raise call.abort(code)
     return (held.value,)
 
 
-@native("0x1::aggregator::destroy")
+@native("0x1::aggregator::destroy", price="aptos_framework.aggregator.destroy")
 def destroy(call: NativeCall, aggregator: Value) -> None:
     """Delete the value."""
-    call.charge_base("aptos_framework.aggregator.destroy")
     handle, key, _ = aggregator
     call.context(OldAggregators).touched[item_key(handle, key)] = None
 
@@ -159,18 +154,16 @@ def _integer(call: NativeCall, code: int) -> Primitive:
     return kind
 
 
-@native("0x1::aggregator_v2::create_aggregator")
+@native("0x1::aggregator_v2::create_aggregator", price="aptos_framework.aggregator_v2.create_aggregator")
 def create_aggregator(call: NativeCall, maximum: int) -> tuple[Value]:
     """Return an aggregator of value 0 with a maximum."""
-    call.charge_base("aptos_framework.aggregator_v2.create_aggregator")
     _integer(call, _OTHER_TYPE)
     return ([0, maximum],)
 
 
-@native("0x1::aggregator_v2::create_unbounded_aggregator")
+@native("0x1::aggregator_v2::create_unbounded_aggregator", price="aptos_framework.aggregator_v2.create_aggregator")
 def create_unbounded_aggregator(call: NativeCall) -> tuple[Value]:
     """Return an aggregator of value 0 with the maximum of its type."""
-    call.charge_base("aptos_framework.aggregator_v2.create_aggregator")
     return ([0, _integer(call, _OTHER_TYPE).maximum],)
 
 
@@ -186,56 +179,49 @@ def _try_to(call: NativeCall, aggregator: Ref, amount: int) -> tuple[Value]:
     return (True,)
 
 
-@native("0x1::aggregator_v2::try_add")
+@native("0x1::aggregator_v2::try_add", price="aptos_framework.aggregator_v2.try_add")
 def try_add(call: NativeCall, aggregator: Ref, amount: int) -> tuple[Value]:
     """Add, unless it exceeds the maximum."""
-    call.charge_base("aptos_framework.aggregator_v2.try_add")
     return _try_to(call, aggregator, amount)
 
 
-@native("0x1::aggregator_v2::try_sub")
+@native("0x1::aggregator_v2::try_sub", price="aptos_framework.aggregator_v2.try_sub")
 def try_sub(call: NativeCall, aggregator: Ref, amount: int) -> tuple[Value]:
     """Subtract, unless it falls below 0."""
-    call.charge_base("aptos_framework.aggregator_v2.try_sub")
     return _try_to(call, aggregator, -amount)
 
 
-@native("0x1::aggregator_v2::is_at_least_impl")
+@native("0x1::aggregator_v2::is_at_least_impl", price="aptos_framework.aggregator_v2.is_at_least")
 def is_at_least(call: NativeCall, aggregator: Ref, minimum: int) -> tuple[Value]:
     """Whether the value is at least a minimum."""
-    call.charge_base("aptos_framework.aggregator_v2.is_at_least")
     _integer(call, _OTHER_TYPE)
     return (read_ref(aggregator)[0] >= minimum,)
 
 
-@native("0x1::aggregator_v2::read")
+@native("0x1::aggregator_v2::read", price="aptos_framework.aggregator_v2.read")
 def read_new(call: NativeCall, aggregator: Ref) -> tuple[Value]:
     """Value."""
-    call.charge_base("aptos_framework.aggregator_v2.read")
     _integer(call, _OTHER_TYPE)
     return (read_ref(aggregator)[0],)
 
 
-@native("0x1::aggregator_v2::snapshot")
+@native("0x1::aggregator_v2::snapshot", price="aptos_framework.aggregator_v2.snapshot")
 def snapshot(call: NativeCall, aggregator: Ref) -> tuple[Value]:
     """Snapshot of the value."""
-    call.charge_base("aptos_framework.aggregator_v2.snapshot")
     _integer(call, _OTHER_TYPE)
     return ([read_ref(aggregator)[0]],)
 
 
-@native("0x1::aggregator_v2::create_snapshot")
+@native("0x1::aggregator_v2::create_snapshot", price="aptos_framework.aggregator_v2.create_snapshot")
 def create_snapshot(call: NativeCall, value: Value) -> tuple[Value]:
     """Snapshot of a number."""
-    call.charge_base("aptos_framework.aggregator_v2.create_snapshot")
     _integer(call, _OTHER_SNAPSHOT_TYPE)
     return ([value],)
 
 
-@native("0x1::aggregator_v2::read_snapshot")
+@native("0x1::aggregator_v2::read_snapshot", price="aptos_framework.aggregator_v2.read_snapshot")
 def read_snapshot(call: NativeCall, held: Ref) -> tuple[Value]:
     """Value of a snapshot."""
-    call.charge_base("aptos_framework.aggregator_v2.read_snapshot")
     _integer(call, _OTHER_SNAPSHOT_TYPE)
     return (read_ref(held)[0],)
 
@@ -277,10 +263,9 @@ def derive_string_concat(call: NativeCall, before: Value, held: Ref, after: Valu
     return (_derived(text, _length_size(longest) + longest + 1),)
 
 
-@native("0x1::aggregator_v2::read_derived_string")
-def read_derived_string(call: NativeCall, held: Ref) -> tuple[Value]:
+@native("0x1::aggregator_v2::read_derived_string", price="aptos_framework.aggregator_v2.read_snapshot")
+def read_derived_string(_: NativeCall, held: Ref) -> tuple[Value]:
     """Text of a derived string."""
-    call.charge_base("aptos_framework.aggregator_v2.read_snapshot")
     return ([read_ref(held)[0][0][:]],)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import Unsupported
 from toolkit.vm._natives._registry import NativeCall, native
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from toolkit.vm._values import Value
 
-_PRICE = "aptos_framework.bls12381."
+_PRICE = "aptos_framework.bls12381"
 _SIGNATURE_SUITE = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_"
 _POSSESSION_SUITE = b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_"
 _COORDINATE = 48  # bytes
@@ -22,231 +24,214 @@ _COMPRESSED, _INFINITY, _FLAGS = 0x80, 0x40, 0xE0  # bits of the first byte
 Point = Any  # of py_ecc: projective coordinates
 
 
-class _Curve:
-    """The library's functions, imported when the first native runs: it takes a tenth of a second."""
+class _Group(NamedTuple):
+    """Keys or signatures: the points of one of the two curves."""
 
-    def __init__(self) -> None:
-        # py_ecc raises the recursion limit of the whole process when it is imported. JSON that is nested too deeply,
-        # which any node may send, would then overflow the C stack and end the process. These functions do not need it.
-        limit = sys.getrecursionlimit()
-        try:
-            from py_ecc import optimized_bls12_381
-            from py_ecc.bls import g2_primitives, hash_to_curve, point_compression
-        except ImportError:
-            raise Unsupported("bls12381 without py_ecc; install 'ledger-toolkit[curves]'") from None
-        finally:
-            sys.setrecursionlimit(limit)
-        self.group: Any = optimized_bls12_381
-        self.points: Any = g2_primitives
-        self.hashing: Any = hash_to_curve
-        self.compression: Any = point_compression
-
-    def key(self, data: bytes) -> Point | None:
-        """Return a point of G1's curve, compressed or not; None if the bytes are not one."""
-        if len(data) == _COORDINATE and data[0] & _COMPRESSED:
-            return _or_none(self.compression.decompress_G1, int.from_bytes(data, "big"))
-        numbers = self._coordinates(data, 2)
-        if numbers is None:
-            return None
-        if not numbers:
-            return self.group.Z1
-        x, y = map(self.group.FQ, numbers)
-        return self._on_curve((x, y, self.group.FQ.one()), self.group.b)
-
-    def signature(self, data: bytes) -> Point | None:
-        """Return a point of G2's curve, compressed or not; None if the bytes are not one."""
-        if len(data) == 2 * _COORDINATE and data[0] & _COMPRESSED:
-            return _or_none(self.compression.decompress_G2, tuple(_numbers(data)))
-        numbers = self._coordinates(data, 4)
-        if numbers is None:
-            return None
-        if not numbers:
-            return self.group.Z2
-        # Of each coordinate the imaginary part comes first.
-        x, y = self.group.FQ2((numbers[1], numbers[0])), self.group.FQ2((numbers[3], numbers[2]))
-        return self._on_curve((x, y, self.group.FQ2.one()), self.group.b2)
-
-    def _coordinates(self, data: bytes, count: int) -> list[int] | None:
-        """Return the numbers of a point that is not compressed: none of them for infinity; None if it is not valid."""
-        if len(data) != _COORDINATE * count:
-            return None
-        if data[0] & _FLAGS:
-            return [] if data[0] == _INFINITY and not any(data[1:]) else None
-        numbers = _numbers(data)
-        return numbers if max(numbers) < self.group.field_modulus else None
-
-    def _on_curve(self, point: Point, curve: Any) -> Point | None:
-        return point if self.group.is_on_curve(point, curve) else None
-
-    def verify(self, signature: Point, keys: Sequence[Point], messages: Sequence[bytes], suite: bytes) -> bool:
-        """Return whether a signature, which must be in its group, is the sum of those of keys over messages."""
-        from hashlib import sha256
-
-        group = self.group
-        if any(group.is_inf(key) for key in keys) or not self.points.subgroup_check(signature):
-            return False
-        product = group.pairing(signature, group.neg(group.G1), final_exponentiate=False)
-        for key, message in zip(keys, messages, strict=True):
-            hashed = self.hashing.hash_to_G2(message, suite, sha256)
-            product *= group.pairing(hashed, key, final_exponentiate=False)
-        return bool(group.final_exponentiate(product) == group.FQ12.one())
-
-    def sum(self, points: Sequence[Point]) -> Point:
-        """Return the sum of points."""
-        total, *rest = points
-        for one in rest:
-            total = self.group.add(total, one)
-        return total
+    word: str  # in the names of prices
+    size: int  # of a compressed point, in bytes
+    zero: Point
+    curve: Any
+    field: Callable[[Sequence[int]], Any]  # a coordinate of its numbers
+    decompress: Callable[[Any], Point]
+    compress: Callable[[Point], bytes]
 
 
-def _numbers(data: bytes) -> list[int]:
-    return [int.from_bytes(data[start : start + _COORDINATE], "big") for start in range(0, len(data), _COORDINATE)]
+class _Library(NamedTuple):
+    """The modules of py_ecc, and the two groups."""
+
+    curves: Any
+    in_group: Callable[[Point], bool]
+    hashed: Callable[..., Point]
+    keys: _Group
+    signatures: _Group
 
 
-def _or_none(decompress: Callable[[Any], Point], data: Any) -> Point | None:
+@cache
+def _library() -> _Library:
+    """Import the library when the first native runs: it takes a tenth of a second."""
+    # py_ecc raises the recursion limit of the whole process when it is imported. JSON that is nested too deeply,
+    # which any node may send, would then overflow the C stack and end the process. These functions do not need it.
+    limit = sys.getrecursionlimit()
     try:
-        return decompress(data)
-    except ValueError:
+        from py_ecc import optimized_bls12_381
+        from py_ecc.bls import g2_primitives, hash_to_curve, point_compression
+    except ImportError:
+        raise Unsupported("bls12381 without py_ecc; install 'ledger-toolkit[curves]'") from None
+    finally:
+        sys.setrecursionlimit(limit)
+    curves: Any = optimized_bls12_381
+    keys = _Group(
+        "pubkey",
+        _COORDINATE,
+        curves.Z1,
+        curves.b,
+        lambda numbers: curves.FQ(*numbers),
+        lambda numbers: point_compression.decompress_G1(*numbers),
+        g2_primitives.G1_to_pubkey,
+    )
+    signatures = _Group(
+        "sig",
+        2 * _COORDINATE,
+        curves.Z2,
+        curves.b2,
+        lambda numbers: curves.FQ2(numbers[::-1]),  # the imaginary part comes first
+        lambda numbers: point_compression.decompress_G2(tuple(numbers)),  # type: ignore[arg-type]  # a pair
+        g2_primitives.G2_to_signature,
+    )
+    return _Library(curves, g2_primitives.subgroup_check, hash_to_curve.hash_to_G2, keys, signatures)
+
+
+def _point(group: _Group, data: bytes) -> Point | None:
+    """Return a point of a curve, compressed or not; None if the bytes are not one."""
+    curves = _library().curves
+    numbers = [int.from_bytes(data[start : start + _COORDINATE], "big") for start in range(0, len(data), _COORDINATE)]
+    if len(data) == group.size and data[0] & _COMPRESSED:
+        try:
+            return group.decompress(numbers)
+        except ValueError:
+            return None
+    if len(data) != 2 * group.size:
         return None
+    if data[0] & _FLAGS:
+        return group.zero if data[0] == _INFINITY and not any(data[1:]) else None
+    if max(numbers) >= curves.field_modulus:
+        return None
+    x, y = group.field(numbers[: len(numbers) // 2]), group.field(numbers[len(numbers) // 2 :])
+    point = x, y, x.one()
+    return point if curves.is_on_curve(point, group.curve) else None
+
+
+def _is_valid(signature: Point, keys: Sequence[Point], messages: Sequence[bytes], suite: bytes) -> bool:
+    """Return whether a signature, which must be in its group, is the sum of those of keys over messages."""
+    library, curves = _library(), _library().curves
+    if any(map(curves.is_inf, keys)) or not library.in_group(signature):
+        return False
+    product = curves.pairing(signature, curves.neg(curves.G1), final_exponentiate=False)
+    for key, message in zip(keys, messages, strict=True):
+        product *= curves.pairing(library.hashed(message, suite, sha256), key, final_exponentiate=False)
+    return bool(curves.final_exponentiate(product) == curves.FQ12.one())
 
 
 def _charge(call: NativeCall, name: str, count: int = 1) -> None:
-    call.charge(call.price(_PRICE + name) * count)
+    call.charge(call.price(f"{_PRICE}.{name}") * count)
 
 
-def _decoded(call: NativeCall, items: Sequence[Value], decode: Callable[[bytes], Point | None], price: str) -> Any:
+def _decoded(call: NativeCall, group: _Group, data: bytearray) -> Point | None:
+    _charge(call, f"per_{group.word}_deserialize")
+    return _point(group, bytes(data))
+
+
+def _all_decoded(call: NativeCall, group: _Group, items: Sequence[Value]) -> list[Point] | None:
     """Return the points of serialized items, each charged; None at the first that is not a point."""
     points = []
     for item in items:
-        _charge(call, price)
-        points.append(decode(bytes(item[0])))
-        if points[-1] is None:
+        point = _decoded(call, group, item[0])
+        if point is None:
             return None
+        points.append(point)
     return points
 
 
-def _key(call: NativeCall, curve: _Curve, data: bytearray) -> Point | None:
-    _charge(call, "per_pubkey_deserialize")
-    return curve.key(bytes(data))
+def _sum(call: NativeCall, group: _Group, items: Sequence[Value]) -> tuple[bytearray, bool]:
+    points = _all_decoded(call, group, items)
+    if not points:
+        return bytearray(), False
+    _charge(call, f"per_{group.word}_aggregate", len(points))
+    total, *rest = points
+    for one in rest:
+        total = _library().curves.add(total, one)
+    return bytearray(group.compress(total)), True
 
 
-def _signature(call: NativeCall, curve: _Curve, data: bytearray) -> Point | None:
-    _charge(call, "per_sig_deserialize")
-    return curve.signature(bytes(data))
-
-
-@native("0x1::bls12381::aggregate_pubkeys_internal")
+@native("0x1::bls12381::aggregate_pubkeys_internal", price=_PRICE)
 def aggregate_keys(call: NativeCall, keys: list[Value]) -> tuple[bytearray, bool]:
     """Sum of keys, which need not be in the group."""
-    curve = call.context(_Curve)
-    _charge(call, "base")
-    points = _decoded(call, keys, curve.key, "per_pubkey_deserialize")
-    if not points:
-        return bytearray(), False
-    _charge(call, "per_pubkey_aggregate", len(points))
-    return bytearray(curve.points.G1_to_pubkey(curve.sum(points))), True
+    return _sum(call, _library().keys, keys)
 
 
-@native("0x1::bls12381::aggregate_signatures_internal")
+@native("0x1::bls12381::aggregate_signatures_internal", price=_PRICE)
 def aggregate_signatures(call: NativeCall, signatures: list[Value]) -> tuple[bytearray, bool]:
     """Sum of signatures, which need not be in the group."""
-    curve = call.context(_Curve)
-    _charge(call, "base")
-    points = _decoded(call, signatures, curve.signature, "per_sig_deserialize")
-    if not points:
-        return bytearray(), False
-    _charge(call, "per_sig_aggregate", len(points))
-    return bytearray(curve.points.G2_to_signature(curve.sum(points))), True
+    return _sum(call, _library().signatures, signatures)
 
 
-@native("0x1::bls12381::validate_pubkey_internal")
+@native("0x1::bls12381::validate_pubkey_internal", price=_PRICE)
 def validate_key(call: NativeCall, data: bytearray) -> tuple[bool]:
     """Whether bytes are a key in the group other than infinity."""
-    curve = call.context(_Curve)
-    _charge(call, "base")
-    key = _key(call, curve, data)
+    library = _library()
+    key = _decoded(call, library.keys, data)
     if key is None:
         return (False,)
     _charge(call, "per_pubkey_deserialize")  # a node charges the check of the group by this price
-    return (not curve.group.is_inf(key) and bool(curve.points.subgroup_check(key)),)
+    return (not library.curves.is_inf(key) and bool(library.in_group(key)),)
 
 
-@native("0x1::bls12381::signature_subgroup_check_internal")
+@native("0x1::bls12381::signature_subgroup_check_internal", price=_PRICE)
 def signature_in_group(call: NativeCall, data: bytearray) -> tuple[bool]:
     """Whether bytes are a signature in the group."""
-    curve = call.context(_Curve)
-    _charge(call, "base")
-    signature = _signature(call, curve, data)
+    signature = _decoded(call, _library().signatures, data)
     if signature is None:
         return (False,)
     _charge(call, "per_sig_subgroup_check")
-    return (bool(curve.points.subgroup_check(signature)),)
+    return (bool(_library().in_group(signature)),)
 
 
-@native("0x1::bls12381::verify_normal_signature_internal")
+@native("0x1::bls12381::verify_normal_signature_internal", price=_PRICE)
 def verify_normal(call: NativeCall, data: bytearray, key_data: bytearray, message: bytearray) -> tuple[bool]:
     """Whether a signature is valid for a key in the group."""
-    return (_verify(call, data, key_data, message, in_group=True),)
+    key = _decoded(call, _library().keys, key_data)
+    if key is None:
+        return (False,)
+    _charge(call, "per_pubkey_deserialize")
+    return (bool(_library().in_group(key)) and _verify(call, data, key, message),)
 
 
-@native("0x1::bls12381::verify_multisignature_internal", "0x1::bls12381::verify_signature_share_internal")
+@native("0x1::bls12381::verify_multisignature_internal", price=_PRICE)
+@native("0x1::bls12381::verify_signature_share_internal", price=_PRICE)
 def verify_share(call: NativeCall, data: bytearray, key_data: bytearray, message: bytearray) -> tuple[bool]:
     """Whether a signature is valid for a key that was checked before, when possession of it was proved."""
-    return (_verify(call, data, key_data, message, in_group=False),)
+    key = _decoded(call, _library().keys, key_data)
+    return (key is not None and _verify(call, data, key, message),)
 
 
-def _verify(call: NativeCall, data: bytearray, key_data: bytearray, message: bytearray, *, in_group: bool) -> bool:
-    curve = call.context(_Curve)
-    _charge(call, "base")
-    key = _key(call, curve, key_data)
-    if key is None:
-        return False
-    if in_group:
-        _charge(call, "per_pubkey_deserialize")
-        if not curve.points.subgroup_check(key):
-            return False
-    signature = _signature(call, curve, data)
+def _verify(call: NativeCall, data: bytearray, key: Point, message: bytearray) -> bool:
+    signature = _decoded(call, _library().signatures, data)
     if signature is None:
         return False
-    prices = ("per_sig_verify", "per_msg_hashing")
-    work = sum(call.price(_PRICE + name) for name in prices)
-    call.charge(work + call.price(_PRICE + "per_byte_hashing") * len(message))
-    return curve.verify(signature, [key], [bytes(message)], _SIGNATURE_SUITE)
+    work = call.price(f"{_PRICE}.per_sig_verify") + call.price(f"{_PRICE}.per_msg_hashing")
+    call.charge(work + call.price(f"{_PRICE}.per_byte_hashing") * len(message))
+    return _is_valid(signature, [key], [bytes(message)], _SIGNATURE_SUITE)
 
 
-@native("0x1::bls12381::verify_aggregate_signature_internal")
+@native("0x1::bls12381::verify_aggregate_signature_internal", price=_PRICE)
 def verify_aggregate(call: NativeCall, data: bytearray, keys: list[Value], messages: list[bytearray]) -> tuple[bool]:
     """Whether a signature is the sum of those of keys, each over a message of its own."""
-    curve = call.context(_Curve)
-    _charge(call, "base")
-    if not keys or len(keys) != len(messages):
+    count = len(messages)
+    if not keys or len(keys) != count:
         return (False,)
-    points = _decoded(call, keys, curve.key, "per_pubkey_deserialize")
+    points = _all_decoded(call, _library().keys, keys)
     if points is None:
         return (False,)
-    signature = _signature(call, curve, data)
+    signature = _decoded(call, _library().signatures, data)
     if signature is None:
         return (False,)
-    count = len(messages)
-    pairings, hashes = call.price(_PRICE + "per_pairing"), call.price(_PRICE + "per_msg_hashing")
-    hashed = call.price(_PRICE + "per_byte_hashing") * sum(map(len, messages))
+    pairings, hashes = call.price(f"{_PRICE}.per_pairing"), call.price(f"{_PRICE}.per_msg_hashing")
+    hashed = call.price(f"{_PRICE}.per_byte_hashing") * sum(map(len, messages))
     call.charge(pairings * (count + 1) + hashes * count + hashed)
-    return (curve.verify(signature, points, list(map(bytes, messages)), _SIGNATURE_SUITE),)
+    return (_is_valid(signature, points, list(map(bytes, messages)), _SIGNATURE_SUITE),)
 
 
-@native("0x1::bls12381::verify_proof_of_possession_internal")
+@native("0x1::bls12381::verify_proof_of_possession_internal", price=_PRICE)
 def verify_possession(call: NativeCall, key_data: bytearray, proof: bytearray) -> tuple[bool]:
     """Whether whoever made a proof has the secret key."""
-    curve = call.context(_Curve)
-    _charge(call, "base")
-    key = _key(call, curve, key_data)
+    library = _library()
+    key = _decoded(call, library.keys, key_data)
     if key is None:
         return (False,)
-    signature = _signature(call, curve, proof)
+    signature = _decoded(call, library.signatures, proof)
     if signature is None:
         return (False,)
     _charge(call, "per_pop_verify")
-    message = bytes(curve.points.G1_to_pubkey(key))
     # A key that is not in the group has no proof.
-    valid = curve.points.subgroup_check(key) and curve.verify(signature, [key], [message], _POSSESSION_SUITE)
-    return (bool(valid),)
+    message = bytes(library.keys.compress(key))
+    return (bool(library.in_group(key)) and _is_valid(signature, [key], [message], _POSSESSION_SUITE),)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import Unsupported
 from toolkit.vm._natives._registry import NativeCall, native
@@ -15,24 +16,12 @@ _SIP_KEYS = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x74656
 _WORD = (1 << 64) - 1
 
 
-def _keccak256(data: bytes) -> bytes:
+def _pycryptodome(name: str) -> Any:
+    """Return a module of hashes that Python does not have everywhere."""
     try:
-        from Crypto.Hash import keccak
+        return import_module(f"Crypto.Hash.{name}")
     except ImportError:
-        raise Unsupported("aptos_hash::keccak256 without pycryptodome; install 'ledger-toolkit[curves]'") from None
-    return keccak.new(digest_bits=256, data=data).digest()
-
-
-def _ripemd160(data: bytes) -> bytes:
-    try:
-        from Crypto.Hash import RIPEMD160
-    except ImportError:
-        raise Unsupported("aptos_hash::ripemd160 without pycryptodome; install 'ledger-toolkit[curves]'") from None
-    return RIPEMD160.new(data).digest()
-
-
-def _blake2b_256(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=32).digest()
+        raise Unsupported(f"hashes by {name} without pycryptodome; install 'ledger-toolkit[curves]'") from None
 
 
 def _hash(name: str, price: str, digest: Callable[[bytes], bytes]) -> None:
@@ -48,11 +37,17 @@ _hash("0x1::hash::sha2_256", "move_stdlib.hash.sha2_256", lambda data: hashlib.s
 _hash("0x1::hash::sha3_256", "move_stdlib.hash.sha3_256", lambda data: hashlib.sha3_256(data).digest())
 _OWN = "0x1::aptos_hash::"
 _PRICES = "aptos_framework.hash."
-_hash(_OWN + "keccak256", _PRICES + "keccak256", _keccak256)
+_hash(
+    _OWN + "keccak256",
+    _PRICES + "keccak256",
+    lambda data: _pycryptodome("keccak").new(digest_bits=256, data=data).digest(),
+)
 _hash(_OWN + "sha2_512_internal", _PRICES + "sha2_512", lambda data: hashlib.sha512(data).digest())
 _hash(_OWN + "sha3_512_internal", _PRICES + "sha3_512", lambda data: hashlib.sha3_512(data).digest())
-_hash(_OWN + "ripemd160_internal", _PRICES + "ripemd160", _ripemd160)
-_hash(_OWN + "blake2b_256_internal", _PRICES + "blake2b_256", _blake2b_256)
+_hash(_OWN + "ripemd160_internal", _PRICES + "ripemd160", lambda data: _pycryptodome("RIPEMD160").new(data).digest())
+_hash(
+    _OWN + "blake2b_256_internal", _PRICES + "blake2b_256", lambda data: hashlib.blake2b(data, digest_size=32).digest()
+)
 
 
 @native("0x1::aptos_hash::sip_hash")

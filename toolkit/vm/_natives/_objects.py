@@ -20,10 +20,9 @@ def create_signer(call: NativeCall, address: bytes) -> tuple[Value]:
     return (signer(address),)
 
 
-@native("0x1::account::create_address")
+@native("0x1::account::create_address", price="aptos_framework.account.create_address")
 def create_address(call: NativeCall, raw: bytearray) -> tuple[Value]:
     """Address of 32 bytes."""
-    call.charge_base("aptos_framework.account.create_address")
     if len(raw) != 32:
         raise call.abort(2)
     return (bytes(raw),)
@@ -43,10 +42,9 @@ def exists_at(call: NativeCall, address: bytes) -> tuple[Value]:
     return (slot.cell[0] is not None,)
 
 
-@native("0x1::object::create_user_derived_object_address_impl")
-def derived_address(call: NativeCall, source: bytes, derive_from: bytes) -> tuple[Value]:
+@native("0x1::object::create_user_derived_object_address_impl", price="aptos_framework.object.user_derived_address")
+def derived_address(_: NativeCall, source: bytes, derive_from: bytes) -> tuple[Value]:
     """Address of an object that belongs to an account and an object."""
-    call.charge_base("aptos_framework.object.user_derived_address")
     return (hashlib.sha3_256(source + derive_from + _DERIVED_OBJECT).digest(),)
 
 

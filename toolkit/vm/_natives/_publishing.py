@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.vm._context import PublishRequest
 from toolkit.vm._natives._registry import NativeCall, native
 
 if TYPE_CHECKING:
     from toolkit.vm._values import Value
 
 _ALREADY_REQUESTED = 0x30000
+
+
+@dataclass(frozen=True)
+class PublishRequest:
+    """Modules that a transaction asks to publish.
+
+    Attributes
+    ----------
+    address : bytes
+        Where they go.
+    names : set of str
+        Names that the package has registered.
+    codes : list of bytes
+    allowed : dict of bytes to set of str, or None
+        Modules that they may depend on by account; an empty name allows all of the account. None allows everything.
+    """
+
+    address: bytes
+    names: set[str]
+    codes: list[bytes]
+    allowed: dict[bytes, set[str]] | None
 
 
 class Requests:
@@ -21,9 +42,7 @@ class Requests:
         self.closed = False  # once modules are being published
 
 
-def _request(  # noqa: PLR0917 - the parameters of the native, without one
-    call: NativeCall, address: bytes, names: Value, allowed: Value | None, codes: Value, policy: int
-) -> None:
+def _request(call: NativeCall, address: bytes, names: Value, allowed: Value | None, codes: Value) -> None:
     name = "aptos_framework.code.request_publish"
     per_byte = call.price(f"{name}.per_byte")
     call.charge(call.price(f"{name}.base"))
@@ -43,18 +62,18 @@ def _request(  # noqa: PLR0917 - the parameters of the native, without one
     if requests.request is not None or requests.closed:
         raise call.abort(_ALREADY_REQUESTED)
     expected = {one[0].decode("utf-8", "replace") for one in names}
-    requests.request = PublishRequest(address, expected, [bytes(code) for code in codes], policy, dependencies)
+    requests.request = PublishRequest(address, expected, [bytes(code) for code in codes], dependencies)
 
 
 @native("0x1::code::request_publish")
-def request_publish(call: NativeCall, address: bytes, names: Value, codes: Value, policy: int) -> None:
+def request_publish(call: NativeCall, address: bytes, names: Value, codes: Value, _: int) -> None:
     """Request that modules be published."""
-    _request(call, address, names, None, codes, policy)
+    _request(call, address, names, None, codes)
 
 
 @native("0x1::code::request_publish_with_allowed_deps")
-def request_publish_with_deps(  # noqa: PLR0917 - the parameters of the native
-    call: NativeCall, address: bytes, names: Value, allowed: Value, codes: Value, policy: int
+def request_publish_with_deps(
+    call: NativeCall, address: bytes, names: Value, allowed: Value, codes: Value, _: int
 ) -> None:
     """Request the same, with the modules that they may depend on."""
-    _request(call, address, names, allowed, codes, policy)
+    _request(call, address, names, allowed, codes)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from toolkit.vm._code import PUBLIC
 from toolkit.vm._errors import Abort
@@ -21,15 +22,12 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class Dispatch:
+class Dispatch(NamedTuple):
     """Result of a native that goes on in another function, which returns in its place."""
 
-    __slots__ = ("arguments", "definition", "types")
-
-    def __init__(self, definition: FunctionDefinition, types: tuple[Type, ...], arguments: list[Value]) -> None:
-        self.definition = definition
-        self.types = types
-        self.arguments = arguments
+    definition: FunctionDefinition
+    types: tuple[Type, ...]
+    arguments: list[Value]
 
 
 def may_stand_for(framework: FunctionDefinition, user: FunctionDefinition) -> bool:
@@ -44,6 +42,7 @@ def may_stand_for(framework: FunctionDefinition, user: FunctionDefinition) -> bo
     )
 
 
+@dataclass(slots=True)
 class NativeCall:
     """A call of a native function.
 
@@ -55,11 +54,8 @@ class NativeCall:
         The machine that calls.
     """
 
-    __slots__ = ("machine", "types")
-
-    def __init__(self, machine: Machine, types: tuple[Type, ...]) -> None:
-        self.machine = machine
-        self.types = types
+    machine: Machine
+    types: tuple[Type, ...]
 
     def price(self, name: str) -> int:
         """Return a price of the gas schedule; 0 if its version does not have it."""
@@ -98,19 +94,23 @@ class NativeCall:
 NATIVES: dict[str, Callable[..., Any]] = {}
 
 
-def native(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def native(*names: str, price: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as a native: ``@native("0x1::hash::sha2_256")``.
 
     Parameters
     ----------
     *names : str
         Names of the native; some have several.
+    price : str, optional
+        Charged before the function runs, as ``call.charge_base(price)`` does; for what costs the same each time.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            assert name not in NATIVES, name  # noqa: S101 - two implementations of one native
-            NATIVES[name] = function
+        def charged(call: NativeCall, *arguments: Value) -> Any:
+            call.charge_base(price)
+            return function(call, *arguments)
+
+        NATIVES.update(dict.fromkeys(names, charged if price else function))
         return function
 
     return register

@@ -32,10 +32,9 @@ def to_bytes(call: NativeCall, value: Ref) -> tuple[Value]:
     return (bytearray(data),)
 
 
-@native("0x1::bcs::serialized_size")
+@native("0x1::bcs::serialized_size", price="move_stdlib.bcs.serialized_size")
 def serialized_size(call: NativeCall, value: Ref) -> tuple[Value]:
     """Length of the BCS of a value."""
-    call.charge_base("move_stdlib.bcs.serialized_size")
     layout = call.layout(call.types[0])
     try:
         size = len(layout.encode(read_ref(value), legacy=True))
@@ -46,10 +45,9 @@ def serialized_size(call: NativeCall, value: Ref) -> tuple[Value]:
     return (size,)
 
 
-@native("0x1::bcs::constant_serialized_size")
+@native("0x1::bcs::constant_serialized_size", price="move_stdlib.bcs.constant_serialized_size")
 def constant_serialized_size(call: NativeCall) -> tuple[Value]:
     """Length of the BCS of all values of a type, if it is the same."""
-    call.charge_base("move_stdlib.bcs.constant_serialized_size")
     nodes, size = _constant_size(call.layout(call.types[0]))
     call.charge(call.price("move_stdlib.bcs.constant_serialized_size.per_type_node") * nodes)
     return (call.option(size),)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from toolkit.errors import Unsupported
 from toolkit.vm._natives._registry import NativeCall, native
 
 if TYPE_CHECKING:
-    from toolkit.vm._context import CalledFunction, TransactionContext
+    from toolkit.vm._transaction_run import CalledFunction, TransactionRun
     from toolkit.vm._values import Value
 
 _NO_TRANSACTION, _COUNTER_OVERFLOW, _NO_INDEX = 0x30001, 0x30002, 0x30005
@@ -17,6 +18,7 @@ _UNIQUE_ADDRESS = b"\xfb"  # last byte of what such an address is the hash of
 _NOT_UNBIASABLE = 1
 _NEWEST_CONSENSUS_CONFIG = 4
 _MAX_U16 = 0xFFFF
+_PRICE = "aptos_framework.transaction_context."
 
 
 class Counters:
@@ -26,62 +28,55 @@ class Counters:
         self.addresses = self.monotonic = self.random = 0
 
 
-def _charge(call: NativeCall, name: str) -> None:
-    call.charge_base(f"aptos_framework.transaction_context.{name}")
-
-
-def _transaction(call: NativeCall, name: str) -> TransactionContext:
-    _charge(call, name)
-    context = call.machine.context
-    if context is None:
+def _transaction(call: NativeCall, name: str) -> TransactionRun:
+    call.charge_base(_PRICE + name)
+    transaction = call.machine.transaction
+    if transaction is None:
         raise call.abort(_NO_TRANSACTION)
-    return context
+    return transaction
 
 
-@native("0x1::transaction_context::get_txn_hash")
+@native("0x1::transaction_context::get_txn_hash", price=_PRICE + "get_txn_hash")
 def get_txn_hash(call: NativeCall) -> tuple[Value]:
     """Hash of the session."""
-    _charge(call, "get_txn_hash")
     return (bytearray(call.machine.session.hash),)
 
 
-@native("0x1::transaction_context::get_script_hash")
+@native("0x1::transaction_context::get_script_hash", price=_PRICE + "get_script_hash")
 def get_script_hash(call: NativeCall) -> tuple[Value]:
     """Hash of the script, or nothing."""
-    _charge(call, "get_script_hash")
-    context = call.machine.context
-    return (bytearray(context.script_hash if context else b""),)
+    transaction = call.machine.transaction
+    return (bytearray(transaction.script_hash if transaction else b""),)
 
 
-@native("0x1::transaction_context::generate_unique_address")
+@native("0x1::transaction_context::generate_unique_address", price=_PRICE + "generate_unique_address")
 def generate_unique_address(call: NativeCall) -> tuple[Value]:
     """Address that no other call gets."""
-    _charge(call, "generate_unique_address")
     counters = call.context(Counters)
     counters.addresses += 1
     raw = call.machine.session.hash + counters.addresses.to_bytes(8, "little") + _UNIQUE_ADDRESS
     return (hashlib.sha3_256(raw).digest(),)
 
 
-def _register_fact(name: str, price: str) -> None:
+def _register_fact(name: str, place: str) -> None:
     """Register a native that returns a fact of the transaction."""
 
     @native(f"0x1::transaction_context::{name}_internal")
     def fact(call: NativeCall) -> tuple[Value]:
-        return (getattr(_transaction(call, price), name),)
+        return (attrgetter(place)(_transaction(call, "fee_payer" if name == "gas_payer" else name)),)
 
 
-for _name in ("sender", "max_gas_amount", "gas_unit_price", "chain_id"):
-    _register_fact(_name, _name)
-_register_fact("gas_payer", "fee_payer")
+_register_fact("sender", "sender")
+_register_fact("gas_payer", "payer")
+for _name in ("max_gas_amount", "gas_unit_price", "chain_id"):
+    _register_fact(_name, f"raw.{_name}")
 
 
 @native("0x1::transaction_context::secondary_signers_internal")
 def secondary_signers(call: NativeCall) -> tuple[Value]:
     """Addresses of the other signers."""
-    addresses = list(_transaction(call, "secondary_signers").secondary_signers)
-    price = call.price("aptos_framework.transaction_context.secondary_signers.per_signer")
-    call.charge(price * len(addresses))
+    addresses = list(_transaction(call, "secondary_signers").signers.addresses)
+    call.charge(call.price(f"{_PRICE}secondary_signers.per_signer") * len(addresses))
     return (addresses,)
 
 
@@ -89,7 +84,7 @@ def _payload(call: NativeCall, name: str, function: CalledFunction) -> Value:
     types = [str(kind).encode() for kind in function.types]
     size = 32 + len(function.module.name) + len(function.name)
     size += sum(map(len, types)) + sum(map(len, function.arguments))
-    call.charge(call.price(f"aptos_framework.transaction_context.{name}.per_abstract_memory_unit") * size)
+    call.charge(call.price(f"{_PRICE}{name}.per_abstract_memory_unit") * size)
     return [
         function.module.address,
         [bytearray(function.module.name.encode())],
@@ -103,34 +98,34 @@ def _payload(call: NativeCall, name: str, function: CalledFunction) -> Value:
 def entry_function_payload(call: NativeCall) -> tuple[Value]:
     """Entry function that the transaction calls."""
     name = "entry_function_payload"
-    function = _transaction(call, name).entry_function
-    return (call.option(function and _payload(call, name, function)),)
+    transaction = _transaction(call, name)
+    called = transaction.called if transaction.multisig is None else None
+    return (call.option(called and _payload(call, name, called)),)
 
 
 @native("0x1::transaction_context::multisig_payload_internal")
 def multisig_payload(call: NativeCall) -> tuple[Value]:
     """Multisig account, and the function that it is asked to call."""
     name = "multisig_payload"
-    context = _transaction(call, name)
-    if context.multisig_address is None:
+    transaction = _transaction(call, name)
+    if transaction.multisig is None:
         return (call.option(None),)
-    function = context.multisig_function
-    inner = call.option(function and _payload(call, name, function))
-    return (call.option([context.multisig_address, inner]),)
+    called = transaction.called
+    return (call.option([transaction.multisig, call.option(called and _payload(call, name, called))]),)
 
 
 @native("0x1::transaction_context::monotonically_increasing_counter_internal")
 def monotonic_counter(call: NativeCall, timestamp_us: int) -> tuple[Value]:
     """Return a number that rises from call to call and from transaction to transaction."""
-    context = _transaction(call, "monotonically_increasing_counter")
-    if context.transaction_index is None:
+    index = _transaction(call, "monotonically_increasing_counter").transaction_index
+    if index is None:
         raise call.abort(_NO_INDEX)
     counters = call.context(Counters)
     if counters.monotonic >= _MAX_U16:
         raise call.abort(_COUNTER_OVERFLOW)
     counters.monotonic += 1
     # From the high bits: time, index of the transaction, kind of session, number of the call.
-    place = context.transaction_index << 24 | call.machine.session.counter << 16 | counters.monotonic
+    place = index << 24 | call.machine.session.counter << 16 | counters.monotonic
     return (timestamp_us << 56 | place,)
 
 
