@@ -184,7 +184,7 @@ def test_a_simulated_migration_moves_nothing_but_the_fee():
     rows = {row.asset: row for row in simulation.balance_changes.itertuples()}
     assert (rows[APT].change, rows[APT].balance_after) == (-held, 0)
     assert rows[PAIRED_APT].change == rows[PAIRED_APT].balance_after == held - simulation.gas.net_octas
-    assert f"-{held / 10**8:,.0f} APT" in simulation.explain()
+    assert f"−{held / 10**8:,.0f} APT" in simulation.explain()
     again = node.simulate(call, sender="0xb0b")
     node.close()
     with pytest.warns(UserWarning, match="balance_changes: some changes are null"):

@@ -13,8 +13,6 @@ import toolkit
 from tests.unit.gas.committed_ledger import HOME, short_case, story
 from toolkit import embedded, reports
 from toolkit.frames._columns import plain_columns
-from toolkit.frames._schema import STEPS
-from toolkit.gas.runs._manifest import Manifest
 from toolkit.gas.runs._store import RunStore
 
 
@@ -201,22 +199,16 @@ def test_figures_draw_levels_and_one_mark_per_kind(told):
     assert any(label.startswith("sell, succeeding: execution") for label in labels)
 
 
-def test_a_run_of_an_earlier_version_opens_and_says_that_it_did_not_judge(upgraded, tmp_path):
-    """Without the analysis in `run.json`, and with the columns that steps had: no call is said to be unchanged."""
+def test_an_incomplete_run_says_that_it_did_not_judge(upgraded, tmp_path):
+    """Before the analysis is stored, no call is said to be unchanged."""
     run, _ = upgraded
-    folder = tmp_path / "old"
+    folder = tmp_path / "incomplete"
     shutil.copytree(run.path, folder)
     store = RunStore(folder)
-    document = store.manifest().document()
-    for plan in document["nodes"]:
-        del plan["committed_series"], plan["timeline"], plan["storage_prices"]
     with store.locked():
-        store.write_steps(run.steps.iloc[:0][STEPS.names[: STEPS.names.index("transaction_function") + 1]])
-        store.write_manifest(Manifest.of(document))
-    old = toolkit.Run.open(folder)
-    assert list(old.steps.columns) == STEPS.names
-    first, second = old.explain().splitlines()
-    assert first == "no call was judged, so no step can be found"
-    assert "without the analysis of committed" in second
-    assert second.endswith("80 of sell (gas from 38 to 332).")
-    assert toolkit.compare(folder, run.path).gate("2%").verdict == "could not judge"
+        store.write_manifest(structs.replace(store.manifest(), complete=False))
+    found = toolkit.Run.open(folder)
+    assert found.steps.empty
+    [unjudged] = found.coverage.unjudged
+    assert (unjudged.label, unjudged.readings, unjudged.min_gas, unjudged.max_gas) == ("sell", 80, 38, 332)
+    assert "not complete" in unjudged.reason

@@ -36,10 +36,8 @@ COVERAGE_COLUMNS = ("node", "label", "source", "gas_used", "error_code")
 # Name of the stratum of a call whose committed transactions are all of one kind.
 ALL_TRANSACTIONS = "all transactions"
 
-# Why committed transactions of a run without the analysis were not judged.
-NOT_ANALYSED = (
-    "this run was completed without the analysis of committed transactions; to have them judged, run the study again"
-)
+# Why committed transactions of an incomplete run were not judged.
+NOT_ANALYSED = "the run is not complete; run its study into its folder to have them judged"
 
 # Small steps of one call with one cause that are shown one by one; more are a drift, which would fill a screen.
 MAX_SINGLE_STEPS = 4

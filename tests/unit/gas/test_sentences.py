@@ -172,8 +172,8 @@ def test_what_was_not_judged_is_said():
     paid = [row(version, gas, label="pay", source="committed") for version, gas in ((1, 5), (2, 900))]
     alone = run_lines(steps_frame([]), coverage_of([table(*paid)]))
     committed = (
-        "Committed transactions were observed but not judged, because this run was completed without the analysis of "
-        "committed transactions; to have them judged, run the study again: 2 of pay (gas from 5 to 900)."
+        "Committed transactions were observed but not judged, because the run is not complete; run its study into its "
+        "folder to have them judged: 2 of pay (gas from 5 to 900)."
     )
     assert alone == ["no call was judged, so no step can be found", committed]
     views = [row(1), row(2), row(1, label="once"), row(1, label="silent"), row(2, error="http_503", label="silent")]

@@ -347,7 +347,10 @@ def _levels(frame: pd.DataFrame, analysis: Analysis, steps: Iterable[SeriesStep]
                 first, last = versions[mine[[0, -1]]]
                 grows = any(one.version_first < last and first < one.version_last for one in slopes)
                 middle = versions[mine].mean()
-                line = np.polyfit(versions[mine] - middle, gas[mine], int(grows))
-                heights = np.polyval(line, [first - middle, last - middle]).tolist()
+                if grows:
+                    line = np.polyfit(versions[mine] - middle, gas[mine], 1)
+                    heights = np.polyval(line, [first - middle, last - middle]).tolist()
+                else:
+                    heights = [float(gas[mine].mean())] * 2
                 name = words(stratum.name, int(way) if ways.any() else None)
                 yield Level(name, int(first), int(last), len(mine), *heights)
