@@ -708,7 +708,7 @@ class _Compiler:
 
 
 def _assignable(kind: t.Type, expected: t.Type) -> bool:
-    """Return whether a function value may stand for one with fewer abilities."""
+    """Return whether a function value may stand for another: abilities are not compared; the ledger verified them."""
     if not isinstance(kind, t.Function) or not isinstance(expected, t.Function):
         return False
     return kind.parameters == expected.parameters and kind.results == expected.results

@@ -235,7 +235,7 @@ class _Place:
 
 
 class _Line:
-    """One part of the gas of one stratum, and the places at which it is judged, ascending."""
+    """One part of the gas of one stratum, and the places at which it is judged."""
 
     def __init__(self, observations: Observations, stratum: Stratum, part: Part, timeline: Sequence[Change]) -> None:
         self.part, self.stratum = part, stratum.name
