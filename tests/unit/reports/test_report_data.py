@@ -48,9 +48,8 @@ def test_headline_says_which_when_how_much_and_why() -> None:
     )
     assert notes(build(run()), visible) == [
         (
-            "Committed transactions were observed but not judged, because this run was completed without the analysis "
-            "of committed transactions; to have them judged, run the study again: 52 of registrations "
-            "(gas from 60 to 606)."
+            "Committed transactions were observed but not judged, because the run is not complete; run its study into "
+            "its folder to have them judged: 52 of registrations (gas from 60 to 606)."
         ),
         (
             "Simulations run only at the latest version, so they have no history: transfer 100 (gas 998); "
