@@ -204,7 +204,7 @@ def judge(findings: Iterable[Finding], rules: Rules, *, notes: Sequence[str] = (
     ----------
     findings : iterable of Finding
     rules : Rules
-        Calls that they name and of which there is no finding cannot be judged.
+        A call that the rules name, but that has no finding, cannot be judged.
     notes : sequence of str
         The first notes of the gate.
     today : date, optional

@@ -185,9 +185,7 @@ class _Compiler:
             self.offset = unset[0]
             raise self._refused(f"local {unset[1]} may not be set")
         targets = {one.operand for one in code if one.name in BRANCHES}
-        for kind in self.locals:
-            self._charge_type(kind)
-        head = self.entries
+        head, refused = self._charge_locals()
         for self.offset, (name, operand) in enumerate(code):
             if self.stack and self.offset in targets:
                 raise self._refused("values are left on the stack where control flow meets")
@@ -207,7 +205,8 @@ class _Compiler:
             entries = [entry for part in parts for entry in part.entries]
             pieces[start] = Piece.of([part.steps[0] for part in parts], end, entries)
         for each in (singles, pieces):
-            each.append(Piece.of(each[0].steps, each[0].end, (*head, *each[0].entries)))
+            entry = Piece.of(each[0].steps, each[0].end, (*head, *each[0].entries))
+            each.append(entry if refused is None else Piece.of([_failing(refused)], 1, head))
 
     def end_with(self, step: Step) -> None:
         """Set what an instruction does that ends a piece."""
@@ -265,6 +264,14 @@ class _Compiler:
         if per:
             amount += self.price(name, per) * count
         self.entries.append(Entry(LOG_NAMES[name], "", amount, memory=memory))
+
+    def _charge_locals(self) -> tuple[list[Entry], MoveError | None]:
+        """Return the charges for the types of the locals, up to the first that is too large, and its error."""
+        for kind in self.locals:
+            self._charge_type(kind)
+            if self.error is not None:
+                break
+        return self.entries, self.error
 
     def _charge_type(self, kind: t.Type) -> t.Type:
         """Add the charge for making a type, which fails if the type is too large."""

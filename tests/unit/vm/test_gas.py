@@ -116,3 +116,15 @@ def test_a_module_that_does_not_decode_has_no_attributes():
 def test_modules_are_paid_for_once():
     done = vm.execute(call("bump", ALICE), state().get, simulate=True, log=True)
     assert [entry.name for entry in done.log].count("DEP") == 1
+
+
+def test_a_local_of_a_type_that_is_too_large_fails_the_call():
+    """The limit holds for types of locals as for those that instructions make; the type is charged first."""
+    large = t.U64
+    for _ in range(25):
+        large = t.Vector(large)
+    run = function(COUNTER, "run", ["Ret"], [t.Reference(t.SIGNER, False)], locals_=[large], is_entry=True)
+    ledger = state(modules=[(COUNTER, write_module(COUNTER, functions=[run]))])
+    assert outcome(ledger, call("run")) == outcome(ledger, call("run"), log=True)
+    status, *_ = outcome(ledger, call("run"))
+    assert (status.kind, status.code) == ("execution_failure", "VM_MAX_TYPE_DEPTH_REACHED")
