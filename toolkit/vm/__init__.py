@@ -13,7 +13,7 @@ Module map, in the order in which to read the code:
 - state: `_state` (keys, overlay, session), `_features`, `_environment` (configuration), `_loader` (modules)
 - gas: `_gas_versions`, `_schedule` (prices), `_gas` (the meter and its log), `_charges` (changes of the state),
   `_trace`
-- running: `_operations` (the steps of instructions), `_compile` (functions to pieces with their costs),
+- running: `_operations` (instructions: types, cost and step), `_compile` (functions to pieces with their costs),
   `_interpreter` (frames, calls, globals), `_natives`, `_access`, `_checks` (of code that nobody has verified)
 - transactions: `_transaction_run` (parts, signers, sessions and machines of one), `_prologue`, `_ed25519`,
   `_arguments`, `_publish`, `_straight` and `_batch` (scripts that make calls in a row)

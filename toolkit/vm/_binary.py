@@ -465,8 +465,8 @@ def _needs_field(use: records.FieldUse) -> str | None:
     return f"{use.struct.name} has no field {use.offset}" if any(use.offset >= len(one) for one in fields) else None
 
 
-def _needs_variant(use: records.VariantUse) -> str | None:
-    known = use.variant < len(use.struct.variants or ())
+def _needs_variant(use: records.StructUse) -> str | None:
+    known = use.variant in range(len(use.struct.variants or ()))
     return None if known else f"{use.struct.name} has no variant {use.variant}"
 
 
@@ -487,7 +487,7 @@ _FUNCTION_USE = _record(records.FunctionUse, FUNCTION)
 _NO_ARGUMENTS = _constant(())
 _FIELD = _record(records.FieldUse, STRUCT_DEFINITION, _NO_ARGUMENTS, _number(255))
 _VARIANT_FIELD = _record(records.FieldUse, STRUCT_DEFINITION, _NO_ARGUMENTS, _number(255), sequence(_number(127), 127))
-_VARIANT = _record(records.VariantUse, STRUCT_DEFINITION, _NO_ARGUMENTS, _number(127))
+_VARIANT = _record(records.StructUse, STRUCT_DEFINITION, _NO_ARGUMENTS, _number(127))
 _SINCE_7, _SINCE_8 = since(7, ACCESS, None), since(8, _ATTRIBUTES, frozenset())
 
 _TABLES = {

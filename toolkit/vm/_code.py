@@ -81,10 +81,11 @@ class FunctionUse(NamedTuple):
 
 
 class StructUse(NamedTuple):
-    """A struct of this module with type arguments."""
+    """A struct of this module with type arguments, or a variant of an enum."""
 
     struct: StructDefinition
     arguments: tuple[Type, ...] = ()
+    variant: int | None = None
 
 
 class FieldUse(NamedTuple):
@@ -94,14 +95,6 @@ class FieldUse(NamedTuple):
     arguments: tuple[Type, ...]
     offset: int
     variants: tuple[int, ...] = ()
-
-
-class VariantUse(NamedTuple):
-    """A variant of an enum."""
-
-    struct: StructDefinition
-    arguments: tuple[Type, ...]
-    variant: int
 
 
 class Constant(NamedTuple):
@@ -152,6 +145,15 @@ class StructDefinition:
     def type(self, arguments: tuple[Type, ...]) -> Struct:
         """Return the type with these type arguments."""
         return Struct(self.module, self.name, arguments)
+
+    def fields_of(self, variant: int | None) -> tuple[Field, ...]:
+        """Return the fields of a variant; None stands for those of a struct."""
+        return self.fields if variant is None else (self.variants or ())[variant].fields
+
+    @property
+    def variant_names(self) -> list[str]:
+        """Names of the variants of an enum."""
+        return [one.name for one in self.variants or ()]
 
     def __repr__(self) -> str:
         return f"<{self.module}::{self.name}: {'enum' if self.variants is not None else 'struct'}>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.vm._code import FRIEND, PUBLIC, Constant, FieldUse, FunctionUse, StructUse, VariantUse
+from toolkit.vm._code import FRIEND, PUBLIC, Constant, FieldUse, FunctionUse, StructUse
 from toolkit.vm._types import ABILITIES, type_list
 
 if TYPE_CHECKING:
@@ -22,17 +22,13 @@ def operand_text(operand: Any) -> str:  # noqa: PLR0911 - a case per kind
         case FunctionUse():
             function = operand.function
             return f"{function.module}::{function.name}{type_list(operand.arguments or ())}"
-        case StructUse():
-            return f"{operand.struct.name}{type_list(operand.arguments)}"
-        case VariantUse():
-            variants = operand.struct.variants or ()
-            return f"{operand.struct.name}{type_list(operand.arguments)}::{variants[operand.variant].name}"
-        case FieldUse():
-            variants = operand.struct.variants or ()
-            fields = variants[operand.variants[0]].fields if operand.variants else operand.struct.fields
-            of = "|".join(variants[at].name for at in operand.variants)
-            name = operand.struct.name + type_list(operand.arguments)
-            return f"{name}{'::' * bool(of)}{of}.{fields[operand.offset].name}"
+        case StructUse(struct, arguments, variant):
+            of = "" if variant is None else f"::{struct.variant_names[variant]}"
+            return f"{struct.name}{type_list(arguments)}{of}"
+        case FieldUse(struct, arguments, offset, variants):
+            of = "|".join(struct.variant_names[at] for at in variants)
+            field = struct.fields_of(variants[0] if variants else None)[offset]
+            return f"{struct.name}{type_list(arguments)}{'::' * bool(of)}{of}.{field.name}"
         case Constant():
             return f"{operand.type} {operand.data.hex()}"
         case tuple():

@@ -15,13 +15,14 @@ from toolkit.vm import _features as flags
 from toolkit.vm import _gas_versions as since
 from toolkit.vm._access import AccessStack
 from toolkit.vm._code import MODULE_LOCK, FunctionDefinition
-from toolkit.vm._compile import ENTRY, LEAVES, MAX_STACK, CompiledFunction, Site, is_scalar
+from toolkit.vm._compile import ENTRY, LEAVES, CompiledFunction, Site
 from toolkit.vm._environment import MAINNET, NO_CAPTURED_OPTIONS, TESTNET
 from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._natives import NATIVES
 from toolkit.vm._natives._registry import Dispatch, NativeCall, may_stand_for
+from toolkit.vm._operations import MAX_STACK
 from toolkit.vm._trace import TraceStep
-from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, Type, address_text, substituted, type_list
+from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, Type, address_text, is_scalar, substituted, type_list
 from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Value, read_ref
 
 if TYPE_CHECKING:
@@ -189,10 +190,7 @@ class Machine:
             If it needs something that is not implemented.
         """
         self._start()
-        try:
-            self._enter(code, list(arguments), crosses=True)
-        except MoveError as error:
-            raise error.at(None) from None
+        self._enter(code, list(arguments), crosses=True)
         self._loop()
         return self.stack
 
@@ -272,7 +270,7 @@ class Machine:
         *,
         crosses: bool,
         closure: bool = False,
-        locks: bool = False,
+        native: FunctionDefinition | None = None,
     ) -> None:
         """Make a frame for a function and let it run next.
 
@@ -285,37 +283,40 @@ class Machine:
             Whether the caller is in another module.
         closure : bool
             Whether a function value is called: that counts as entering its module, even from the module itself.
-        locks : bool
-            Whether no module may be entered again while the function runs, as when a native dispatches to it.
+        native : FunctionDefinition, optional
+            The native that dispatches to the function: no module may be entered again while it runs.
         """
         frame = Frame(code, arguments, self.frame)
         arguments += [None] * (len(code.locals) - len(arguments))
         definition = code.definition
-        if crosses or closure:
-            module = definition.module
-            held = self.active.get(module, 0)
-            if locks:
-                self.locks += 1
-            if self.locks and held and crosses:
-                place = f"{module.address.hex()}::{module.name}" if module else "script"
-                raise MoveError(
-                    "RUNTIME_DISPATCH_ERROR",
-                    f"Reentrancy disallowed: reentering `{place}` via function `{definition.name}` "
-                    "(module lock is active)",
-                )
-            self.active[module] = held + 1
-            frame.entered = True
-        if definition.attributes and MODULE_LOCK in definition.attributes:
-            self.locks += 1
-            locks = True
-        frame.locks = locks
-        if definition.access is not None and self.restricts:
-            self.access.push(definition, code.types, arguments)
-            frame.restricted = True
+        if native is not None or (definition.attributes and MODULE_LOCK in definition.attributes):
+            frame.locks = True
+        try:
+            if crosses or closure:
+                self._enter_module(definition, crosses=crosses, locked=self.locks > 0 or native is not None)
+                frame.entered = True
+            self.locks += frame.locks
+            if definition.access is not None and self.restricts:
+                self.access.push(definition, code.types, arguments)
+                frame.restricted = True
+        except MoveError as error:
+            raise (error.at(native.module, native.index, 0) if native else self._below(error)) from None
         if len(self.stack) + code.max_stack > MAX_STACK:
             frame.careful = True
         self.frame = frame
         self.depth += 1
+
+    def _enter_module(self, function: FunctionDefinition, *, crosses: bool, locked: bool) -> None:
+        """Count one entry more of a module, which must not be active if it is entered from another one under a lock."""
+        module = function.module
+        held = self.active.get(module, 0)
+        if locked and held and crosses:
+            place = f"{module.address.hex()}::{module.name}" if module else "script"
+            raise MoveError(
+                "RUNTIME_DISPATCH_ERROR",
+                f"Reentrancy disallowed: reentering `{place}` via function `{function.name}` (module lock is active)",
+            )
+        self.active[module] = held + 1
 
     def leave(self, locals_: list[Value], held: dict[int, Type]) -> int:
         """Return from a function, whose results are on the stack, and release the locals that it still holds."""
@@ -375,10 +376,7 @@ class Machine:
             return self._native(link, arguments)
         if self.depth > MAX_FRAMES:
             raise MoveError("CALL_STACK_OVERFLOW")
-        try:
-            self._enter(link.code, arguments, crosses=crosses, closure=closure)
-        except MoveError as error:
-            raise self._below(error) from None
+        self._enter(link.code, arguments, crosses=crosses, closure=closure)
         return LEAVES
 
     def _below(self, error: MoveError) -> MoveError:
@@ -477,10 +475,7 @@ class Machine:
             raise error.at(native.module, native.index, 0)
         code = self.loader.code(target.definition, target.types)
         self.meter.dispatches(code.name)
-        try:
-            self._enter(code, target.arguments, crosses=True, locks=True)
-        except MoveError as error:
-            raise error.at(native.module, native.index, 0) from None
+        self._enter(code, target.arguments, crosses=True, native=native)
 
     def pack_closure(self, stack: list[Value], site: Site, mask: int, kinds: tuple[Type, ...]) -> None:
         """Push a closure over a function."""
@@ -557,23 +552,8 @@ class Machine:
         self.meter.charge(prices[0] + prices[1] * size, name, "", size - layout.stack)
         return layout.copy(value)
 
-    def read_reference(self, stack: list[Value], kind: Type, prices: tuple[int, int]) -> None:
-        """Replace a reference by a copy of the value that it points to."""
-        container, slot, _ = stack[-1]
-        stack[-1] = self.copied(container[slot], kind, prices, "READ_REF")
-
-    def write_reference(self, stack: list[Value], kind: Type, price: int) -> None:
-        """Write a value through a reference, releasing the old one."""
-        container, slot, root = stack.pop()
-        layout = self.layouts[kind]
-        size = self.measure(layout, container[slot], "WRITE_REF")
-        self.meter.charge(price, "WRITE_REF", "", layout.stack - size)
-        container[slot] = stack.pop()
-        if root is not None:
-            root.dirty = True
-
-    def drop(self, value: Value, kind: Type, price: int, name: str) -> None:
-        """Drop a value."""
+    def release(self, value: Value, kind: Type, price: int, name: str) -> None:
+        """Charge an instruction that drops or replaces a value."""
         layout = self.layouts[kind]
         self.meter.charge(price, name, "", layout.stack - self.measure(layout, value, name))
 

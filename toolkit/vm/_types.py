@@ -214,6 +214,18 @@ BYTES = Vector(U8)
 SIGNER_REFERENCE = Reference(SIGNER, False)  # noqa: FBT003 - positions are keys of interned types
 
 
+def is_scalar(kind: Type) -> bool:
+    """Return whether values of a type are immutable and of one size: not a container."""
+    return isinstance(kind, Reference) or (isinstance(kind, Primitive) and kind is not SIGNER)
+
+
+def assignable(kind: Type, expected: Type) -> bool:
+    """Return whether a function value may stand for another: abilities are not compared; the ledger verified them."""
+    if not isinstance(kind, Function) or not isinstance(expected, Function):
+        return False
+    return kind.parameters == expected.parameters and kind.results == expected.results
+
+
 def type_list(types: Sequence[Type]) -> str:
     """Return type arguments as text: ``<u8, bool>``, or nothing if there are none."""
     return f"<{', '.join(map(str, types))}>" if types else ""

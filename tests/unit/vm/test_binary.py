@@ -60,8 +60,8 @@ OPERANDS = {
     "field_instance": code.FieldUse(BOX, (t.I128,), 0),
     "variant_field": code.FieldUse(PLAIN_ENUM, (), 0, (0,)),
     "variant_field_instance": code.FieldUse(EITHER, (t.SIGNER,), 0, (0, 1)),
-    "variant": code.VariantUse(PLAIN_ENUM, (), 0),
-    "variant_instance": code.VariantUse(EITHER, (t.U8,), 1),
+    "variant": code.StructUse(PLAIN_ENUM, (), 0),
+    "variant_instance": code.StructUse(EITHER, (t.U8,), 1),
     "element": t.Vector(t.U16),
     "elements": (t.ADDRESS, 3),
 }
