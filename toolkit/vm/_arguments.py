@@ -148,9 +148,8 @@ class _Argument:
         if not machine.loader.lazy:
             machine.meter = Unmetered(machine.schedule)
         try:
-            function = machine.loader.function(t.ModuleId(t.FRAMEWORK, module), name)
             value = machine.serializing_layout(parameter).decode(inner)
-            results = machine.run(machine.loader.code(function, kind.arguments), [value])
+            results = machine.run_named(t.ModuleId(t.FRAMEWORK, module), name, [value], kind.arguments)
             return machine.serializing_layout(kind).encode(results[0])
         finally:
             machine.meter = meter

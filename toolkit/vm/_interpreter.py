@@ -194,6 +194,12 @@ class Machine:
         self._loop()
         return self.stack
 
+    def run_named(
+        self, module: ModuleId, name: str, arguments: Sequence[Value], types: tuple[Type, ...] = ()
+    ) -> list[Value]:
+        """Run a function of a module; see `run`."""
+        return self.run(self.loader.code(self.loader.function(module, name), types), arguments)
+
     def _loop(self) -> None:
         stack, meter = self.stack, self.meter
         at = 0  # offset after the instructions that have been charged

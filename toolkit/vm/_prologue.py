@@ -11,15 +11,7 @@ from toolkit.vm._bcs import write_text
 from toolkit.vm._charges import check_limits
 from toolkit.vm._errors import MoveError
 from toolkit.vm._state import resource_key
-from toolkit.vm._transaction_run import (
-    MULTISIG,
-    PROLOGUE,
-    VALIDATION,
-    DiscardedError,
-    TransactionRun,
-    discarded,
-    reference,
-)
+from toolkit.vm._transaction_run import MULTISIG, PROLOGUE, VALIDATION, TransactionRun, reference
 from toolkit.vm._types import FRAMEWORK, ModuleId, struct
 from toolkit.vm._values import option, signer
 from toolkit.wire import _bcs_forms as bcs
@@ -60,31 +52,35 @@ _MULTISIG_ABORTS = {
 
 
 def run_prologue(run: TransactionRun) -> None:
-    """Check the transaction; what the prologue writes stays, whatever happens later."""
+    """Check the transaction; what the prologue writes stays, whatever happens later.
+
+    Raises
+    ------
+    MoveError
+        If the transaction is discarded.
+    """
     if not run.simulate and not run.signers.are_valid(run.signed.signing_message()):
-        raise discarded("INVALID_SIGNATURE")
+        raise MoveError("INVALID_SIGNATURE")
     everyone = (run.sender, *run.signers.addresses)
     if len(set(everyone)) != len(everyone):
-        raise discarded("SIGNERS_CONTAIN_DUPLICATES")
+        raise MoveError("SIGNERS_CONTAIN_DUPLICATES")
     if len(run.signers.addresses) != len(run.signers.secondary):
-        raise discarded("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH_IN_PROOF")
+        raise MoveError("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH_IN_PROOF")
     _authenticate(run)
     _check_payload_kind(run)
     _check_gas(run)
     if run.executable is None and run.multisig is None:
-        raise discarded("EMPTY_PAYLOAD_PROVIDED")
+        raise MoveError("EMPTY_PAYLOAD_PROVIDED")
     if isinstance(run.executable, requests.EncodedScript) and run.multisig is not None:
-        message = "Script payload not yet supported for multisig transactions"
-        raise DiscardedError(MoveError("FEATURE_UNDER_GATING", message))
-    session = run.session(PROLOGUE)
-    machine = run.machine(session, metered=False)
-    _run_or_discard(run, machine, VALIDATION, *_prologue_call(run), aborts=_PROLOGUE_ABORTS)
+        raise MoveError("FEATURE_UNDER_GATING", "Script payload not yet supported for multisig transactions")
+    machine = run.machine(PROLOGUE, metered=False)
+    _validate(machine, VALIDATION, *_prologue_call(run), aborts=_PROLOGUE_ABORTS)
     if run.multisig is not None and (not run.simulate or flags.SIMULATION_ENHANCEMENT in run.features):
         provided = bytearray(provided_payload(run))
         arguments = [reference(signer(run.sender)), run.multisig, provided]
-        _run_or_discard(run, machine, MULTISIG, "validate_multisig_transaction", arguments, aborts=_MULTISIG_ABORTS)
-    run.state.apply(session.changes())
-    run.events += session.events
+        _validate(machine, MULTISIG, "validate_multisig_transaction", arguments, aborts=_MULTISIG_ABORTS)
+    run.state.apply(machine.session.changes())
+    run.events += machine.session.events
     check_limits(run.state, run.events, run.schedule)
 
 
@@ -100,26 +96,23 @@ def _authenticate(run: TransactionRun) -> None:
         derivable = unhex(one.auth_data)[:1] == b"\1"
         needed = flags.DERIVABLE_ACCOUNT_ABSTRACTION if derivable else flags.ACCOUNT_ABSTRACTION
         if needed not in run.features:
-            raise discarded("FEATURE_UNDER_GATING")
+            raise MoveError("FEATURE_UNDER_GATING")
     most = run.schedule["txn.max_aa_gas"]
     held = run.raw.max_gas_amount - min(most, run.raw.max_gas_amount)
     run.meter.add_budget(-held)
     for address, one in abstract:
-        machine = run.machine(run.session(PROLOGUE))
-        module = ModuleId(FRAMEWORK, "account_abstraction")
         try:
-            _run_authenticate(run, machine, module, address, one)
+            _run_authenticate(run, address, one)
         except MoveError as error:
             if error.status == "OUT_OF_GAS":
-                raise discarded("ACCOUNT_AUTHENTICATION_GAS_LIMIT_EXCEEDED") from None
-            raise DiscardedError(error) from None
+                raise MoveError("ACCOUNT_AUTHENTICATION_GAS_LIMIT_EXCEEDED") from None
+            raise
     run.meter.add_budget(held)
 
 
-def _run_authenticate(
-    run: TransactionRun, machine: Machine, module: ModuleId, address: bytes, signature: signatures.AbstractSignature
-) -> None:
-    function = run.loader.function(module, "authenticate")
+def _run_authenticate(run: TransactionRun, address: bytes, signature: signatures.AbstractSignature) -> None:
+    machine = run.machine(PROLOGUE)
+    function = run.loader.function(ModuleId(FRAMEWORK, "account_abstraction"), "authenticate")
     assert signature.function_info is not None  # noqa: S101 - BCS has it
     place, name, method = signature.function_info.split("::")
     info = bytearray(address_to_bytes(place))
@@ -135,33 +128,33 @@ def _run_authenticate(
 def _check_payload_kind(run: TransactionRun) -> None:
     if isinstance(run.raw.payload, requests.EncodedPayloadV2):
         if flags.PAYLOAD_V2 not in run.features:
-            raise discarded("FEATURE_UNDER_GATING")
+            raise MoveError("FEATURE_UNDER_GATING")
         if run.nonce is not None and flags.ORDERLESS not in run.features:
-            raise discarded("FEATURE_UNDER_GATING")
+            raise MoveError("FEATURE_UNDER_GATING")
     if isinstance(run.raw.payload, requests.EncodedModuleBundle):
-        raise discarded("FEATURE_UNDER_GATING")
+        raise MoveError("FEATURE_UNDER_GATING")
 
 
 def _check_gas(run: TransactionRun) -> None:
     """Check size, gas limit and price, before anything runs; find out whether the account is new."""
     schedule, raw = run.schedule, run.raw
     if run.size > schedule["txn.max_transaction_size_in_bytes"]:
-        raise discarded("EXCEEDED_MAX_TRANSACTION_SIZE")
+        raise MoveError("EXCEEDED_MAX_TRANSACTION_SIZE")
     if raw.max_gas_amount > schedule["txn.maximum_number_of_gas_units"]:
-        raise discarded("MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND")
+        raise MoveError("MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND")
     if raw.max_gas_amount < -(-(intrinsic_gas(run) + keyless_gas(run)) // schedule.unit):
-        raise discarded("MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
+        raise MoveError("MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
     if raw.gas_unit_price < schedule["txn.min_price_per_gas_unit"]:
-        raise discarded("GAS_UNIT_PRICE_BELOW_MIN_BOUND")
+        raise MoveError("GAS_UNIT_PRICE_BELOW_MIN_BOUND")
     if raw.gas_unit_price > schedule["txn.max_price_per_gas_unit"]:
-        raise discarded("GAS_UNIT_PRICE_ABOVE_MAX_BOUND")
+        raise MoveError("GAS_UNIT_PRICE_ABOVE_MAX_BOUND")
     run.account_is_new = _must_create_account(run)
     if not run.account_is_new or (raw.gas_unit_price == 0 and flags.DEFAULT_ACCOUNT_RESOURCE in run.features):
         return
     # As nodes estimate it: ten gas units to run, and what is stored, which is the account and perhaps its coins.
     slots = 1 if flags.NEW_ACCOUNTS_TO_STORE in run.features else 2
     if raw.gas_unit_price * raw.max_gas_amount < 10 * raw.gas_unit_price + slots * _account_fee(run):
-        raise discarded("MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
+        raise MoveError("MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
 
 
 def intrinsic_gas(run: TransactionRun) -> int:
@@ -242,18 +235,10 @@ def provided_payload(run: TransactionRun) -> bytes:
     return bcs.encoded(requests.MULTISIG_PAYLOAD, run.executable)
 
 
-def _run_or_discard(
-    run: TransactionRun,
-    machine: Machine,
-    module: ModuleId,
-    name: str,
-    arguments: list[Value],
-    *,
-    aborts: dict[int, str],
-) -> None:
-    """Run a function of the framework whose aborts discard the transaction."""
+def _validate(machine: Machine, module: ModuleId, name: str, arguments: list[Value], *, aborts: dict[int, str]) -> None:
+    """Run a function of the framework whose aborts stand for status codes."""
     try:
-        run.run_framework(machine, module, name, arguments)
+        machine.run_named(module, name, arguments)
     except MoveError as error:
-        code = aborts.get(error.sub_status or 0) if error.status == "ABORTED" else None
-        raise discarded(code or "UNEXPECTED_ERROR_FROM_KNOWN_MOVE_FUNCTION") from None
+        status = aborts.get(error.sub_status or 0) if error.status == "ABORTED" else None
+        raise MoveError(status or "UNEXPECTED_ERROR_FROM_KNOWN_MOVE_FUNCTION") from None

@@ -102,10 +102,11 @@ class Overlay:
             return None if change.value is None else (change.value, change.metadata)
         return self.base.get(key)
 
-    def copy(self) -> Overlay:
-        """Return a copy that can be changed apart."""
+    def after(self, values: dict[bytes, Change]) -> Overlay:
+        """Return a copy to which the changes of a session are added."""
         overlay = Overlay(self.base)
         overlay.changes = dict(self.changes)
+        overlay.apply(values)
         return overlay
 
     def apply(self, values: dict[bytes, Change]) -> None:

@@ -6,6 +6,7 @@ a session of the machine. Its changes go to an overlay, so that a failed payload
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from toolkit.errors import SchemaError, Unsupported
@@ -18,13 +19,14 @@ from toolkit.vm._checks import check_calls
 from toolkit.vm._code import PUBLIC
 from toolkit.vm._environment import MAINNET, Environment, boundary, framework_resource
 from toolkit.vm._errors import MoveError
+from toolkit.vm._interpreter import Machine
 from toolkit.vm._metadata import RANDOMNESS, is_unstable
 from toolkit.vm._module import read_module, read_script
 from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._prologue import intrinsic_gas, keyless_gas, provided_payload, run_prologue
 from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initializer
 from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Status, Write, status_of
-from toolkit.vm._state import Change, Overlay, Session, WriteKind, module_key, write_order
+from toolkit.vm._state import Change, WriteKind, module_key, write_order
 from toolkit.vm._straight import check_straight, is_straight
 from toolkit.vm._transaction_run import (
     EPILOGUE,
@@ -33,10 +35,8 @@ from toolkit.vm._transaction_run import (
     PAYLOAD,
     VALIDATION,
     CalledFunction,
-    DiscardedError,
     TransactionRun,
     called_function,
-    discarded,
     signer_for,
 )
 from toolkit.vm._types import FRAMEWORK, ModuleId, Type, from_tag, struct_modules, substituted
@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.vm._code import FunctionDefinition
-    from toolkit.vm._interpreter import Machine
-    from toolkit.vm._state import Event, Read
+    from toolkit.vm._state import Event, Overlay, Read
     from toolkit.vm._values import Value
 
 _PAYER_CANNOT_PAY = (2 << 16) + 1005  # in the epilogue
@@ -121,52 +120,39 @@ def execute(
 
 
 def _run_all(run: TransactionRun) -> Execution:
-    """Run all steps."""
+    """Run all steps; an error outside of the payload discards the transaction."""
     try:
         run_prologue(run)
-        try:
-            status = _run_payload(run)
-        except MoveError as failure:
-            status = _failed(run, failure)
-        return _result(run, status)
-    except DiscardedError as discarded:
-        error = discarded.error
-    except MoveError as failure:  # outside of the payload
-        error = failure
-    status = Status("discard", error.status, message=error.message, sub_status=error.sub_status)
+        machine = run.machine(PAYLOAD)
+        if run.account_is_new:
+            _create_account(machine, run.sender)
+        return _result(run, _run_payload(run, machine))
+    except MoveError as error:
+        status = Status("discard", error.status, message=error.message, sub_status=error.sub_status)
     return Execution(run.meter, run.trace, status)
 
 
-def _run_payload(run: TransactionRun) -> Status:
-    """Run the payload and charge its changes; return the status of the epilogue."""
-    session = run.session(PAYLOAD)
-    machine = run.machine(session)
-    if run.account_is_new:
-        try:
-            _create_account(run, machine)
-        except MoveError as error:
-            raise DiscardedError(error) from None
-    _charge_intrinsic(run)
-    if run.multisig is not None:
-        return _run_multisig(run, machine)
-    if isinstance(run.executable, requests.EncodedScript):
-        run_script(run, machine, run.executable)
-    else:
-        assert run.called is not None  # noqa: S101 - the prologue has seen to it
-        run_entry(run, machine, run.called, [run.sender, *run.signers.addresses])
-    publish(run, machine)
-    state, events = _charged(run, session)
-    return _finish(run, state, events)
-
-
-def _finish(run: TransactionRun, state: Overlay, events: list[Event]) -> Status:
-    """Run the epilogue on the changes of a success."""
+def _run_payload(run: TransactionRun, machine: Machine) -> Status:
+    """Run the payload, charge its changes and run the epilogue."""
+    try:
+        _charge_intrinsic(run)
+        if run.multisig is not None:
+            state, events = _run_multisig(run, machine, run.multisig)
+        else:
+            if isinstance(run.executable, requests.EncodedScript):
+                run_script(run, machine, run.executable)
+            else:
+                assert run.called is not None  # noqa: S101 - the prologue has seen to it
+                run_entry(run, machine, run.called, [run.sender, *run.signers.addresses])
+            state, events = _published_and_charged(run, machine)
+    except MoveError as error:
+        return _failed(run, error)
     try:
         run.state, run.events = _epilogue(run, state, events)
     except MoveError as error:
         if error.location == VALIDATION and error.sub_status == _PAYER_CANNOT_PAY:
             return _failed(run, error)
-        raise discarded("UNEXPECTED_ERROR_FROM_KNOWN_MOVE_FUNCTION") from None
+        raise MoveError("UNEXPECTED_ERROR_FROM_KNOWN_MOVE_FUNCTION") from None
     return SUCCESS
 
 
@@ -174,54 +160,45 @@ def _failed(run: TransactionRun, error: MoveError) -> Status:
     """Drop what the payload did, and charge for it."""
     status = status_of(error, run.features, run.schedule.version, run.loader.attributes)
     if status.kind == "discard":
-        raise DiscardedError(error)
+        raise error
     run.refund = 0
     if run.account_is_new:
         _create_account_again(run)
     try:
         run.state, run.events = _epilogue(run, run.state, run.events)
     except MoveError:
-        raise discarded("UNEXPECTED_ERROR_FROM_KNOWN_MOVE_FUNCTION") from None
+        raise MoveError("UNEXPECTED_ERROR_FROM_KNOWN_MOVE_FUNCTION") from None
     return status
 
 
 def _epilogue(run: TransactionRun, state: Overlay, events: list[Event]) -> tuple[Overlay, list[Event]]:
     """Take the gas, raise the sequence number and emit the fee statement."""
-    session = run.session(EPILOGUE, state)
-    machine = run.machine(session, metered=False)
-    name, arguments = _epilogue_call(run)
-    run.run_framework(machine, VALIDATION, name, arguments)
+    machine = run.machine(EPILOGUE, state, metered=False)
+    machine.run_named(VALIDATION, *_epilogue_call(run))
     if flags.EMIT_FEE_STATEMENT in run.features and flags.MODULE_EVENTS in run.features:
         statement = [run.gas_used, *run.fee]
-        run.run_framework(machine, ModuleId(FRAMEWORK, "transaction_fee"), "emit_fee_statement", [statement])
-    final = state.copy()
-    final.apply(session.changes())
-    events = events + session.events
+        machine.run_named(ModuleId(FRAMEWORK, "transaction_fee"), "emit_fee_statement", [statement])
+    final, events = state.after(machine.session.changes()), events + machine.session.events
     check_limits(final, events, run.schedule)
     return final, events
 
 
-def _create_account(run: TransactionRun, machine: Machine) -> None:
-    run.run_framework(machine, ModuleId(FRAMEWORK, "account"), "create_account_if_does_not_exist", [run.sender])
+def _create_account(machine: Machine, address: bytes) -> None:
+    machine.run_named(ModuleId(FRAMEWORK, "account"), "create_account_if_does_not_exist", [address])
 
 
 def _create_account_again(run: TransactionRun) -> None:
     """Make the sender's account after a failure; without gas if what is left does not suffice."""
-    session = run.session(ON_ABORT)
+    machine = run.machine(ON_ABORT)
     try:
-        _create_account(run, run.machine(session))
+        _create_account(machine, run.sender)
     except MoveError:
-        session = run.session(ON_ABORT)
-        _create_account(run, run.machine(session, metered=False))
-    state = run.state.copy()
-    state.apply(session.changes())
-    events = run.events + session.events
-    charges = ChangeCharges(state, events, run.meter, run.features, run.now())
-    try:
-        run.refund = charges.charge(run.size, run.raw.gas_unit_price)
-    except MoveError:
-        run.refund = 0
-    run.state, run.events = state, events
+        machine = run.machine(ON_ABORT, metered=False)
+        _create_account(machine, run.sender)
+    run.state = run.state.after(machine.session.changes())
+    run.events = run.events + machine.session.events
+    with suppress(MoveError):
+        run.refund = _charge_changes(run, run.state, run.events)
 
 
 def _charge_intrinsic(run: TransactionRun) -> None:
@@ -230,44 +207,44 @@ def _charge_intrinsic(run: TransactionRun) -> None:
         run.meter.charge(keyless, "KEYLESS")
 
 
-def _run_multisig(run: TransactionRun, machine: Machine) -> Status:
+def _run_multisig(run: TransactionRun, machine: Machine, account: bytes) -> tuple[Overlay, list[Event]]:
     """Run what a multisig account has approved. If that fails, the transaction succeeds nevertheless."""
-    assert run.multisig is not None  # noqa: S101 - it is a multisig transaction
-    arguments = [run.multisig, bytearray(provided_payload(run))]
-    stored = bytes(run.run_framework(machine, MULTISIG, "get_next_transaction_payload", arguments)[0])
+    arguments = [account, bytearray(provided_payload(run))]
+    stored = bytes(machine.run_named(MULTISIG, "get_next_transaction_payload", arguments)[0])
     try:
         payload = bcs.whole(requests.MULTISIG_PAYLOAD, stored)
     except SchemaError:
-        raise MoveError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
+        payload = None
     if not isinstance(payload, requests.EncodedEntryFunction):
         raise MoveError("FAILED_TO_DESERIALIZE_ARGUMENT")
     state, events = run.state, run.events
     cleanup = "successful_transaction_execution_cleanup"
-    outcome: list[Value] = [run.sender, run.multisig, bytearray(stored)]
+    outcome: list[Value] = [run.sender, account, bytearray(stored)]
     try:
-        run_entry(run, machine, called_function(payload), [run.multisig])
-        publish(run, machine)
-        state, events = _charged(run, machine.session)
+        run_entry(run, machine, called_function(payload), [account])
+        state, events = _published_and_charged(run, machine)
     except MoveError as error:
         cleanup = "failed_transaction_execution_cleanup"
         outcome.append(_multisig_error(error))
-    session = run.session(EPILOGUE, state)
-    run.run_framework(run.machine(session, metered=False), MULTISIG, cleanup, outcome)
-    state = state.copy()
-    state.apply(session.changes())
-    return _finish(run, state, events + session.events)
+    cleaning = run.machine(EPILOGUE, state, metered=False)
+    cleaning.run_named(MULTISIG, cleanup, outcome)
+    return state.after(cleaning.session.changes()), events + cleaning.session.events
 
 
-def _charged(run: TransactionRun, session: Session) -> tuple[Overlay, list[Event]]:
-    """Charge the changes of the prologue and the payload; return the state and the events with them."""
-    state = run.state.copy()
-    state.apply(session.changes())
+def _published_and_charged(run: TransactionRun, machine: Machine) -> tuple[Overlay, list[Event]]:
+    """Publish what the payload asks for and charge all changes; return the state and the events with them."""
+    publish(run, machine)
+    state = run.state.after(machine.session.changes())
     state.apply({key: Change(code, WriteKind.CODE) for key, code in run.published.items()})
-    events = run.events + session.events
+    events = run.events + machine.session.events
     check_limits(state, events, run.schedule)
-    charges = ChangeCharges(state, events, run.meter, run.features, run.now())
-    run.refund = charges.charge(run.size, run.raw.gas_unit_price)
+    run.refund = _charge_changes(run, state, events)
     return state, events
+
+
+def _charge_changes(run: TransactionRun, state: Overlay, events: list[Event]) -> int:
+    charges = ChangeCharges(state, events, run.meter, run.features, run.now())
+    return charges.charge(run.size, run.raw.gas_unit_price)
 
 
 def _epilogue_call(run: TransactionRun) -> tuple[str, list[Value]]:
@@ -424,7 +401,7 @@ def publish(run: TransactionRun, machine: Machine) -> None:
     for module in new:
         function = initializer(module)
         if function is not None:
-            initializing = run.machine(machine.session, loader=staged)
+            initializing = Machine(staged, machine.session, run.meter, transaction=run, trace=run.trace)
             argument = signer_for(function.parameters[0], request.address)
             initializing.run(staged.code(function, ()), [argument])
     run.published = dict(zip((module_key(module.id) for module in modules), request.codes, strict=True))

@@ -9,7 +9,6 @@ from toolkit.move._ids import address_to_bytes
 from toolkit.vm import _features as flags
 from toolkit.vm._ed25519 import verify
 from toolkit.vm._environment import Environment, framework_resource
-from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter, Unmetered
 from toolkit.vm._interpreter import Machine
 from toolkit.vm._loader import Loader
@@ -46,14 +45,6 @@ PROLOGUE = SessionKind(plain=3, orderless=10, counter=25)
 PAYLOAD = SessionKind(plain=0, orderless=9, counter=35)
 ON_ABORT = SessionKind(plain=6, orderless=12, counter=45)
 EPILOGUE = SessionKind(plain=4, orderless=11, counter=55)
-
-
-class DiscardedError(Exception):
-    """The transaction is not part of the ledger."""
-
-    def __init__(self, error: MoveError) -> None:
-        super().__init__(error)
-        self.error = error
 
 
 _KEYLESS = {"keyless", "federated_keyless"}
@@ -163,6 +154,10 @@ class TransactionRun:
         return flags.ACCOUNT_ABSTRACTION in self.features or flags.DERIVABLE_ACCOUNT_ABSTRACTION in self.features
 
     @property
+    def is_orderless(self) -> bool:
+        return self.nonce is not None
+
+    @property
     def gas_used(self) -> int:
         """Gas units that have been used."""
         return self.raw.max_gas_amount - self.meter.units
@@ -173,34 +168,24 @@ class TransactionRun:
         meter, unit = self.meter, self.schedule.unit
         return Fee(-(-meter.execution // unit), -(-meter.io // unit), meter.fee, self.refund)
 
-    def session(self, kind: SessionKind, state: Overlay | None = None) -> Session:
+    def machine(self, kind: SessionKind, state: Overlay | None = None, *, metered: bool = True) -> Machine:
+        """Return a machine for a new session."""
+        session = Session(state or self.state, self._session_hash(kind), kind.counter + 5 * self.is_orderless)
+        meter = self.meter if metered else Unmetered(self.schedule)
+        return Machine(self.loader, session, meter, transaction=self, trace=self.trace if metered else None)
+
+    def _session_hash(self, kind: SessionKind) -> bytes:
         raw = self.raw
-        orderless = self.nonce is not None
-        index = kind.orderless if orderless else kind.plain
-        key = bytearray((index,)) + self.sender
+        key = bytearray((kind.orderless if self.is_orderless else kind.plain,)) + self.sender
         if self.nonce is not None:
             key += self.nonce.to_bytes(8, "little") + raw.expiration_timestamp_secs.to_bytes(8, "little")
         else:
             key += raw.sequence_number.to_bytes(8, "little")
-        key += bytes((len(self.script_hash),)) + self.script_hash
-        return Session(state or self.state, session_hash(bytes(key)), kind.counter + 5 * orderless)
-
-    def machine(self, session: Session, *, metered: bool = True, loader: Loader | None = None) -> Machine:
-        meter = self.meter if metered else Unmetered(self.schedule)
-        return Machine(loader or self.loader, session, meter, transaction=self, trace=self.trace if metered else None)
-
-    def run_framework(self, machine: Machine, module: ModuleId, name: str, arguments: list[Value]) -> list[Value]:
-        """Run a function of the framework."""
-        function = self.loader.function(module, name)
-        return machine.run(self.loader.code(function, ()), arguments)
+        return session_hash(bytes(key + bytes((len(self.script_hash),)) + self.script_hash))
 
     def now(self) -> int:
         time = framework_resource(self.environment.base, "timestamp::CurrentTimeMicroseconds")
         return int.from_bytes(time[:8], "little") if time is not None else 0
-
-
-def discarded(status: str) -> DiscardedError:
-    return DiscardedError(MoveError(status))
 
 
 def reference(value: Value) -> Value:
