@@ -135,15 +135,11 @@ class NodeState:
     ----------
     source : StateSource
     version : int
-    values : mutable mapping, optional
-        Values by what `mark` returns; several states may share it.
     """
 
-    def __init__(
-        self, source: StateSource, version: int, values: MutableMapping[Any, StateValue | None] | None = None
-    ) -> None:
+    def __init__(self, source: StateSource, version: int) -> None:
         self.source, self.version = source, version
-        self._values = {} if values is None else values
+        self._values: MutableMapping[Any, StateValue | None] = {}  # by what `mark` returns
         self.asked: dict[bytes, None] = {}  # keys that were read, in order
 
     @property

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client._executors import opened_executor, results
@@ -29,7 +28,7 @@ from toolkit.wire._transactions import BlockMetadataTransaction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     import pandas as pd
@@ -92,8 +91,8 @@ class _SharedState(NodeState):
     """The state at one version of a timeline."""
 
     def __init__(self, source: StateSource, version: int, timeline: Timeline) -> None:
-        super().__init__(source, version, timeline.values)
-        self._timeline = timeline
+        super().__init__(source, version)
+        self._values, self._timeline = timeline.values, timeline
 
     def mark(self, key: bytes) -> Hashable:
         return self._timeline.mark(key, self.version)
@@ -290,7 +289,7 @@ def replay_all(
     """Replay versions here or on an executor, and return the rows of `replay` by version."""
     with progress_bar(len(versions), "replaying", show=progress) as bar:
         groups = _replayed_groups(node, _groups(versions), function, change, executor=executor, bar=bar)
-        return sorted((row for _, rows in groups for row in rows), key=lambda row: row["ledger_version"])
+        return sorted((row for _, rows in groups for row in rows), key=_version)
 
 
 def _replayed_groups(
@@ -304,26 +303,15 @@ def _replayed_groups(
 ) -> Iterator[tuple[int, list[dict[str, Any]]]]:
     """Yield (position, rows) as groups of versions are done."""
     with opened_executor(executor) as pool:
-        if pool is not None:
-            calls = ((node, group, function, change) for group in groups)
-            for place, found in results(pool, _task_rows, calls, getattr(pool, "_max_workers", 8)):
-                yield place, found
-                bar.advance(len(groups[place]))
+        if pool is None:
+            sweep = _Sweep(node, function, change)
+            for place, group in enumerate(groups):
+                yield place, sweep.rows(group, bar.advance)
             return
-        # Values are shared between groups, so all versions are one sweep.
-        rows: list[dict[str, Any]] = []
-        ends, place, done = list(accumulate(map(len, groups))), 0, 0
-        for one in replayed_rows(node, [version for group in groups for version in group], function, change):
-            if not isinstance(one, int):
-                rows.append(one)
-                continue
-            done += one
-            bar.advance(one)
-            while place < len(groups) and done >= ends[place]:
-                last = groups[place][-1]
-                yield place, sorted((row for row in rows if row["ledger_version"] <= last), key=_version)
-                rows = [row for row in rows if row["ledger_version"] > last]
-                place += 1
+        calls = ((node, group, function, change) for group in groups)
+        for place, found in results(pool, _task_rows, calls, getattr(pool, "_max_workers", 8)):
+            yield place, found
+            bar.advance(len(groups[place]))
 
 
 def _version(row: Mapping[str, Any]) -> int:
@@ -332,89 +320,88 @@ def _version(row: Mapping[str, Any]) -> int:
 
 def _task_rows(node: Reads, versions: Sequence[int], function: str | None, change: Change | None) -> list[Any]:
     """Replay versions in a worker."""
-    return [one for one in replayed_rows(node, versions, function, change) if not isinstance(one, int)]
+    return _Sweep(node, function, change).rows(versions, lambda _: None)
 
 
-def replayed_rows(
-    node: Reads, versions: Sequence[int], function: str | None, change: Change | None
-) -> Iterator[dict[str, Any] | int]:
-    """Yield a row per transaction, and the number of versions that are done, page by page."""
-    source, timeline = StateSource(node), Timeline()
-    learned = LearnedKeys()
-    pages = pages_of(versions)
-    for page in pages:
-        wanted: list[tuple[int, int | None]] = []
-        block: int | None = None
+class _Sweep:
+    """Replays versions in ascending order; what is read is shared between them."""
+
+    def __init__(self, node: Reads, function: str | None, change: Change | None) -> None:
+        self.node, self.function, self.change = node, function, change
+        self.source, self.timeline, self.learned = StateSource(node), Timeline(), LearnedKeys()
+
+    def rows(self, versions: Sequence[int], advance: Callable[[int], None]) -> list[dict[str, Any]]:
+        """Return the rows of versions, and report each page of them that is done."""
+        rows: list[dict[str, Any]] = []
+        for page in pages_of(versions):
+            indices: dict[int, int | None] = {}
+            rows += self._see(page, indices)
+            rows += self._replayed(indices)
+            self.timeline.forget()
+            advance(len(page))
+        return sorted(rows, key=_version)
+
+    def _see(self, page: Sequence[int], indices: dict[int, int | None]) -> Iterator[dict[str, Any]]:
+        """Read the transactions of a page, and note the index in its block of each that is to be replayed.
+
+        Yields a row for each version that cannot be read.
+        """
         transactions: dict[int, Any] = {}
-        for answer in read_transactions(node, [page]):
+        for answer in read_transactions(self.node, [page]):
             transactions |= dict(answer.found)
             for missing in answer.missing:
                 for version in range(missing.first, missing.last + 1):
                     yield _failed({"ledger_version": version}, missing.error)
+        block: int | None = None
         for version in sorted(transactions):
             one = transactions[version]
-            timeline.see(version, [written.state_key_hash for written in getattr(one, "changes", ())])
+            self.timeline.see(version, [written.state_key_hash for written in getattr(one, "changes", ())])
             if isinstance(one, BlockMetadataTransaction):
                 block = version
-            if isinstance(one, UserTransaction) and (function is None or one.call().function == function):
-                wanted.append((version, None if block is None else version - block))
-        yield from _page_rows(source, timeline, learned, wanted, change)
-        timeline.forget()
-        yield len(page)
+            if isinstance(one, UserTransaction) and self.function in {None, one.call().function}:
+                indices[version] = None if block is None else version - block
 
+    def _replayed(self, indices: dict[int, int | None]) -> Iterator[dict[str, Any]]:
+        node, wanted = self.node, list(indices)
+        unknown = [version for version, index in indices.items() if index is None]
+        for place, block in send_all(node, unknown, node.prepare_block):
+            if not isinstance(block, ToolkitError):
+                indices[unknown[place]] = unknown[place] - block.first_version
+        outcomes = send_all(node, wanted, lambda version: prepare_committed(node, version))
+        found = {wanted[place]: outcome for place, outcome in outcomes}
+        states = {version: _SharedState(self.source, version - 1, self.timeline) for version in wanted}
+        prefetch(
+            (states[version], [*one.writes, *self.learned])
+            for version, one in found.items()
+            if isinstance(one, Committed)
+        )
+        for version in wanted:
+            committed, state = found[version], states[version]
+            about: dict[str, Any] = {"ledger_version": version}
+            if isinstance(committed, ToolkitError):
+                yield _failed(about, committed)
+                continue
+            yield self._row(about, committed, state, indices[version])
+            self.learned.learn(key for key in state.asked if key not in committed.writes)
 
-def _page_rows(
-    source: StateSource,
-    timeline: Timeline,
-    learned: LearnedKeys,
-    wanted: Sequence[tuple[int, int | None]],
-    change: Change | None,
-) -> Iterator[dict[str, Any]]:
-    node = source.node
-    found: dict[int, Committed | ToolkitError] = {}
-    for place, outcome in send_all(node, wanted, lambda one: prepare_committed(node, one[0])):
-        found[wanted[place][0]] = outcome
-    indices = dict(wanted)
-    unknown = [version for version, index in wanted if index is None]
-    for place, block in send_all(node, unknown, node.prepare_block):
-        if not isinstance(block, ToolkitError):
-            indices[unknown[place]] = unknown[place] - block.first_version
-    states = {version: _SharedState(source, version - 1, timeline) for version, _ in wanted}
-    prefetch((states[version], [*one.writes, *learned]) for version, one in found.items() if isinstance(one, Committed))
-    for version in sorted(found):
-        committed, state = found[version], states[version]
-        about: dict[str, Any] = {"ledger_version": version}
-        if isinstance(committed, ToolkitError):
-            yield _failed(about, committed)
-            continue
-        yield _row(about, committed, state, indices[version], change)
-        learned.learn(key for key in state.asked if key not in committed.writes)
-
-
-def _row(
-    about: dict[str, Any],
-    committed: Committed,
-    state: NodeState,
-    index: int | None,
-    change: Change | None,
-) -> dict[str, Any]:
-    about |= {"function": called_function(committed), "sender": committed.signed.raw.sender}
-    about |= {"success": committed.status.success, "outcome": status_words(committed.status)}
-    about |= {"gas_unit_price": committed.signed.raw.gas_unit_price} | _gas("", committed.gas_used, committed.fee)
-    try:
-        done = execute(committed.transaction, state, transaction_index=index)
-        about |= _gas("replayed_", done.gas_used, fee_of(done.events))
-        found = list(differences(committed, done, metadata=state.has_metadata))
-        about |= {"verified": not found, "differences": len(found)}
-        if change is not None:
-            loaded: set[bytes] = set()
-            other = execute(committed.transaction, change.on(state, loaded), transaction_index=index)
-            about |= _gas("changed_", other.gas_used, fee_of(other.events))
-            about |= {"changed_success": other.status.success, "changed_outcome": status_words(other.status)}
-            about |= {"changed_loaded": bool(loaded)}
-    except NO_RESULT as error:
-        return _failed(about, error)
-    return about
+    def _row(self, about: dict[str, Any], committed: Committed, state: NodeState, index: int | None) -> dict[str, Any]:
+        about |= {"function": called_function(committed), "sender": committed.signed.raw.sender}
+        about |= {"success": committed.status.success, "outcome": status_words(committed.status)}
+        about |= {"gas_unit_price": committed.signed.raw.gas_unit_price} | _gas("", committed.gas_used, committed.fee)
+        try:
+            done = execute(committed.transaction, state, transaction_index=index)
+            about |= _gas("replayed_", done.gas_used, fee_of(done.events))
+            found = list(differences(committed, done, metadata=state.has_metadata))
+            about |= {"verified": not found, "differences": len(found)}
+            if self.change is not None:
+                loaded: set[bytes] = set()
+                other = execute(committed.transaction, self.change.on(state, loaded), transaction_index=index)
+                about |= _gas("changed_", other.gas_used, fee_of(other.events))
+                about |= {"changed_success": other.status.success, "changed_outcome": status_words(other.status)}
+                about |= {"changed_loaded": bool(loaded)}
+        except NO_RESULT as error:
+            return _failed(about, error)
+        return about
 
 
 def _gas(prefix: str, total: int, fee: Any) -> dict[str, int | None]:
