@@ -31,7 +31,7 @@ from toolkit.vm._writer import write_script
 from toolkit.wire._models import BatchArgument, BatchResult, BatchSigner, Use, function_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.move import FunctionId, GenericParam, ModuleAbi
     from toolkit.wire import EntryFunction, ViewFunction
@@ -214,7 +214,9 @@ class _Composer:
 
     def _name_structs(self, kinds: Sequence[t.Type], where: str) -> None:
         """Look up the structs in types."""
-        for struct in _structs(kinds):
+        for struct in t.all_parts(kinds):
+            if not isinstance(struct, t.Struct):
+                continue
             key = struct.module, struct.name
             found = self._module(struct.module, where).structs.get(struct.name)
             if found is None:
@@ -341,17 +343,7 @@ def _version(main: FunctionDefinition) -> int:
     """Return the version of the format that the types need."""
     used = [use.function for _, use in main.code if isinstance(use, FunctionUse)]
     kinds = [kind for one in used for kind in (*one.parameters, *one.results)]
-    parts = set(_parts([*kinds, *main.locals]))
+    parts = set(t.all_parts([*kinds, *main.locals]))
     if any(isinstance(kind, t.Primitive) and kind.minimum for kind in parts):
         return _VERSION_OF_SIGNED
     return _VERSION_OF_FUNCTIONS if any(isinstance(kind, t.Function) for kind in parts) else SCRIPT_VERSION
-
-
-def _parts(kinds: Sequence[t.Type]) -> Iterator[t.Type]:
-    for kind in kinds:
-        yield kind
-        yield from _parts(kind.parts)
-
-
-def _structs(kinds: Sequence[t.Type]) -> Iterator[t.Struct]:
-    return (kind for kind in _parts(kinds) if isinstance(kind, t.Struct))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolkit.vm._features import Features
     from toolkit.vm._gas import Meter
     from toolkit.vm._schedule import Schedule
-    from toolkit.vm._state import Event, Metadata, Overlay
+    from toolkit.vm._state import Change, Event, Metadata, Overlay, StateValue
 
 _ORDER = {WriteKind.VALUE: 0, WriteKind.DELAYED: 0, WriteKind.AGGREGATOR: 1, WriteKind.CODE: 2}  # of charging
 
@@ -99,9 +99,28 @@ class ChangeCharges:
         if price == 0:
             return 0
         refundable = self.schedule.version >= since.REFUNDABLE_BYTES and flags.REFUNDABLE_BYTES in self.features
-        fee, refund = self._refundable_fee() if refundable else self._legacy_fee(size)
+        deposited = self._refundable_deposit if refundable else self._legacy_deposit
+        fee = refund = 0
+        for key in self.keys:
+            change, before = self.overlay.changes[key], self.overlay.base.get(key)
+            old = before and before[1]
+            paid, returned, metadata = 0, sum((old or (0, 0, 0))[:2]), old
+            if change.value is not None:
+                returned = 0
+                paid, metadata = deposited(change, key_size(key) + len(change.value), before)
+            facts = f"{self._facts(key)} prev={len(before[0]) if before else 0} fee={paid} refund={returned}"
+            self.meter.write("STORAGE_WRITE", facts)
+            self.overlay.changes[key] = change._replace(metadata=metadata)
+            fee += paid
+            refund += returned
+        if not refundable:
+            fee += self._legacy_fee(size)
         self.meter.charge_storage(fee, price)
         return refund if flags.STORAGE_REFUND in self.features else 0
+
+    def _facts(self, key: bytes) -> str:
+        value = self.overlay.changes[key].value
+        return f"{key.hex()} {self.overlay.operation(key)}" + ("" if value is None else f" len={len(value)}")
 
     def _charge_io(self, size: int) -> None:
         prices, meter = self.schedule, self.meter
@@ -110,9 +129,7 @@ class ChangeCharges:
             amount = prices["txn.storage_io_per_event_byte_write"] * event_size(event)
             meter.charge_io(amount, "IO_EVENT", f"{event.type} len={len(event.data)}")
         for key in self.keys:
-            value, op = self.overlay.changes[key].value, self.overlay.operation(key)
-            length = "" if value is None else f" len={len(value)}"
-            meter.charge_io(self._write_price(key, value), "IO_WRITE", f"{key.hex()} {op}{length}")
+            meter.charge_io(self._write_price(key, self.overlay.changes[key].value), "IO_WRITE", self._facts(key))
 
     def _write_price(self, key: bytes, value: bytes | None) -> int:
         prices = self.schedule
@@ -124,65 +141,33 @@ class ChangeCharges:
             return 0
         return slot + byte * max(0, size - prices["txn.free_write_bytes_quota"])
 
-    def _book(self, key: bytes, fee: int, refund: int, metadata: Metadata | None) -> None:
-        """Log the fee of a write and set its metadata."""
-        change, op = self.overlay.changes[key], self.overlay.operation(key)
-        before = self.overlay.base.get(key)
-        value = change.value
-        length = "" if value is None else f" len={len(value)}"
-        facts = f"{key.hex()} {op}{length} prev={len(before[0]) if before else 0} fee={fee} refund={refund}"
-        self.meter.write("STORAGE_WRITE", facts)
-        self.overlay.changes[key] = change._replace(metadata=metadata)
-
-    def _refundable_fee(self) -> tuple[int, int]:
-        """Return fee and refund where deposits for bytes are refunded, too."""
+    def _refundable_deposit(self, change: Change, size: int, before: StateValue | None) -> tuple[int, Metadata | None]:
+        """Return the fee and the metadata of a write where deposits for bytes are refunded, too."""
         slot, byte = self.schedule["txn.storage_fee_per_state_slot"], self.schedule["txn.storage_fee_per_state_byte"]
-        fee = refund = 0
-        for key in self.keys:
-            change, before = self.overlay.changes[key], self.overlay.base.get(key)
-            old = before and before[1]
-            deposit = old or (0, 0, 0)
-            if change.value is None:
-                returned = deposit[0] + deposit[1]
-                refund += returned
-                self._book(key, 0, returned, old)
-                continue
-            target = byte * (key_size(key) + len(change.value))
-            if before is None:
-                fee += slot + target
-                self._book(key, slot + target, 0, (slot, target, self.created))
-                continue
-            growth = len(change.value) - len(before[0])
-            more = min(byte * growth, target - deposit[1]) if growth > 0 and target > deposit[1] else 0
-            fee += more
-            # A slot that only aggregators changed keeps its lack of metadata.
-            keeps = old is None and change.kind is WriteKind.DELAYED
-            self._book(key, more, 0, None if keeps else (deposit[0], deposit[1] + more, deposit[2]))
-        return fee, refund
+        target = byte * size
+        if before is None or change.value is None:
+            return slot + target, (slot, target, self.created)
+        for_slot, for_bytes, created = before[1] or (0, 0, 0)
+        growth = len(change.value) - len(before[0])
+        more = min(byte * growth, target - for_bytes) if growth > 0 and target > for_bytes else 0
+        # A slot that only aggregators changed keeps its lack of metadata.
+        keeps = before[1] is None and change.kind is WriteKind.DELAYED
+        return more, None if keeps else (for_slot, for_bytes + more, created)
 
-    def _legacy_fee(self, size: int) -> tuple[int, int]:
-        """Return fee and refund where slots are paid for, and bytes only above a quota."""
+    def _legacy_deposit(self, _: Change, size: int, before: StateValue | None) -> tuple[int, Metadata | None]:
+        """Return the same where slots are paid for, and bytes only above a quota."""
         legacy = self.schedule.legacy
-        slot, byte = legacy("storage_fee_per_state_slot_create"), legacy("storage_fee_per_excess_state_byte")
-        free = self.schedule["txn.free_write_bytes_quota"]
-        fee = refund = 0
-        for key in self.keys:
-            change, before = self.overlay.changes[key], self.overlay.base.get(key)
-            old = before and before[1]
-            if change.value is None:
-                returned = sum((old or (0, 0, 0))[:2])
-                refund += returned
-                self._book(key, 0, returned, old)
-                continue
-            more = byte * max(0, key_size(key) + len(change.value) - free)
-            metadata = old or (0, 0, 0)
-            if before is None:
-                more += slot
-                metadata = (slot if flags.SLOT_METADATA in self.features else 0, 0, self.created)
-            fee += more
-            self._book(key, more, 0, metadata)
+        over = max(0, size - self.schedule["txn.free_write_bytes_quota"])
+        more = legacy("storage_fee_per_excess_state_byte") * over
+        if before is not None:
+            return more, before[1] or (0, 0, 0)
+        slot = legacy("storage_fee_per_state_slot_create")
+        return more + slot, (slot if flags.SLOT_METADATA in self.features else 0, 0, self.created)
+
+    def _legacy_fee(self, size: int) -> int:
+        """Return what events and the bytes of the transaction cost, in which nothing is stored."""
+        legacy, events = self.schedule.legacy, 0
         event_price = legacy("storage_fee_per_event_byte")
-        events = 0
         for event in self.events:
             amount = event_price * event_size(event)
             events += amount
@@ -192,4 +177,4 @@ class ChangeCharges:
         whole = legacy("storage_fee_per_transaction_byte") * over
         if discount or whole:
             self.meter.write("STORAGE_OTHER", f"event_discount={discount} txn={whole}")
-        return fee + events - discount + whole, refund
+        return events - discount + whole

@@ -297,14 +297,14 @@ def abilities(kind: Type, struct: Callable[[Struct], Any]) -> int:
 
 def struct_modules(kinds: Sequence[Type]) -> list[ModuleId]:
     """Return the modules of all structs in types, sorted and without repetition."""
-    return sorted({one.module for kind in kinds for one in _structs(kind)})
+    return sorted({one.module for one in all_parts(kinds) if isinstance(one, Struct)})
 
 
-def _structs(kind: Type) -> Iterator[Struct]:
-    if isinstance(kind, Struct):
+def all_parts(kinds: Iterable[Type]) -> Iterator[Type]:
+    """Yield types and all that they are made of."""
+    for kind in kinds:
         yield kind
-    for part in kind.parts:
-        yield from _structs(part)
+        yield from all_parts(kind.parts)
 
 
 def from_tag(tag: tags.TypeTag) -> Type:

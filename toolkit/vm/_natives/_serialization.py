@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from toolkit.vm._errors import MoveError
 from toolkit.vm._natives._registry import NativeCall, native
-from toolkit.vm._types import SIGNER
+from toolkit.vm._types import SIGNER, all_parts
 from toolkit.vm._values import Ref, Value, read_ref
 
 if TYPE_CHECKING:
     from toolkit.vm._layouts import Layout
-    from toolkit.vm._types import Type
 
 _FAILS = 0x1C5
 _NOT_A_VALUE = 0x10001
@@ -72,13 +71,9 @@ def from_bytes(call: NativeCall, data: bytearray) -> tuple[Value]:
     """Value of BCS."""
     layout = call.layout(call.types[0])
     call.charge_base("aptos_framework.util.from_bytes", "per_byte", len(data))
-    if _has_signer(call.types[0]):
+    if SIGNER in all_parts(call.types):
         raise call.abort(_NOT_A_VALUE)
     try:
         return (layout.decode(bytes(data)),)
     except MoveError:
         raise call.abort(_NOT_A_VALUE) from None
-
-
-def _has_signer(kind: Type) -> bool:
-    return kind is SIGNER or any(map(_has_signer, kind.parts))
