@@ -17,10 +17,9 @@ from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Unmetered
 from toolkit.vm._interpreter import Machine
 from toolkit.vm._loader import Loader
-from toolkit.vm._metadata import GROUP_MEMBER
 from toolkit.vm._schedule import Schedule
 from toolkit.vm._state import Group, Overlay, Session, group_key, module_key, resource_key
-from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, parse, struct
+from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,11 +97,10 @@ class ForkLedger:
         """Return the state key of a resource, and its tag in the group if it is a member of one."""
         where = address_to_bytes(address)
         code = self.at(version)(module_key(kind.module))
-        module = None if code is None else parsed_module(code[0], str(kind.module))
-        member = None if module is None else module.attributes.of_struct(kind.name, GROUP_MEMBER)
-        if member is None or not member.arguments:
+        group = None if code is None else parsed_module(code[0], str(kind.module)).group(kind.name)
+        if group is None:
             return resource_key(where, kind), None
-        return group_key(where, parse(member.arguments[0])), struct_tag_bytes(kind)  # type: ignore[arg-type]
+        return group_key(where, group), struct_tag_bytes(kind)
 
     def resource(self, address: str, kind: Any, version: int) -> bytes | None:
         """Return the BCS of a resource; None if it is absent."""

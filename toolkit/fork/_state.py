@@ -32,10 +32,9 @@ from toolkit.move._ids import address_from_bytes, wire_address
 from toolkit.move._json_text import parse_json
 from toolkit.vm._bcs import read_struct_tag
 from toolkit.vm._errors import MoveError
-from toolkit.vm._metadata import GROUP_MEMBER
 from toolkit.vm._module import read_module
 from toolkit.vm._state import Group, module_key, resource_key
-from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, parse, struct
+from toolkit.vm._types import FRAMEWORK, Struct, struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping
@@ -267,14 +266,13 @@ def is_module(key: bytes) -> bool:
 
 def _group_of(kind: Struct, state: NodeState) -> Struct | None:
     """Return the resource group that a struct is a member of, from the metadata of its module."""
-    code = state(module_key(ModuleId(kind.module.address, kind.module.name)))
+    code = state(module_key(kind.module))
     if code is None:
         return None
     try:
-        member = read_module(code[0]).attributes.of_struct(kind.name, GROUP_MEMBER)
+        return read_module(code[0]).group(kind.name)
     except MoveError:
         return None
-    return parse(member.arguments[0]) if member and member.arguments else None  # type: ignore[return-value]
 
 
 def _bytecode(answer: Answer, asked: str) -> StateValue:

@@ -6,7 +6,7 @@ fixed-point numbers are made by functions of the framework, which run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from toolkit.errors import SchemaError
 from toolkit.move._bcs import Reader, uleb128
@@ -27,18 +27,16 @@ MAX_ARGUMENT_BYTES = 1_000_000
 _STRING = t.ModuleId(t.FRAMEWORK, "string")
 
 # Constructors by struct: module, function, and the type of the parameter; `t.Vector` is one of the type argument.
-_CONSTRUCTORS: dict[str, tuple[str, str, Any]] = {
-    "0x1::option::Option": ("option", "from_vec", t.Vector),
-    "0x1::object::Object": ("object", "address_to_object", t.ADDRESS),
-    "0x1::fixed_point32::FixedPoint32": ("fixed_point32", "create_from_raw_value", t.U64),
-    "0x1::fixed_point64::FixedPoint64": ("fixed_point64", "create_from_raw_value", t.U128),
+_CONSTRUCTORS: dict[tuple[t.ModuleId, str], tuple[str, Any]] = {
+    (t.ModuleId(t.FRAMEWORK, "option"), "Option"): ("from_vec", t.Vector),
+    (t.ModuleId(t.FRAMEWORK, "object"), "Object"): ("address_to_object", t.ADDRESS),
+    (t.ModuleId(t.FRAMEWORK, "fixed_point32"), "FixedPoint32"): ("create_from_raw_value", t.U64),
+    (t.ModuleId(t.FRAMEWORK, "fixed_point64"), "FixedPoint64"): ("create_from_raw_value", t.U128),
 }
 
 
-def _constructor(kind: t.Type) -> tuple[str, str, Any] | None:
-    if isinstance(kind, t.Struct):
-        return _CONSTRUCTORS.get(f"{kind.module}::{kind.name}")
-    return None
+def _has_constructor(kind: t.Type) -> TypeGuard[t.Struct]:
+    return isinstance(kind, t.Struct) and (kind.module, kind.name) in _CONSTRUCTORS
 
 
 def is_signer(kind: t.Type) -> bool:
@@ -52,8 +50,7 @@ def may_be_sent(machine: Machine, kind: t.Type) -> bool:
         return may_be_sent(machine, kind.element)
     if isinstance(kind, t.Primitive):
         return kind is not t.SIGNER
-    constructors = flags.STRUCT_CONSTRUCTORS in machine.features
-    return is_string(kind) or (constructors and _constructor(kind) is not None)
+    return is_string(kind) or (flags.STRUCT_CONSTRUCTORS in machine.features and _has_constructor(kind))
 
 
 def make_arguments(machine: Machine, kinds: Sequence[t.Type], arguments: Sequence[bytes]) -> list[Value]:
@@ -120,9 +117,8 @@ class _Argument:
             self._string(source, output)
         elif isinstance(kind, t.Primitive) and kind is not t.SIGNER:
             output += source.fixed(self.machine.layouts[kind].constant or 0)
-        elif (constructor := _constructor(kind)) is not None:
-            assert isinstance(kind, t.Struct)  # noqa: S101 - has a constructor
-            output += self._construct(kind, constructor, source)
+        elif _has_constructor(kind):
+            output += self._construct(kind, source)
         else:
             raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE")
 
@@ -134,12 +130,12 @@ class _Argument:
             raise Abort(1).at(_STRING, 0, 0) from None
         output += uleb128(len(raw)) + raw
 
-    def _construct(self, kind: t.Struct, constructor: tuple[str, str, Any], source: Reader) -> bytes:
+    def _construct(self, kind: t.Struct, source: Reader) -> bytes:
         machine = self.machine
         self.left -= 1
         if self.left < 0:
             raise _undecodable()
-        module, name, parameter = constructor
+        name, parameter = _CONSTRUCTORS[kind.module, kind.name]
         if parameter is t.Vector:
             parameter = t.Vector(kind.arguments[0])
         inner = bytearray()
@@ -149,7 +145,7 @@ class _Argument:
             machine.meter = Unmetered(machine.schedule)
         try:
             value = machine.serializing_layout(parameter).decode(inner)
-            results = machine.run_named(t.ModuleId(t.FRAMEWORK, module), name, [value], kind.arguments)
+            results = machine.run_named(kind.module, name, [value], kind.arguments)
             return machine.serializing_layout(kind).encode(results[0])
         finally:
             machine.meter = meter

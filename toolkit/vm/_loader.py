@@ -9,7 +9,6 @@ from toolkit.vm import _types as t
 from toolkit.vm._compile import CompiledFunction, compile_function
 from toolkit.vm._errors import MoveError
 from toolkit.vm._layouts import Layouts
-from toolkit.vm._metadata import GROUP_MEMBER
 from toolkit.vm._module import Module, read_module
 from toolkit.vm._state import module_key
 
@@ -159,9 +158,7 @@ class Loader:
         """Return the resource group of which a resource is a member, or None."""
         key = kind.module, kind.name
         if key not in self._groups:
-            member = self.module(kind.module).attributes.of_struct(kind.name, GROUP_MEMBER)
-            group = t.parse(member.arguments[0]) if member and member.arguments else None
-            self._groups[key] = group if isinstance(group, t.Struct) else None
+            self._groups[key] = self.module(kind.module).group(kind.name)
         return self._groups[key]
 
     def check_tag(self, kind: t.Type) -> None:

@@ -12,7 +12,8 @@ from toolkit.vm import _binary as binary
 from toolkit.vm._code import FunctionDefinition
 from toolkit.vm._disassembler import disassemble_function, disassemble_module
 from toolkit.vm._errors import MoveError
-from toolkit.vm._metadata import Attributes, read_attributes
+from toolkit.vm._metadata import GROUP_MEMBER, Attributes, read_attributes
+from toolkit.vm._types import Struct, parse
 
 if TYPE_CHECKING:
     from toolkit.vm._code import FunctionHandle, StructDefinition, StructHandle
@@ -117,6 +118,12 @@ class Module:
         if name not in self.functions:
             raise InputError(f"{self.id} does not define a function {name!r}")
         return disassemble_function(self.functions[name])
+
+    def group(self, struct: str) -> Struct | None:
+        """Return the resource group of which a struct is a member, or None."""
+        member = self.attributes.of_struct(struct, GROUP_MEMBER)
+        group = parse(member.arguments[0]) if member and member.arguments else None
+        return group if isinstance(group, Struct) else None
 
     @cached_property
     def attributes(self) -> Attributes:

@@ -11,7 +11,7 @@ from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC
 from toolkit.vm._environment import MAINNET
 from toolkit.vm._errors import MoveError
 from toolkit.vm._metadata import EVENT, GROUP, GROUP_MEMBER, is_unstable
-from toolkit.vm._types import SIGNER, ModuleId, Parameter, Reference, Struct, parse
+from toolkit.vm._types import SIGNER, ModuleId, Parameter, Reference
 
 if TYPE_CHECKING:
     from toolkit.vm._code import FunctionDefinition, StructDefinition
@@ -137,11 +137,9 @@ def _check_attributes(module: Module, loader: Loader, meter: Meter) -> None:
     if not new.valid:
         raise MoveError("CONSTRAINT_NOT_SATISFIED", "the metadata cannot be decoded")
     for name in module.structs:
-        member = new.of_struct(name, GROUP_MEMBER)
-        if member is not None and member.arguments:
-            group = parse(member.arguments[0])
-            if isinstance(group, Struct) and group.module != module.id:
-                loader.visit_lazily([group.module], meter)
+        group = module.group(name)
+        if group is not None and group.module != module.id:
+            loader.visit_lazily([group.module], meter)
     previous = loader.find(module.id)
     if previous is None:
         return

@@ -81,35 +81,21 @@ def run_view(
     """
     name = FunctionId.parse(function)
     types = tuple(parse(text) for text in type_arguments)
-    module = ModuleId(address_to_bytes(name.address), name.module)
     with boundary():
-        return _view(Environment(read, usage), module, name.name, types, args, max_gas=max_gas, log=log)
-
-
-def _view(
-    environment: Environment,
-    module: ModuleId,
-    name: str,
-    types: tuple[Type, ...],
-    arguments: Sequence[bytes],
-    *,
-    max_gas: int,
-    log: bool,
-) -> View:
-    loader = Loader(environment)
-    session = Session(Overlay(environment.base), session_hash(bytes((_SESSION,))))
-    meter = Meter(environment.schedule, max_gas, log=log)
-    trace: list[TraceStep] | None = [] if log else None
-    machine = Machine(loader, session, meter, trace=trace)
-    values: list[bytes] = []
-    status = Status("success")
-    try:
-        values = _run(machine, module, name, types, arguments)
-    except MoveError as error:
-        status = status_of(error, loader.features, loader.schedule.version, loader.attributes)
-        if status.kind not in {"abort", "out_of_gas"}:
-            status = dataclasses.replace(status, message=error_text(error))
-    return View(meter, trace, status, values, max_gas - meter.units)
+        environment = Environment(read, usage)
+        loader = Loader(environment)
+        session = Session(Overlay(environment.base), session_hash(bytes((_SESSION,))))
+        trace: list[TraceStep] | None = [] if log else None
+        machine = Machine(loader, session, Meter(environment.schedule, max_gas, log=log), trace=trace)
+        values: list[bytes] = []
+        status = Status("success")
+        try:
+            values = _run(machine, ModuleId(address_to_bytes(name.address), name.module), name.name, types, args)
+        except MoveError as error:
+            status = status_of(error, loader.features, loader.schedule.version, loader.attributes)
+            if status.kind not in {"abort", "out_of_gas"}:
+                status = dataclasses.replace(status, message=error_text(error))
+        return View(machine.meter, trace, status, values, max_gas - machine.meter.units)
 
 
 def _run(
@@ -125,10 +111,9 @@ def _run(
             raise
         # What else fails before the function runs is only known by its code.
         raise MoveError(error.status).at(module) from None
-    code = loader.code(function, types)
-    results = machine.run(code, values)
+    results = machine.run(loader.code(function, types), values)
     encoded = []
-    for kind, value in zip(code.results, results, strict=True):
+    for kind, value in zip(substituted(function.results, types), results, strict=True):
         target, held = (kind.target, read_ref(value)) if isinstance(kind, Reference) else (kind, value)
         encoded.append(machine.serializing_layout(target).encode(held))
     return encoded
