@@ -39,7 +39,7 @@ UNSUPPORTED = {"bytecode": 9, "natives": 30, "gas_more": 57, "scenarios": 2, "sy
 
 def test_written_modules_are_read_as_before():
     """Every recorded module survives writing and reading."""
-    from toolkit.vm._writer import write_module
+    from toolkit.vm._module import write_module
 
     for line in recorded.lines("modules"):
         module = vm.Module.from_bytes(bytes.fromhex(line["bytecode"]))

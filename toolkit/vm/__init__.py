@@ -6,15 +6,15 @@ name of it; it never guesses.
 
 Module map, in the order in which to read the code:
 
-- words: `_errors` (status codes), `_types`, `_values` (Move values in Python), `_code` (what modules consist of)
-- files: `_binary` (the format, for both directions), `_instructions`, `_module`, `_writer`, `_metadata`,
-  `_disassembler`
+- words: `_errors` (status codes), `_types`, `_values` (Move values in Python), `_code` (instructions, and
+  what modules consist of)
+- files: `_binary` (the format, for both directions), `_module`, `_metadata`, `_disassembler`
 - BCS: `_bcs` (type tags), `_layouts` (how values of a type are copied, measured, written and read)
 - state: `_state` (keys, overlay, session), `_features`, `_environment` (configuration), `_loader` (modules)
 - gas: `_gas_versions`, `_schedule` (prices), `_gas` (the meter and its log), `_charges` (changes of the state),
   `_trace`
 - running: `_operations` (instructions: types, cost and step), `_compile` (functions to pieces with their costs),
-  `_interpreter` (frames, calls, globals), `_natives`, `_access`, `_checks` (of code that nobody has verified)
+  `_interpreter` (frames, calls, globals), `_natives`, `_access`
 - transactions: `_transaction_run` (parts, signers, sessions and machines of one), `_prologue`, `_ed25519`,
   `_arguments`, `_publish`, `_straight` and `_batch` (scripts that make calls in a row)
 - entry points: `_transaction` (all steps of one, and its payload), `_view`, `_results`

@@ -20,14 +20,14 @@ from toolkit.vm._code import (
     FunctionDefinition,
     FunctionHandle,
     FunctionUse,
+    Instruction,
     StructDefinition,
     StructHandle,
     TypeParameter,
 )
 from toolkit.vm._errors import MoveError
-from toolkit.vm._instructions import Instruction
+from toolkit.vm._module import write_script
 from toolkit.vm._straight import check_straight
-from toolkit.vm._writer import write_script
 from toolkit.wire._models import BatchArgument, BatchResult, BatchSigner, Use, function_id
 
 if TYPE_CHECKING:

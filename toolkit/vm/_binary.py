@@ -15,8 +15,8 @@ from toolkit.errors import Unsupported
 from toolkit.move._bcs import uleb128
 from toolkit.vm import _code as records
 from toolkit.vm import _types as t
+from toolkit.vm._code import BYTES_OF, MAX_VERSION, MIN_VERSION, OPCODES, Instruction
 from toolkit.vm._errors import MoveError
-from toolkit.vm._instructions import BYTES_OF, MAX_VERSION, MIN_VERSION, OPCODES, Instruction
 
 MAGIC = bytes.fromhex("a11ceb0b")
 MAX_INDEX = 0xFFFF

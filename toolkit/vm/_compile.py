@@ -14,17 +14,16 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from toolkit.vm import _types as t
-from toolkit.vm._checks import refused, unset_local
-from toolkit.vm._errors import MoveError
+from toolkit.vm._code import BRANCHES, ENDS, LOG_NAMES
+from toolkit.vm._errors import MoveError, refused
 from toolkit.vm._gas import Entry
-from toolkit.vm._instructions import BRANCHES, ENDS, LOG_NAMES
 from toolkit.vm._operations import MAX_STACK, OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.errors import Unsupported
-    from toolkit.vm._code import FunctionDefinition, FunctionUse
+    from toolkit.vm._code import FunctionDefinition, FunctionUse, Instruction
     from toolkit.vm._operations import Step
     from toolkit.vm._schedule import Schedule
 
@@ -32,6 +31,7 @@ ENTRY = -1  # index of the piece at which a call starts
 LEAVES = -2  # what steps return that change the frame
 MAX_COMPILED = 4_096  # functions in the cache of the process
 
+_READS = {"CopyLoc", "MoveLoc", "MutBorrowLoc", "ImmBorrowLoc"}
 # Instructions whose price is not named like them; a variant costs what a struct costs.
 _PRICES = {"Xor": "bit_xor", "Shl": "bit_shl", "Shr": "bit_shr"}
 _PRICES |= {"PackVariant": "pack", "UnpackVariant": "unpack"}
@@ -321,6 +321,44 @@ class Compiler:
             return self.layouts.vector(primitives[kind.element.name]).packed
         size = self.stack_size(kind)
         return lambda _: size
+
+
+def unset_local(code: Sequence[Instruction], parameters: int) -> tuple[int, int] | None:
+    """Return an instruction that may read a local that is not set.
+
+    Parameters
+    ----------
+    code : sequence of Instruction
+    parameters : int
+        Number of parameters: they are set at the start.
+
+    Returns
+    -------
+    (int, int) or None
+        Offset of the instruction, and the local.
+    """
+    # Bits of the locals that are set before each instruction; one is visited again when a bit is lost.
+    known = {0: (1 << parameters) - 1}
+    waiting = [0]
+    while waiting:
+        at = waiting.pop()
+        name, operand = code[at]
+        held = known[at]
+        if name in _READS and not held >> operand & 1:
+            return at, operand
+        if name == "MoveLoc":
+            held &= ~(1 << operand)
+        elif name == "StLoc":
+            held |= 1 << operand
+        followers = [operand] if name in BRANCHES else []
+        if name not in ENDS:
+            followers.append(at + 1)
+        for follower in followers:
+            kept = held & known.get(follower, held)
+            if kept != known.get(follower):
+                known[follower] = kept
+                waiting.append(follower)
+    return None
 
 
 def _fail(error: MoveError) -> Step:

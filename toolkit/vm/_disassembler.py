@@ -10,8 +10,7 @@ from toolkit.vm._types import ABILITIES, type_list
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.vm._code import Field, FunctionDefinition, StructDefinition
-    from toolkit.vm._instructions import Instruction
+    from toolkit.vm._code import Field, FunctionDefinition, Instruction, StructDefinition
 
 
 def operand_text(operand: Any) -> str:  # noqa: PLR0911 - a case per kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolkit.errors import Unsupported
 from toolkit.wire._aborts import VM_STATUS_CODES
 
 
@@ -57,3 +58,8 @@ class Abort(MoveError):  # noqa: N818 - as the instruction is called
 
     def __init__(self, code: int, message: str | None = None) -> None:
         super().__init__("ABORTED", message, sub_status=code)
+
+
+def refused(place: str, message: str) -> Unsupported:
+    """Return the error for code that breaks a rule."""
+    return Unsupported(f"{place}: {message}. The node's verifier may refuse this for another reason")

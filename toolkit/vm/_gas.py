@@ -84,8 +84,6 @@ class Meter:
     fast_limit : int
         Execution gas up to which charges succeed; negative if each charge is to be logged.
     log : list of Entry or None
-    dispatched : dict of int to str
-        Functions in which natives went on, by the length of the log.
     """
 
     def __init__(self, schedule: Schedule, max_gas: int, *, log: bool = False) -> None:
@@ -97,7 +95,6 @@ class Meter:
         self.memory = schedule["txn.memory_quota"] or MAX_U64
         self.log: list[Entry] | None = [] if log else None
         self.modules = self.module_bytes = 0  # loaded so far; both are limited
-        self.dispatched: dict[int, str] = {}
         self._native: int | None = None  # what a native owes, below version 36
         self._set_limit()
 
@@ -124,11 +121,6 @@ class Meter:
         """Log something that charges nothing."""
         if self.log is not None:
             self.log.append(Entry(name, facts))
-
-    def dispatches(self, name: str) -> None:
-        """Note that a native goes on in a function: profiles need it, the log does not have it."""
-        if self.log is not None:
-            self.dispatched[len(self.log)] = name
 
     def charge(self, amount: int, name: str, facts: str = "", memory: int = 0) -> None:
         """Charge execution gas, after taking `memory`, or releasing it if negative.

@@ -480,7 +480,6 @@ class Machine:
             error = MoveError("RUNTIME_DISPATCH_ERROR", "Invoking function with incompatible type")
             raise error.at(native.module, native.index, 0)
         code = self.loader.code(target.definition, target.types)
-        self.meter.dispatches(code.name)
         self._enter(code, target.arguments, crosses=True, native=native)
 
     def pack_closure(self, stack: list[Value], site: Site, mask: int, kinds: tuple[Type, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Modules and scripts, read from the binary format: their names and types are resolved."""
+"""Modules and scripts, read from the binary format, in which their names and types are resolved, and written in it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 from toolkit._present.text import plural
 from toolkit.errors import InputError
 from toolkit.vm import _binary as binary
-from toolkit.vm._code import FunctionDefinition
+from toolkit.vm._code import MAX_VERSION, FunctionDefinition, StructHandle
 from toolkit.vm._disassembler import disassemble_function, disassemble_module
 from toolkit.vm._errors import MoveError
 from toolkit.vm._metadata import GROUP_MEMBER, Attributes, read_attributes
 from toolkit.vm._types import Struct, parse
 
 if TYPE_CHECKING:
-    from toolkit.vm._code import FunctionHandle, StructDefinition, StructHandle
+    from collections.abc import Iterable
+
+    from toolkit.vm._code import FunctionHandle, StructDefinition
     from toolkit.vm._types import ModuleId
 
 MAX_CACHED_MODULES = 2_048
@@ -198,3 +200,62 @@ def read_script(code: bytes) -> ScriptCode:
         tuple(file.table(binary.STRUCTS)),
         dict(file.table(binary.METADATA)),
     )
+
+
+def write_script(
+    main: FunctionDefinition, struct_handles: Iterable[StructHandle] = (), *, version: int = MAX_VERSION
+) -> bytes:
+    """Return a script as bytes.
+
+    Parameters
+    ----------
+    main : FunctionDefinition
+        Its name and visibility are not written.
+    struct_handles : iterable of StructHandle, optional
+        The structs of modules that the script names.
+    version : int, default 9
+        Version of the binary format.
+    """
+    writer = binary.FileWriter(version, struct_handles)
+    head = binary.SCRIPT.write(writer, (main.type_parameters, main.parameters, main.access))
+    return writer.file(head + binary.write_code(writer, main))
+
+
+def write_module(
+    module: ModuleId,
+    *,
+    functions: Iterable[FunctionDefinition] = (),
+    structs: Iterable[StructDefinition] = (),
+    struct_handles: Iterable[StructHandle] = (),
+    friends: Iterable[ModuleId] = (),
+    metadata: dict[bytes, bytes] | None = None,
+    version: int = MAX_VERSION,
+) -> bytes:
+    """Return a module as bytes.
+
+    Parameters
+    ----------
+    module : ModuleId
+    functions : iterable of FunctionDefinition
+    structs : iterable of StructDefinition
+    struct_handles : iterable of StructHandle, optional
+        The structs of other modules that the module names.
+    friends : iterable of ModuleId
+    metadata : dict of bytes to bytes, optional
+    version : int, default 9
+        Version of the binary format.
+    """
+    structs = list(structs)
+    own = [StructHandle(module, one.name, one.abilities, one.type_parameters) for one in structs]
+    writer = binary.FileWriter(version, [*own, *struct_handles])
+    tail = binary.MODULE.write(writer, module)
+    tables = {
+        binary.STRUCT_DEFINITIONS: structs,
+        binary.FUNCTION_DEFINITIONS: functions,
+        binary.FRIENDS: friends,
+        binary.METADATA: (metadata or {}).items(),
+    }
+    for kind, entries in tables.items():
+        for one in entries:
+            writer.index(kind, one)
+    return writer.file(tail)

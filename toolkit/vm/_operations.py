@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from toolkit.errors import Unsupported
 from toolkit.vm import _types as t
-from toolkit.vm._checks import check_not_borrowed
-from toolkit.vm._errors import MoveError
+from toolkit.vm._code import LOG_NAMES
+from toolkit.vm._errors import MoveError, refused
 from toolkit.vm._gas import Entry
-from toolkit.vm._instructions import LOG_NAMES
 
 if TYPE_CHECKING:
     from toolkit.vm._code import Constant, FieldUse, FunctionUse, StructUse
@@ -166,10 +165,33 @@ def _unless_borrowed(c: Compiler, index: int, step: Step) -> Step:
         return step
 
     def run(stack: Stack, locals_: Stack, machine: Any) -> None:
-        check_not_borrowed(locals_, index, stack)
+        _check_not_borrowed(locals_, index, stack)
         step(stack, locals_, machine)
 
     return run
+
+
+def _check_not_borrowed(locals_: Stack, index: int, stack: Stack) -> None:
+    """Check that no reference of a script points into a local that it moves or overwrites.
+
+    Raises
+    ------
+    Unsupported
+        If one does.
+    """
+    held = locals_[index]
+    for value in (*stack, *locals_):
+        if not isinstance(value, tuple):
+            continue
+        container, slot, root = value
+        if root is None and ((container is locals_ and slot == index) or _contains(held, container)):
+            raise refused("script", f"local {index} is still borrowed")
+
+
+def _contains(value: Any, container: Any) -> bool:
+    if value is container and isinstance(value, list | bytearray):
+        return True
+    return isinstance(value, list) and any(_contains(one, container) for one in value)
 
 
 @_instructions("MoveLoc")

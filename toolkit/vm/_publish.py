@@ -1,4 +1,10 @@
-"""Publishing: the checks of a bundle of modules against the state and against what it replaces."""
+"""Publishing: the checks of a bundle of modules against the state and against what it replaces.
+
+Code of the ledger was verified when it was published; scripts and modules that are being published were not. For them,
+`_compile` checks the types on the stack and that locals are set, and this module that functions may be called and that
+structs are well formed. It is not a verifier: what it refuses, a node may refuse for another reason, and a node refuses
+more, such as references that are still in use.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from toolkit.vm import _features as flags
 from toolkit.vm import _gas_versions as since
-from toolkit.vm._checks import check_acquires, check_calls, check_struct
-from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC
+from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC, FunctionUse
 from toolkit.vm._environment import MAINNET
-from toolkit.vm._errors import MoveError
+from toolkit.vm._errors import MoveError, refused
 from toolkit.vm._metadata import EVENT, GROUP, GROUP_MEMBER, is_unstable
-from toolkit.vm._types import SIGNER, ModuleId, Parameter, Reference
+from toolkit.vm._types import KEY, SIGNER, STORE, ModuleId, Parameter, Reference
 
 if TYPE_CHECKING:
-    from toolkit.vm._code import FunctionDefinition, StructDefinition
+    from collections.abc import Sequence
+
+    from toolkit.vm._code import FunctionDefinition, FunctionHandle, StructDefinition
     from toolkit.vm._features import Features
     from toolkit.vm._gas import Meter
     from toolkit.vm._loader import Loader
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from toolkit.vm._natives._publishing import PublishRequest
 
 INIT_MODULE = "init_module"
+_ACQUIRE = {"MutBorrowGlobal", "ImmBorrowGlobal", "MoveFrom"}
 
 
 def charge_bundle(modules: list[Module], loader: Loader, meter: Meter) -> None:
@@ -109,12 +117,82 @@ def check_code(modules: list[Module], staged: Loader) -> None:
     """
     for module in modules:
         for struct in module.structs.values():
-            check_struct(staged, struct)
-        check_acquires(module)
+            _check_struct(staged, struct)
+        _check_acquires(module)
         check_calls(staged, module.id, module.handles)
         for function in module.functions.values():
             if not function.is_native:
                 staged.code(function, tuple(Parameter(at) for at in range(len(function.type_parameters))))
+
+
+def check_calls(loader: Loader, caller: ModuleId | None, handles: Sequence[FunctionHandle]) -> None:
+    """Check that the functions that a script or module names exist as it says, and that it may call them.
+
+    Raises
+    ------
+    MoveError
+        If a module or function does not exist, or a script calls a function that is not public.
+    Unsupported
+        If a function is another one, or not visible to a module.
+    """
+    for handle in handles:
+        if handle.module == caller:
+            continue
+        if caller is None:
+            named = loader.module(handle.module).functions.get(handle.name)
+            if named is None or named.visibility != PUBLIC:
+                raise MoveError("LOOKUP_FAILED").at("script")
+        function = loader.function(handle.module, handle.name)
+        described = handle.parameters, handle.results, handle.type_parameters
+        if described != (function.parameters, function.results, function.type_parameters):
+            raise refused(str(caller or "script"), f"{function} has other types")
+        friend = function.visibility == FRIEND and caller in loader.module(handle.module).friends
+        if function.visibility != PUBLIC and not friend:
+            raise refused(str(caller or "script"), f"{function} is not visible")
+
+
+def _check_acquires(module: Module) -> None:
+    """Check that functions say which resources of their module they use.
+
+    Raises
+    ------
+    Unsupported
+        If a function does not.
+    """
+    names = list(module.structs)
+    for function in module.functions.values():
+        said = {names[index] for index in function.acquires if index < len(names)}
+        used: set[str] = set()
+        for name, operand in function.code:
+            if name.removesuffix("Generic") in _ACQUIRE:
+                used.add(operand.struct.name)
+            elif isinstance(operand, FunctionUse) and operand.function.module == module.id and "Call" in name:
+                called = module.functions.get(operand.function.name)
+                used |= {names[index] for index in called.acquires if index < len(names)} if called else set()
+        if used - said:
+            raise refused(str(function), f"does not say that it acquires {', '.join(sorted(used - said))}")
+
+
+def _check_struct(loader: Loader, struct: StructDefinition) -> None:
+    """Check that names are not repeated, and that fields have the abilities that the struct promises.
+
+    Raises
+    ------
+    Unsupported
+        If the struct is not well formed.
+    """
+    place = f"{struct.module}::{struct.name}"
+    variants = [variant.fields for variant in struct.variants] if struct.variants is not None else [struct.fields]
+    names = [variant.name for variant in struct.variants or ()]
+    for listed in (names, *([field.name for field in fields] for fields in variants)):
+        if len(set(listed)) != len(listed):
+            raise refused(place, "a name is repeated")
+    # With type arguments that have all abilities; a resource needs fields that can be stored.
+    needed = struct.abilities & ~KEY | (STORE if struct.abilities & KEY else 0)
+    for fields in variants:
+        for field in fields:
+            if needed & ~loader.abilities(field.type):
+                raise refused(place, f"the field {field.name} lacks an ability")
 
 
 def _mismatch(message: str) -> MoveError:

@@ -168,10 +168,7 @@ class _Measured:
     @property
     def profile(self) -> Profile:
         """Gas by function, and the call tree."""
-        log = self.log
-        assert self._meter is not None  # noqa: S101 - it has a log
-        first = {one.start: one.code.name for one in self._trace or () if one.depth == 1 and one.offset == 0}
-        return Profile.from_log(log, self._meter.dispatched, first)
+        return Profile.from_log(self.log, self._trace or [])
 
     @property
     def trace(self) -> Trace:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolkit.vm import _features
-from toolkit.vm._instructions import MAX_VERSION, MIN_VERSION, OPCODES
+from toolkit.vm._code import MAX_VERSION, MIN_VERSION, OPCODES
 from toolkit.vm._natives import NATIVES
 from toolkit.vm._schedule import MAX_GAS_VERSION, MIN_GAS_VERSION
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit.vm._code import LOG_NAMES
 from toolkit.vm._disassembler import instruction_text
-from toolkit.vm._instructions import LOG_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
@@ -75,27 +75,26 @@ class Profile:
     tree: Call
 
     @classmethod
-    def from_log(
-        cls, log: Sequence[Entry], dispatched: Mapping[int, str], outermost: Mapping[int, str] | None = None
-    ) -> Profile:
+    def from_log(cls, log: Sequence[Entry], steps: Sequence[TraceStep]) -> Profile:
         """Build the call tree of a gas log.
 
-        `dispatched` has the functions that natives call, and `outermost` those that nothing calls, by the place of
-        their first entry: the log does not say that they are entered.
+        The log does not say that functions are entered that nothing calls, or that a native dispatches to: then the
+        instructions are deeper than the tree.
         """
-        root = Call(ROOT, 1)
-        path = [root]
+        path = [Call(ROOT, 1)]
+        starts = {step.start: step for step in steps}
+
+        def enter(function: str) -> None:
+            child = path[-1].children.setdefault(function, Call(function))
+            child.calls += 1
+            path.append(child)
+
         for at, entry in enumerate(log):
-            entered = dispatched.get(at) or (entry.facts if entry.name == ">" else None)
-            if len(path) == 1 and outermost and at in outermost:
-                entered = outermost[at]
-            if entered is not None:
-                child = path[-1].children.setdefault(entered, Call(entered))
-                child.calls += 1
-                path.append(child)
+            if at in starts and starts[at].depth >= len(path):
+                enter(starts[at].code.name)
             if entry.name == ">":
-                continue
-            if entry.name == "<":
+                enter(entry.facts)
+            elif entry.name == "<":
                 if len(path) > 1:
                     path.pop()
             else:
@@ -103,7 +102,7 @@ class Profile:
                     del path[1:]  # frames that an error left open
                 path[-1].own += (entry.execution or 0) + (entry.io or 0)
                 path[-1].instructions += entry.name in _INSTRUCTIONS
-        return cls(root)
+        return cls(path[0])
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per function: calls, own_gas, total_gas, instructions; the most expensive first.

@@ -15,7 +15,6 @@ from toolkit.vm import _gas_versions as since
 from toolkit.vm._arguments import is_signer, make_arguments, may_be_sent
 from toolkit.vm._binary import version_of
 from toolkit.vm._charges import ChangeCharges, check_limits
-from toolkit.vm._checks import check_calls
 from toolkit.vm._code import PUBLIC
 from toolkit.vm._environment import MAINNET, Environment, boundary, framework_resource
 from toolkit.vm._errors import MoveError
@@ -24,7 +23,7 @@ from toolkit.vm._metadata import RANDOMNESS, is_unstable
 from toolkit.vm._module import read_module, read_script
 from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._prologue import intrinsic_gas, keyless_gas, provided_payload, run_prologue
-from toolkit.vm._publish import charge_bundle, check_bundle, check_code, initializer
+from toolkit.vm._publish import charge_bundle, check_bundle, check_calls, check_code, initializer
 from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Status, Write, status_of
 from toolkit.vm._state import Change, WriteKind, module_key, write_order
 from toolkit.vm._straight import check_straight, is_straight

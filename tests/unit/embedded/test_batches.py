@@ -10,8 +10,8 @@ from toolkit.embedded import Enum, Module, Resource, Struct, TypeArgument, addre
 from toolkit.errors import Forbidden, InputError
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
-from toolkit.vm._instructions import Instruction
-from toolkit.vm._writer import write_script
+from toolkit.vm._code import Instruction
+from toolkit.vm._module import write_script
 
 ALICE, BOB = "0xa11ce", "0xb0b"
 

@@ -12,9 +12,9 @@ from toolkit import vm
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
 from toolkit.vm._bcs import tag_bytes
+from toolkit.vm._module import write_module
 from toolkit.vm._state import module_key, resource_key
 from toolkit.vm._types import parse
-from toolkit.vm._writer import write_module
 from toolkit.wire import Ed25519Signature, SignedTransaction
 
 PURSE = code.StructDefinition(small.framework("transaction_fee"), "Purse", t.KEY, (), (code.Field("coins", t.U64),))

@@ -12,7 +12,7 @@ from toolkit.errors import InputError
 from toolkit.move._bcs import uleb128
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
-from toolkit.vm._writer import write_module
+from toolkit.vm._module import write_module
 
 CALC = t.ModuleId(small.ALICE, "calc")
 BOX = code.StructDefinition(CALC, "Box", t.STORE, (), (code.Field("v", t.U64),))

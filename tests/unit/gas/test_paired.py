@@ -14,7 +14,7 @@ from toolkit.cli import main
 from toolkit.errors import InputError
 from toolkit.gas._paired import Pair
 from toolkit.vm import _code as code
-from toolkit.vm._writer import write_module
+from toolkit.vm._module import write_module
 
 COUNTER = "0xcafe::counter"
 BUMP, LOOP, STOP = f"{COUNTER}::bump", f"{COUNTER}::loop", f"{COUNTER}::stop"

@@ -8,11 +8,10 @@ from toolkit.move import FunctionId, UInt, encode_bcs
 from toolkit.move._bcs import uleb128
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
-from toolkit.vm._code import Constant
-from toolkit.vm._instructions import LOG_NAMES, Instruction
+from toolkit.vm._code import LOG_NAMES, Constant, Instruction
 from toolkit.vm._metadata import Attribute
+from toolkit.vm._module import write_module
 from toolkit.vm._state import module_key, resource_key
-from toolkit.vm._writer import write_module
 from toolkit.wire import Ed25519Signature, RawTransaction, SignedTransaction
 from toolkit.wire._bcs_requests import EncodedEntryFunction
 

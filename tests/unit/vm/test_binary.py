@@ -22,11 +22,9 @@ from toolkit import vm
 from toolkit.errors import InputError
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
-from toolkit.vm._code import Constant
-from toolkit.vm._instructions import OPCODES, Instruction
-from toolkit.vm._module import read_module, read_script
+from toolkit.vm._code import OPCODES, Constant, Instruction
+from toolkit.vm._module import read_module, read_script, write_module, write_script
 from toolkit.vm._state import resource_key
-from toolkit.vm._writer import write_module, write_script
 
 VALUE_KEY = resource_key(ALICE, VALUE.type(()))
 PARAMETER = t.Parameter(0)

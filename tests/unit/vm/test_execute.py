@@ -165,7 +165,7 @@ def test_profile_and_trace_account_for_all_gas(started):
 
 def test_a_change_of_tables_is_not_a_change_of_code():
     from tests.unit.vm.small_ledger import counter_functions, metadata
-    from toolkit.vm._writer import write_module
+    from toolkit.vm._module import write_module
 
     functions = list(counter_functions())
     old = vm.Module.from_bytes(write_module(COUNTER, functions=functions, structs=[VALUE]))

@@ -13,9 +13,9 @@ from toolkit.vm._environment import Environment
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter
 from toolkit.vm._loader import Loader
+from toolkit.vm._module import write_module
 from toolkit.vm._schedule import Schedule
 from toolkit.vm._state import module_key
-from toolkit.vm._writer import write_module
 
 
 def outcome(ledger, transaction, **options):
