@@ -4,7 +4,7 @@ Module map, for readers of the code:
 
 - `_committed`: committed transactions in BCS
 - `_state`: state values of a node at a version
-- `_abi`, `_render`: ABIs from bytecode, and executions in the JSON form of a node
+- `_render`: ABIs from bytecode, and executions in the JSON form of a node
 - `_ledger`: the versions of a fork, and functions that the ledger itself calls
 - `_transport`: answers the requests of a client from a fork's state
 - `_fork`, `_embedded`: `Fork`, and that of an embedded node

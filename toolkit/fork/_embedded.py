@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client._http import served_ledger
@@ -75,11 +74,10 @@ class EmbeddedFork(Fork):
     ) -> ForkSimulation:
         """Run a transaction on the fork's state, and forget what it did; see `Fork.simulate`."""
         found = self.node.simulate(request, sender=sender, **options)
-        values = {one.name: getattr(found, one.name) for one in fields(found)}
         profile = None
         with suppress(InputError):  # a transaction that is discarded has no profile
             profile = self._copy.profile(found.request)
-        return _EmbeddedSimulation(**values, profile=profile)
+        return _EmbeddedSimulation.of(found, profile=profile)
 
     def execute(
         self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any

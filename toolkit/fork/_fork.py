@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, plural, visible
@@ -57,6 +57,11 @@ class ForkSimulation(Simulation):
     profile: Any = field(kw_only=True, repr=False, compare=False)
     unknown: tuple[str, ...] = field(kw_only=True, default=())
     _execution: Execution | None = field(kw_only=True, default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, found: Simulation, **more: Any) -> Self:
+        """Return a simulation with what the fork knows of it."""
+        return cls(**{one.name: getattr(found, one.name) for one in fields(found)}, **more)
 
     @property
     def trace(self) -> Trace:
@@ -198,9 +203,8 @@ class Fork:
         """
         found = self.node.simulate(request, sender=sender, **options)
         execution = self._transport.executions.pop(found.transaction.hash)
-        values = {one.name: getattr(found, one.name) for one in fields(found)}
         unknown = () if self._state.has_metadata else ("storage", "refund")
-        return ForkSimulation(**values, profile=execution.profile, unknown=unknown, _execution=execution)
+        return ForkSimulation.of(found, profile=execution.profile, unknown=unknown, _execution=execution)
 
     def execute(
         self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any

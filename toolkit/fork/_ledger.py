@@ -7,7 +7,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError, Unsupported
-from toolkit.fork._abi import parsed_module
+from toolkit.fork._render import parsed_module
 from toolkit.move import FunctionId
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm._arguments import make_arguments

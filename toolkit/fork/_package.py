@@ -16,8 +16,8 @@ from toolkit.vm._types import struct
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.fork._abi import StateAbis
     from toolkit.fork._ledger import ForkLedger
+    from toolkit.fork._render import StateAbis
 
 _REGISTRY, _METADATA = "0x1::code::PackageRegistry", "0x1::code::PackageMetadata"
 _COMPATIBLE = 1  # upgrade policy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client._reads import PAGE, read_transactions
@@ -10,14 +10,14 @@ from toolkit.wire import UserTransaction
 from toolkit.wire._state_keys import key_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
 
     from toolkit.client._reads import Reads
 
 _PAGES = 10  # that are read at once
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Recent:
     """The last transactions of some calls.
 
@@ -37,8 +37,8 @@ class Recent:
     versions: dict[str, list[int]]
     first: int
     last: int
-    published_at: int | None = None
-    unread: int = field(default=0)
+    published_at: int | None
+    unread: int
 
 
 def recent_calls(
@@ -63,40 +63,25 @@ def recent_calls(
     watched : collection of bytes
         State keys; the search ends at the last transaction that writes one of them.
     """
-    found = Recent({label: [] for label in wanted}, last + 1, last)
     hashes = {key_hash(key) for key in watched}
-    while found.first > first and any(len(versions) < count for versions in found.versions.values()):
-        start = max(first, found.first - _PAGES * PAGE)
-        pages = [range(at, min(at + PAGE, found.first)) for at in range(start, found.first, PAGE)]
+    versions: dict[str, list[int]] = {label: [] for label in wanted}
+    unread, searched, published_at = 0, last + 1, None
+    while published_at is None and searched > first and any(len(one) < count for one in versions.values()):
+        start = max(first, searched - _PAGES * PAGE)
         transactions: dict[int, Any] = {}
-        for answer in read_transactions(node, pages):
+        for answer in read_transactions(
+            node, [range(at, min(at + PAGE, searched)) for at in range(start, searched, PAGE)]
+        ):
             transactions |= dict(answer.found)
-            found.unread += sum(one.last + 1 - one.first for one in answer.missing)
+            unread += sum(one.last + 1 - one.first for one in answer.missing)
+        searched = start
         for version in sorted(transactions, reverse=True):
-            one = transactions[version]
-            if any(change.state_key_hash in hashes for change in getattr(one, "changes", ())):
-                found.published_at, found.first = version, version + 1
-                return _ascending(found)
-            if isinstance(one, UserTransaction):
-                _take(found.versions, wanted, version, one, count)
-        found.first = start
-    return _ascending(found)
-
-
-def _take(
-    versions: Mapping[str, list[int]],
-    wanted: Mapping[str, Callable[[UserTransaction], bool]],
-    version: int,
-    transaction: UserTransaction,
-    count: int,
-) -> None:
-    for label, belongs in wanted.items():
-        if len(versions[label]) < count and belongs(transaction):
-            versions[label].append(version)
-
-
-def _ascending(found: Recent) -> Recent:
-    versions: Sequence[list[int]] = list(found.versions.values())
-    for one in versions:
-        one.reverse()
-    return found
+            transaction = transactions[version]
+            if any(change.state_key_hash in hashes for change in getattr(transaction, "changes", ())):
+                published_at, searched = version, version + 1
+                break
+            for label, belongs in wanted.items():
+                if len(versions[label]) < count and isinstance(transaction, UserTransaction) and belongs(transaction):
+                    versions[label].append(version)
+    ascending = {label: found[::-1] for label, found in versions.items()}
+    return Recent(ascending, searched, last, published_at, unread)

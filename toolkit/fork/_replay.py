@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from html import escape
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -121,11 +121,7 @@ class Replay:
         from toolkit.frames._columns import frame_of_rows
         from toolkit.frames._schema import REPLAY_DIFFERENCES
 
-        rows = [
-            {"what": one.what, "place": one.place, "committed": one.committed, "replayed": one.replayed}
-            for one in self._differences()
-        ]
-        return frame_of_rows(REPLAY_DIFFERENCES, rows)
+        return frame_of_rows(REPLAY_DIFFERENCES, [asdict(one) for one in self._differences()])
 
     @property
     def gas(self) -> pd.DataFrame:
@@ -138,15 +134,13 @@ class Replay:
     def gas_rows(self) -> list[dict[str, Any]]:
         """Return the rows of `gas`."""
         committed, replayed = self.committed.fee, fee_of(self.execution.events)
-        rows: list[dict[str, Any]] = []
-        for part, unit, name in PARTS:
-            pair = [None if fee is None else getattr(fee, name) for fee in (committed, replayed)]
-            rows.append({"part": part, "unit": unit, "committed": pair[0], "replayed": pair[1]})
-        pair = [self.committed.gas_used, self.execution.gas_used]
-        rows.append({"part": "total", "unit": "gas units", "committed": pair[0], "replayed": pair[1]})
-        for row in rows:
-            known = row["committed"] is not None and row["replayed"] is not None
-            row["difference"] = row["replayed"] - row["committed"] if known else None
+        rows = []
+        for part, unit, name in (*PARTS, ("total", "gas units", "")):
+            first, second = getattr(committed, name, None), getattr(replayed, name, None)
+            if not name:
+                first, second = self.committed.gas_used, self.execution.gas_used
+            difference = None if first is None or second is None else second - first
+            rows.append({"part": part, "unit": unit, "committed": first, "replayed": second, "difference": difference})
         return rows
 
     @property

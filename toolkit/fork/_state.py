@@ -47,7 +47,7 @@ _T = TypeVar("_T")
 # Why one execution among many has no result. That a node was closed or serves another ledger ends them all.
 NO_RESULT = (InputError, NodeError, NodeUnreachable, SchemaError, Unsupported)
 CHAIN_ID = resource_key(FRAMEWORK, struct("0x1::chain_id::ChainId"))
-_ACCESS_PATH, _TABLE_ITEM = 0, 1
+_TABLE_ITEM = 1
 MAX_LEARNED = 500  # keys that are read ahead because earlier transactions read them
 
 
@@ -89,7 +89,7 @@ class StateSource:
             return _converted(node.prepare_state_value(key, version), read_state_value)
         kind, address, what = parse_key(key)
         if kind is KeyKind.ITEM:
-            return _converted(node.prepare_raw_item(f"0x{address.hex()}", what, version), _without_metadata)
+            return _converted(node.prepare_raw_item(f"0x{address.hex()}", what, version), lambda value: (value, None))
         where, query = ("accounts", wire_address(address_from_bytes(address))), {"ledger_version": version}
         if kind is KeyKind.MODULE:
             asked = f"module {parse_address('0x' + address.hex())}::{what} at version {version}"
@@ -230,10 +230,6 @@ def _converted(call: PreparedCall[bytes], convert: Callable[[bytes], StateValue]
     return PreparedCall(call.request, call.asked, lambda answer: convert(finish(answer)), call.pinned)
 
 
-def _without_metadata(value: bytes) -> StateValue:
-    return value, None
-
-
 class KeyKind(Enum):
     """What a state key leads to."""
 
@@ -257,11 +253,11 @@ def parse_key(key: bytes) -> tuple[KeyKind, bytes, Any]:
 
 
 def is_group(key: bytes) -> bool:
-    return key[0] == _ACCESS_PATH and parse_key(key)[0] is KeyKind.GROUP
+    return parse_key(key)[0] is KeyKind.GROUP
 
 
 def is_module(key: bytes) -> bool:
-    return key[0] == _ACCESS_PATH and parse_key(key)[0] is KeyKind.MODULE
+    return parse_key(key)[0] is KeyKind.MODULE
 
 
 def _group_of(kind: Struct, state: NodeState) -> Struct | None:
