@@ -8,14 +8,8 @@ from toolkit.vm._errors import MoveError
 from toolkit.vm._types import PRIMITIVES, Function, ModuleId, Primitive, Reference, Struct, Type, Vector
 
 
-class Output(bytearray):
-    """BCS data that is being written; `legacy` signers are bare addresses."""
-
-    __slots__ = ("legacy",)
-
-    def __init__(self, *, legacy: bool = False) -> None:
-        super().__init__()
-        self.legacy = legacy
+class LegacyOutput(bytearray):
+    """BCS data that is being written, in which signers are bare addresses."""
 
 
 def write_text(value: str, output: bytearray) -> None:

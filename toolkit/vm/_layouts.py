@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import SchemaError
 from toolkit.move._bcs import Reader, uleb128
 from toolkit.vm import _types as t
-from toolkit.vm._bcs import Output, read_tag, tag_bytes, write_text
+from toolkit.vm._bcs import LegacyOutput, read_tag, tag_bytes, write_text
 from toolkit.vm._errors import MoveError
 from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Value, depth_of
 
@@ -79,7 +79,7 @@ class Layout:
         """Return the abstract size of a value as an element of a vector."""
         return self.stack
 
-    def write(self, value: Value, output: Output) -> None:
+    def write(self, value: Value, output: bytearray) -> None:
         """Write a value as BCS."""
         raise NotImplementedError
 
@@ -96,7 +96,7 @@ class Layout:
             If the value is nested too deeply, or cannot be serialized.
         """
         self.check_depth(value, measuring=False)
-        output = Output(legacy=legacy)
+        output = LegacyOutput() if legacy else bytearray()
         self.write(value, output)
         return bytes(output)
 
@@ -142,24 +142,22 @@ class _Scalar(Layout):
         return self._packed
 
 
-class _Integer(_Scalar):
-    def write(self, value: Value, output: Output) -> None:
+    def write(self, value: Value, output: bytearray) -> None:
         output += value.to_bytes(self.length, "little", signed=self.signed)
 
+
+class _Integer(_Scalar):
     def read(self, source: Reader) -> Value:
         return int.from_bytes(source.fixed(self.length), "little", signed=self.signed)
 
 
 class _Bool(_Scalar):
-    def write(self, value: Value, output: Output) -> None:
-        output.append(value)
-
     def read(self, source: Reader) -> Value:
         return source.bool()
 
 
 class _Address(_Scalar):
-    def write(self, value: Value, output: Output) -> None:
+    def write(self, value: Value, output: bytearray) -> None:
         output += value
 
     def read(self, source: Reader) -> Value:
@@ -178,8 +176,8 @@ class _Signer(Layout):
     def measure(self, value: Value, *, compared: bool = False) -> int:  # noqa: ARG002
         return self._master + self._address * int(value[0])
 
-    def write(self, value: Value, output: Output) -> None:
-        if not output.legacy:
+    def write(self, value: Value, output: bytearray) -> None:
+        if not isinstance(output, LegacyOutput):
             output.append(value[0])
         elif value[0]:
             raise MoveError("VALUE_SERIALIZATION_ERROR", "a permissioned signer cannot be serialized")
@@ -216,7 +214,7 @@ class _Vector(Layout):
             return self.element.packed(None)  # as a node does, whatever the length
         return self.stack
 
-    def write(self, value: Value, output: Output) -> None:
+    def write(self, value: Value, output: bytearray) -> None:
         output += uleb128(len(value))
         for one in value:
             self.element.write(one, output)
@@ -229,7 +227,7 @@ class _Bytes(_Vector):
     def copy(self, value: Value) -> Value:
         return value[:]
 
-    def write(self, value: Value, output: Output) -> None:
+    def write(self, value: Value, output: bytearray) -> None:
         output += uleb128(len(value)) + value
 
     def read(self, source: Reader) -> Value:
@@ -254,7 +252,7 @@ class _Struct(Layout):
         fields = zip(self.fields, value, strict=True)
         return self.stack + sum([one.measure(held, compared=compared) for one, held in fields])
 
-    def write(self, value: Value, output: Output) -> None:
+    def write(self, value: Value, output: bytearray) -> None:
         for one, held in zip(self.fields, value, strict=True):
             one.write(held, output)
 
@@ -278,7 +276,7 @@ class _Enum(Layout):
         form: _Struct = self._forms[value[0]]
         return self._index + form.measure(value[1:], compared=compared)
 
-    def write(self, value: Value, output: Output) -> None:
+    def write(self, value: Value, output: bytearray) -> None:
         output += uleb128(value[0])
         self._forms[value[0]].write(value[1:], output)
 
@@ -302,7 +300,7 @@ class _Function(Layout):
         captured = zip(value.layouts, value.captured, strict=True)
         return self.stack + sum(int(one.measure(held)) for one, held in captured)
 
-    def write(self, value: Closure, output: Output) -> None:
+    def write(self, value: Closure, output: bytearray) -> None:
         if not value.persistent or value.module is None:
             raise MoveError("VALUE_SERIALIZATION_ERROR", "a closure over a private function cannot be serialized")
         output += uleb128(5 + 2 * len(value.captured))

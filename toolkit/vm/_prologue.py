@@ -62,15 +62,17 @@ def run_prologue(run: TransactionRun) -> None:
     if not run.simulate and not run.signers.are_valid(run.signed.signing_message()):
         raise MoveError("INVALID_SIGNATURE")
     everyone = (run.sender, *run.signers.addresses)
-    if len(set(everyone)) != len(everyone):
-        raise MoveError("SIGNERS_CONTAIN_DUPLICATES")
-    if len(run.signers.addresses) != len(run.signers.secondary):
-        raise MoveError("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH_IN_PROOF")
+    _refuse(
+        SIGNERS_CONTAIN_DUPLICATES=len(set(everyone)) != len(everyone),
+        NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH_IN_PROOF=len(run.signers.addresses) != len(run.signers.secondary),
+    )
     _authenticate(run)
-    _check_payload_kind(run)
+    payload, features = run.raw.payload, run.features
+    gated = isinstance(payload, requests.EncodedPayloadV2) and flags.PAYLOAD_V2 not in features
+    gated |= run.nonce is not None and flags.ORDERLESS not in features
+    _refuse(FEATURE_UNDER_GATING=gated or isinstance(payload, requests.EncodedModuleBundle))
     _check_gas(run)
-    if run.executable is None and run.multisig is None:
-        raise MoveError("EMPTY_PAYLOAD_PROVIDED")
+    _refuse(EMPTY_PAYLOAD_PROVIDED=run.executable is None and run.multisig is None)
     if isinstance(run.executable, requests.EncodedScript) and run.multisig is not None:
         raise MoveError("FEATURE_UNDER_GATING", "Script payload not yet supported for multisig transactions")
     machine = run.machine(PROLOGUE, metered=False)
@@ -95,8 +97,7 @@ def _authenticate(run: TransactionRun) -> None:
     for _, one in abstract:
         derivable = unhex(one.auth_data)[:1] == b"\1"
         needed = flags.DERIVABLE_ACCOUNT_ABSTRACTION if derivable else flags.ACCOUNT_ABSTRACTION
-        if needed not in run.features:
-            raise MoveError("FEATURE_UNDER_GATING")
+        _refuse(FEATURE_UNDER_GATING=needed not in run.features)
     most = run.schedule["txn.max_aa_gas"]
     held = run.raw.max_gas_amount - min(most, run.raw.max_gas_amount)
     run.meter.add_budget(-held)
@@ -125,36 +126,31 @@ def _run_authenticate(run: TransactionRun, address: bytes, signature: signatures
     machine.run(run.loader.code(function, ()), values)
 
 
-def _check_payload_kind(run: TransactionRun) -> None:
-    if isinstance(run.raw.payload, requests.EncodedPayloadV2):
-        if flags.PAYLOAD_V2 not in run.features:
-            raise MoveError("FEATURE_UNDER_GATING")
-        if run.nonce is not None and flags.ORDERLESS not in run.features:
-            raise MoveError("FEATURE_UNDER_GATING")
-    if isinstance(run.raw.payload, requests.EncodedModuleBundle):
-        raise MoveError("FEATURE_UNDER_GATING")
+def _refuse(**wrong: bool) -> None:
+    """Raise the first status that holds."""
+    for status, holds in wrong.items():
+        if holds:
+            raise MoveError(status)
 
 
 def _check_gas(run: TransactionRun) -> None:
     """Check size, gas limit and price, before anything runs; find out whether the account is new."""
     schedule, raw = run.schedule, run.raw
-    if run.size > schedule["txn.max_transaction_size_in_bytes"]:
-        raise MoveError("EXCEEDED_MAX_TRANSACTION_SIZE")
-    if raw.max_gas_amount > schedule["txn.maximum_number_of_gas_units"]:
-        raise MoveError("MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND")
-    if raw.max_gas_amount < -(-(intrinsic_gas(run) + keyless_gas(run)) // schedule.unit):
-        raise MoveError("MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
-    if raw.gas_unit_price < schedule["txn.min_price_per_gas_unit"]:
-        raise MoveError("GAS_UNIT_PRICE_BELOW_MIN_BOUND")
-    if raw.gas_unit_price > schedule["txn.max_price_per_gas_unit"]:
-        raise MoveError("GAS_UNIT_PRICE_ABOVE_MAX_BOUND")
+    needed = -(-(intrinsic_gas(run) + keyless_gas(run)) // schedule.unit)
+    _refuse(
+        EXCEEDED_MAX_TRANSACTION_SIZE=run.size > schedule["txn.max_transaction_size_in_bytes"],
+        MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND=raw.max_gas_amount > schedule["txn.maximum_number_of_gas_units"],
+        MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS=raw.max_gas_amount < needed,
+        GAS_UNIT_PRICE_BELOW_MIN_BOUND=raw.gas_unit_price < schedule["txn.min_price_per_gas_unit"],
+        GAS_UNIT_PRICE_ABOVE_MAX_BOUND=raw.gas_unit_price > schedule["txn.max_price_per_gas_unit"],
+    )
     run.account_is_new = _must_create_account(run)
     if not run.account_is_new or (raw.gas_unit_price == 0 and flags.DEFAULT_ACCOUNT_RESOURCE in run.features):
         return
     # As nodes estimate it: ten gas units to run, and what is stored, which is the account and perhaps its coins.
     slots = 1 if flags.NEW_ACCOUNTS_TO_STORE in run.features else 2
-    if raw.gas_unit_price * raw.max_gas_amount < 10 * raw.gas_unit_price + slots * _account_fee(run):
-        raise MoveError("MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
+    least = 10 * raw.gas_unit_price + slots * _account_fee(run)
+    _refuse(MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS=raw.gas_unit_price * raw.max_gas_amount < least)
 
 
 def intrinsic_gas(run: TransactionRun) -> int:
