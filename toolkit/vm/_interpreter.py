@@ -589,7 +589,7 @@ class Machine:
     def fetch(self, address: bytes, kind: Struct) -> tuple[Slot, int]:
         """Load a resource without paying for its bytes; return it and how many there are."""
         layout = self.serializing_layout(kind)
-        return self.session.load(address, kind, layout, self.loader.group(kind))
+        return self.session.load(address, kind, layout, self.loader.module(kind.module).group(kind.name))
 
     def read_price(self, size: int) -> int:
         """Return what it costs to read a slot of this size."""

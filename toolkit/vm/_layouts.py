@@ -141,7 +141,6 @@ class _Scalar(Layout):
     def packed(self, _: Value) -> int:
         return self._packed
 
-
     def write(self, value: Value, output: bytearray) -> None:
         output += value.to_bytes(self.length, "little", signed=self.signed)
 

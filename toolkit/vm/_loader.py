@@ -50,7 +50,6 @@ class Loader:
         self.layouts = Layouts(self.schedule.layouts, self.struct)
         self._modules = {module.id: module for module in staged}
         self._tag_costs: dict[t.Type, int] = {}
-        self._groups: dict[tuple[t.ModuleId, str], t.Struct | None] = {}
 
     def staged(self, modules: Sequence[Module]) -> Loader:
         """Return a loader that also has modules that are being published."""
@@ -153,13 +152,6 @@ class Loader:
     def code(self, function: FunctionDefinition, types: tuple[t.Type, ...]) -> CompiledFunction:
         """Return a function as it runs."""
         return compile_function(function, types, self.schedule)
-
-    def group(self, kind: t.Struct) -> t.Struct | None:
-        """Return the resource group of which a resource is a member, or None."""
-        key = kind.module, kind.name
-        if key not in self._groups:
-            self._groups[key] = self.module(kind.module).group(kind.name)
-        return self._groups[key]
 
     def check_tag(self, kind: t.Type) -> None:
         """Check that a type is small enough to become a type tag.

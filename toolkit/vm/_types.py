@@ -7,6 +7,7 @@ type parameters in hot paths and uses types as keys, so its types are interned a
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from weakref import WeakValueDictionary
 
@@ -327,6 +328,7 @@ def from_tag(tag: tags.TypeTag) -> Type:
     raise MoveError("TYPE_RESOLUTION_FAILURE", f"{tag} is not a type argument")
 
 
+@lru_cache(1024)
 def parse(text: str) -> Type:
     """Return the type that a text such as ``vector<0x1::m::S>`` stands for."""
     return from_tag(tags.parse_type_tag(text))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from toolkit.errors import Unsupported
 from toolkit.vm._environment import CHARGE_BYTES_FOR_PRINTS
@@ -13,7 +13,7 @@ from toolkit.vm._types import ModuleId, Primitive, Struct, Vector, address_text,
 from toolkit.vm._values import Closure, Ref, Value, read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from toolkit.vm._layouts import Layout
     from toolkit.vm._types import Type
@@ -22,8 +22,6 @@ _ARGUMENTS_MISMATCH, _INVALID_FORMAT = 1, 2  # abort codes
 _OPTION = struct("0x1::option::Option")
 _CONS, _NIL = struct("0x1::string_utils::Cons"), struct("0x1::string_utils::NIL")
 _PER_BYTE = "aptos_framework.string_utils.format.per_byte"
-
-Part = tuple[str, "Callable[[int], str]"]  # what is written before an item, and the item at a depth
 
 
 class Format(NamedTuple):
@@ -101,8 +99,8 @@ class _Printer:
         layouts = self._call.machine.layouts
         if isinstance(kind, Vector) and not is_bytes(kind):
             self._charge()
-            parts = [("", self._item(self.typed, kind.element, one)) for one in value]
-            return f"[{self._items(parts, depth, one_line=isinstance(kind.element, Primitive))}]"
+            items = [self.typed(kind.element, one, depth + 1) for one in value]
+            return f"[{self._joined(items, depth, one_line=isinstance(kind.element, Primitive))}]"
         if not isinstance(kind, Struct):
             return self.plain(layouts[kind], value, depth)
         self._charge()
@@ -116,11 +114,11 @@ class _Printer:
         definition = layouts.find_struct(kind)
         if definition.variants is not None:
             return self._variant(layouts[kind], value, depth)
-        parts = [
-            (f"{field.name}: ", self._item(self.typed, substitute(field.type, kind.arguments), one))
+        items = [
+            f"{field.name}: {self.typed(substitute(field.type, kind.arguments), one, depth + 1)}"
             for field, one in zip(definition.fields, value, strict=True)
         ]
-        return f"{kind if self._form.type_tag else kind.name} {{{self._items(parts, depth)}}}"
+        return f"{kind if self._form.type_tag else kind.name} {{{self._joined(items, depth)}}}"
 
     def plain(self, layout: Layout, value: Value, depth: int) -> str:
         """Return a value inside an enum or a function value, whose structs a node writes without names."""
@@ -131,11 +129,10 @@ class _Printer:
                     self._call.charge(self._call.price(_PER_BYTE) * len(value))
                 return f"0x{value.hex()}"
             case ("vector", element):
-                parts = [("", self._item(self.plain, element, one)) for one in value]
-                return f"[{self._items(parts, depth, one_line=len(element.parts) == 1)}]"
+                items = [self.plain(element, one, depth + 1) for one in value]
+                return f"[{self._joined(items, depth, one_line=len(element.parts) == 1)}]"
             case ("struct", fields):
-                parts = [("", self._item(self.plain, *pair)) for pair in zip(fields, value, strict=True)]
-                return f"{{{self._items(parts, depth)}}}"
+                return f"{{{self._fields(fields, value, depth)}}}"
             case ("enum", _):
                 return self._variant(layout, value, depth)
             case ("function",):
@@ -145,9 +142,10 @@ class _Printer:
         raise AssertionError(layout.parts)
 
     def _variant(self, layout: Layout, value: Value, depth: int) -> str:
-        fields = layout.parts[1][value[0]]
-        parts = [("", self._item(self.plain, *pair)) for pair in zip(fields, value[1:], strict=True)]
-        return f"#{value[0]}{{{self._items(parts, depth)}}}"
+        return f"#{value[0]}{{{self._fields(layout.parts[1][value[0]], value[1:], depth)}}}"
+
+    def _fields(self, layouts: Sequence[Layout], values: Sequence[Value], depth: int) -> str:
+        return self._joined([self.plain(*one, depth + 1) for one in zip(layouts, values, strict=True)], depth)
 
     def _closure(self, value: Closure, depth: int) -> str:
         module = value.module
@@ -178,20 +176,14 @@ class _Printer:
     def _charge(self) -> None:
         self._call.charge_base("aptos_framework.string_utils.format")
 
-    @staticmethod
-    def _item(write: Callable[[Any, Value, int], str], kind: Any, value: Value) -> Callable[[int], str]:
-        return lambda depth: write(kind, value, depth)
-
-    def _items(self, parts: Sequence[Part], depth: int, *, one_line: bool = False) -> str:
+    def _joined(self, items: Sequence[str], depth: int, *, one_line: bool = False) -> str:
         """Return what stands between two brackets."""
-        if not parts:
+        if not items:
             return ""
         if one_line or self._form.single_line:
-            start, between, end = " ", ", ", " "
-        else:
-            start = f"\n{'  ' * (depth + 1)}"
-            between, end = f",{start}", f"\n{'  ' * depth}"
-        return start + between.join(before + write(depth + 1) for before, write in parts) + end
+            return f" {', '.join(items)} "
+        start = f"\n{'  ' * (depth + 1)}"
+        return start + f",{start}".join(items) + f"\n{'  ' * depth}"
 
 
 def _long_name(module: ModuleId) -> str:
