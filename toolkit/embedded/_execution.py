@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._code import BoundFunction, StructType
     from toolkit.embedded._transaction import Executable
-    from toolkit.vm._code import FunctionUse
-    from toolkit.vm._code import Instruction
+    from toolkit.vm._code import FunctionUse, Instruction
 
 NO_PAYER = "0x0"
 """The fee payer of a simulation that charges no account."""

@@ -6,8 +6,8 @@ name of it; it never guesses.
 
 Module map, in the order in which to read the code:
 
-- words: `_errors` (status codes), `_types`, `_values` (Move values in Python), `_code` (instructions, and
-  what modules consist of)
+- words: `_errors` (status codes), `_types`, `_values` (Move values in Python), `_code` (instructions, and what
+  modules consist of)
 - files: `_binary` (the format, for both directions), `_module`, `_metadata`, `_disassembler`
 - BCS: `_bcs` (type tags), `_layouts` (how values of a type are copied, measured, written and read)
 - state: `_state` (keys, overlay, session), `_features`, `_environment` (configuration), `_loader` (modules)
@@ -15,9 +15,9 @@ Module map, in the order in which to read the code:
   `_trace`
 - running: `_operations` (instructions: types, cost and step), `_compile` (functions to pieces with their costs),
   `_interpreter` (frames, calls, globals), `_natives`, `_access`
-- transactions: `_transaction_run` (parts, signers, sessions and machines of one), `_prologue`, `_ed25519`,
-  `_arguments`, `_publish`, `_straight` and `_batch` (scripts that make calls in a row)
-- entry points: `_transaction` (all steps of one, and its payload), `_view`, `_results`
+- transactions: `_signers`, `_ed25519`, `_arguments`, `_publish`, `_straight` and `_batch` (scripts that make calls in
+  a row)
+- entry points: `_transaction` (from prologue to epilogue), `_view`, `_results`
 - documentation: `_supported`
 
 Three words recur in the code. The *abstract size* of a value is what gas and memory are charged by, not its number

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from toolkit.vm._layouts import Layout
     from toolkit.vm._loader import Loader
     from toolkit.vm._state import Session, Slot
-    from toolkit.vm._transaction_run import TransactionRun
+    from toolkit.vm._transaction import TransactionRun
     from toolkit.vm._types import Function
 
 MAX_FRAMES = 1024  # that wait for another to return

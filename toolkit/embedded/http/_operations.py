@@ -142,7 +142,7 @@ def has_valid_signature(signed: SignedTransaction) -> bool:
     if find_spec("cryptography") is None:
         reason = not_installed("checking a signature that is not zeros", "cryptography", "signatures")
         raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
-    from toolkit.vm._transaction_run import signers_of  # late: it imports the machine
+    from toolkit.vm._signers import signers_of  # late: it imports the machine
 
     signers = signers_of(signed.signature)
     return all(map(_is_by_ed25519, signers.everyone)) and signers.are_valid(signed.signing_message())

@@ -10,7 +10,7 @@ from toolkit.errors import Unsupported
 from toolkit.vm._natives._registry import NativeCall, native
 
 if TYPE_CHECKING:
-    from toolkit.vm._transaction_run import CalledFunction, TransactionRun
+    from toolkit.vm._transaction import CalledFunction, TransactionRun
     from toolkit.vm._values import Value
 
 _NO_TRANSACTION, _COUNTER_OVERFLOW, _NO_INDEX = 0x30001, 0x30002, 0x30005
