@@ -112,13 +112,8 @@ class StateSource:
             found = _present(self.node, call)
             if found is None:
                 return None
-            reader = Reader(found[0])
-            for _ in range(reader.length()):
-                start_of_tag = reader.position
-                kind = read_struct_tag(reader)
-                tag = reader.data[start_of_tag : reader.position]
-                data = reader.bytes()
-                if _group_of(kind, state) is wanted:
+            for tag, data in Group(found[0]).members.items():  # all resources have the form of a group
+                if _group_of(read_struct_tag(Reader(tag)), state) is wanted:
                     group.members[tag] = data
             start = found[1]
             if start is None:

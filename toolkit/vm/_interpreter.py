@@ -55,7 +55,6 @@ class Frame:
     ----------
     code : CompiledFunction
     locals : list of Value
-    parent : Frame or None
     following : int
         Offset of the instruction that runs when the frame goes on, or `ENTRY`.
     careful : bool
@@ -70,7 +69,6 @@ class Frame:
 
     code: CompiledFunction
     locals: list[Value]
-    parent: Frame | None
     following: int = ENTRY
     careful: bool = False
     entered: bool = False
@@ -159,8 +157,7 @@ class Machine:
 
     def _start(self) -> None:
         self.stack: list[Value] = []
-        self.frame: Frame | None = None
-        self.depth = 0
+        self.frames: list[Frame] = []  # the last one runs
         self.seen: set[Site] = set()  # whose types have been paid for
         self.active: dict[ModuleId | None, int] = {}  # entries of each module, script included, that have not returned
         self.locks = 0  # functions on the call stack because of which no module may be entered again
@@ -205,7 +202,8 @@ class Machine:
         at = 0  # offset after the instructions that have been charged
         running: Iterator[Any] = iter(())
         try:
-            while (frame := self.frame) is not None:
+            while self.frames:
+                frame = self.frames[-1]
                 code, locals_, careful, following = frame.code, frame.locals, frame.careful, frame.following
                 pieces = code.pieces
                 while following != LEAVES:
@@ -227,7 +225,7 @@ class Machine:
             raise self._located(error, self._give_back(code, at, length_hint(running))) from None
         except (TypeError, IndexError, AttributeError, ValueError, KeyError) as error:
             # Values that are missing or of another kind: code that no verifier has accepted.
-            where = self.frame.code.name if self.frame else "the first frame"
+            where = self.frames[-1].code.name if self.frames else "the first frame"
             raise Unsupported(
                 f"{where} at offset {at - 1 - length_hint(running)}: the code breaks a rule of Move ({error}). "
                 "The node's verifier may refuse this for another reason"
@@ -249,7 +247,7 @@ class Machine:
         meter, stack = self.meter, self.stack
         if self.trace is not None:
             assert meter.log is not None  # noqa: S101 - traces have a log
-            self.trace.append(TraceStep(code, offset, self.depth, len(meter.log)))
+            self.trace.append(TraceStep(code, offset, len(self.frames), len(meter.log)))
         for entry in entries:
             if entry.execution is None:
                 meter.use_memory(entry.memory, entry.name)
@@ -258,9 +256,9 @@ class Machine:
                 meter.charge(entry.execution, entry.name, "" if passed else entry.facts, entry.memory)
 
     def _located(self, error: MoveError, offset: int) -> MoveError:
-        frame = self.frame
-        if error.located or frame is None:
+        if error.located or not self.frames:
             return error
+        frame = self.frames[-1]
         # From 1000 on are errors of validation: code that runs has passed it, so nodes blame the verifier.
         verifies = 1000 <= error.number < 2000 and not error.of_types
         if verifies and (error.status != "DEPENDENCY_LIMIT_REACHED" or self.schedule.version < since.LIMITS_BY_NAME):
@@ -292,7 +290,7 @@ class Machine:
         native : FunctionDefinition, optional
             The native that dispatches to the function: no module may be entered again while it runs.
         """
-        frame = Frame(code, arguments, self.frame)
+        frame = Frame(code, arguments)
         arguments += [None] * (len(code.locals) - len(arguments))
         definition = code.definition
         if native is not None or (definition.attributes and MODULE_LOCK in definition.attributes):
@@ -309,8 +307,7 @@ class Machine:
             raise (error.at(native.module, native.index, 0) if native else self._below(error)) from None
         if len(self.stack) + code.max_stack > MAX_STACK:
             frame.careful = True
-        self.frame = frame
-        self.depth += 1
+        self.frames.append(frame)
 
     def _enter_module(self, function: FunctionDefinition, *, crosses: bool, locked: bool) -> None:
         """Count one entry more of a module, which must not be active if it is entered from another one under a lock."""
@@ -326,8 +323,7 @@ class Machine:
 
     def leave(self, locals_: list[Value], held: dict[int, Type]) -> int:
         """Return from a function, whose results are on the stack, and release the locals that it still holds."""
-        frame = self.frame
-        assert frame is not None  # noqa: S101 - it returns
+        frame = self.frames.pop()
         if self.meter.log is not None:
             self.meter.write("<")
         if frame.entered:
@@ -336,16 +332,13 @@ class Machine:
             self.locks -= 1
         if frame.restricted:
             self.access.lists.pop()
-        self.frame = frame.parent
-        self.depth -= 1
         if held:
             self.meter.use_memory(-self._heap(held.values(), [locals_[index] for index in held]), "drop")
         return LEAVES
 
     def abort(self, code: int, offset: int) -> None:
         """Abort."""
-        assert self.frame is not None  # noqa: S101 - it aborts
-        function = self.frame.code.definition
+        function = self.frames[-1].code.definition
         module = function.module
         place = f"0x{module.address.hex()}::{module.name}::{function.name}" if module else "script"
         raise Abort(code, f"{place} at offset {offset}")
@@ -376,19 +369,17 @@ class Machine:
         self, link: Link, arguments: list[Value], following: int, *, crosses: bool, closure: bool = False
     ) -> int | None:
         """Run a native, or make a frame and return LEAVES."""
-        assert self.frame is not None  # noqa: S101 - it calls
-        self.frame.following = following
+        self.frames[-1].following = following
         if link.code is None:
             return self._native(link, arguments)
-        if self.depth > MAX_FRAMES:
+        if len(self.frames) > MAX_FRAMES:
             raise MoveError("CALL_STACK_OVERFLOW")
         self._enter(link.code, arguments, crosses=crosses, closure=closure)
         return LEAVES
 
     def _below(self, error: MoveError) -> MoveError:
         """Locate an error of entering a function in the frame below the current one."""
-        below = self.frame.parent if self.frame else None
-        return error.at(below.location if below else None)
+        return error.at(self.frames[-2].location if len(self.frames) > 1 else None)
 
     def _find(self, module: ModuleId, name: str) -> FunctionDefinition:
         """Return a function to call, after charging the loading of its module."""
@@ -519,8 +510,7 @@ class Machine:
         given, captured = iter(stack[len(stack) - count :]), iter(closure.captured)
         del stack[len(stack) - count :]
         arguments = [next(captured if closure.mask >> at & 1 else given) for at in range(link.count)]
-        assert self.frame is not None  # noqa: S101 - it calls
-        crosses = self.frame.module != link.definition.module
+        crosses = self.frames[-1].module != link.definition.module
         return self._go_to(link, arguments, following, crosses=crosses, closure=True)
 
     def _closure_link(self, closure: Closure, kind: Function) -> Link:

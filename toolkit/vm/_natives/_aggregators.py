@@ -99,11 +99,6 @@ def _old(call: NativeCall, aggregator: Ref) -> tuple[bytes, _Old]:
     return place, held
 
 
-def _add(call: NativeCall, aggregator: Ref, amount: int) -> None:
-    if (code := _old(call, aggregator)[1].add(amount)) is not None:
-        raise call.abort(code)
-
-
 @native("0x1::aggregator_factory::new_aggregator", price="aptos_framework.aggregator_factory.new_aggregator")
 def new_aggregator(call: NativeCall, factory: Ref, limit: int) -> tuple[Value]:
     """Old aggregator of value 0."""
@@ -115,16 +110,29 @@ def new_aggregator(call: NativeCall, factory: Ref, limit: int) -> tuple[Value]:
     return ([handle, key, limit],)
 
 
-@native("0x1::aggregator::add", price="aptos_framework.aggregator.add")
-def add(call: NativeCall, aggregator: Ref, amount: int) -> None:
-    """Add."""
-    _add(call, aggregator, amount)
+def _register_sum(name: str, sign: int) -> None:
+    """Register what adds to an aggregator, or subtracts from it: to an old one, or it aborts; to a new one, or not."""
+
+    @native(f"0x1::aggregator::{name}", price=f"aptos_framework.aggregator.{name}")
+    def change_old(call: NativeCall, aggregator: Ref, amount: int) -> None:
+        if (code := _old(call, aggregator)[1].add(sign * amount)) is not None:
+            raise call.abort(code)
+
+    @native(f"0x1::aggregator_v2::try_{name}", price=f"aptos_framework.aggregator_v2.try_{name}")
+    def change_new(call: NativeCall, aggregator: Ref, amount: int) -> tuple[Value]:
+        _integer(call, _OTHER_TYPE)
+        container, slot, root = aggregator
+        value, maximum = container[slot]
+        if not 0 <= value + sign * amount <= maximum:
+            return (False,)
+        container[slot][0] += sign * amount
+        if root is not None:
+            root.delayed = True
+        return (True,)
 
 
-@native("0x1::aggregator::sub", price="aptos_framework.aggregator.sub")
-def subtract(call: NativeCall, aggregator: Ref, amount: int) -> None:
-    """Subtract."""
-    _add(call, aggregator, -amount)
+_register_sum("add", 1)
+_register_sum("sub", -1)
 
 
 @native("0x1::aggregator::read", price="aptos_framework.aggregator.read")
@@ -165,30 +173,6 @@ def create_aggregator(call: NativeCall, maximum: int) -> tuple[Value]:
 def create_unbounded_aggregator(call: NativeCall) -> tuple[Value]:
     """Return an aggregator of value 0 with the maximum of its type."""
     return ([0, _integer(call, _OTHER_TYPE).maximum],)
-
-
-def _try_to(call: NativeCall, aggregator: Ref, amount: int) -> tuple[Value]:
-    _integer(call, _OTHER_TYPE)
-    value, maximum = read_ref(aggregator)
-    if not 0 <= value + amount <= maximum:
-        return (False,)
-    container, slot, root = aggregator
-    container[slot][0] = value + amount
-    if root is not None:
-        root.delayed = True
-    return (True,)
-
-
-@native("0x1::aggregator_v2::try_add", price="aptos_framework.aggregator_v2.try_add")
-def try_add(call: NativeCall, aggregator: Ref, amount: int) -> tuple[Value]:
-    """Add, unless it exceeds the maximum."""
-    return _try_to(call, aggregator, amount)
-
-
-@native("0x1::aggregator_v2::try_sub", price="aptos_framework.aggregator_v2.try_sub")
-def try_sub(call: NativeCall, aggregator: Ref, amount: int) -> tuple[Value]:
-    """Subtract, unless it falls below 0."""
-    return _try_to(call, aggregator, -amount)
 
 
 @native("0x1::aggregator_v2::is_at_least_impl", price="aptos_framework.aggregator_v2.is_at_least")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
+from functools import cache, reduce
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -81,24 +81,44 @@ def _library() -> _Library:
     return _Library(curves, g2_primitives.subgroup_check, hash_to_curve.hash_to_G2, keys, signatures)
 
 
-def _point(group: _Group, data: bytes) -> Point | None:
-    """Return a point of a curve, compressed or not; None if the bytes are not one."""
+class _NotAPointError(Exception):
+    """Bytes are not a point: nearly all natives return False then."""
+
+
+def _native(name: str) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
+    """Register a native that returns whether something holds; it does not if something is not a point."""
+
+    def register(function: Callable[..., bool]) -> Callable[..., bool]:
+        @native(f"0x1::bls12381::{name}_internal", price=_PRICE)
+        def answer(call: NativeCall, *arguments: Value) -> tuple[bool]:
+            try:
+                return (function(call, *arguments),)
+            except _NotAPointError:
+                return (False,)
+
+        return function
+
+    return register
+
+
+def _point(group: _Group, data: bytes) -> Point:
+    """Return a point of a curve, compressed or not."""
     curves = _library().curves
     numbers = [int.from_bytes(data[start : start + _COORDINATE], "big") for start in range(0, len(data), _COORDINATE)]
     if len(data) == group.size and data[0] & _COMPRESSED:
         try:
             return group.decompress(numbers)
         except ValueError:
-            return None
-    if len(data) != 2 * group.size:
-        return None
-    if data[0] & _FLAGS:
-        return group.zero if data[0] == _INFINITY and not any(data[1:]) else None
-    if max(numbers) >= curves.field_modulus:
-        return None
+            raise _NotAPointError from None
+    if len(data) == 2 * group.size and data[0] == _INFINITY and not any(data[1:]):
+        return group.zero
+    if len(data) != 2 * group.size or data[0] & _FLAGS or max(numbers) >= curves.field_modulus:
+        raise _NotAPointError
     x, y = group.field(numbers[: len(numbers) // 2]), group.field(numbers[len(numbers) // 2 :])
     point = x, y, x.one()
-    return point if curves.is_on_curve(point, group.curve) else None
+    if not curves.is_on_curve(point, group.curve):
+        raise _NotAPointError
+    return point
 
 
 def _is_valid(signature: Point, keys: Sequence[Point], messages: Sequence[bytes], suite: bytes) -> bool:
@@ -116,31 +136,20 @@ def _charge(call: NativeCall, name: str, count: int = 1) -> None:
     call.charge(call.price(f"{_PRICE}.{name}") * count)
 
 
-def _decoded(call: NativeCall, group: _Group, data: bytearray) -> Point | None:
+def _decoded(call: NativeCall, group: _Group, data: bytearray) -> Point:
     _charge(call, f"per_{group.word}_deserialize")
     return _point(group, bytes(data))
 
 
-def _all_decoded(call: NativeCall, group: _Group, items: Sequence[Value]) -> list[Point] | None:
-    """Return the points of serialized items, each charged; None at the first that is not a point."""
-    points = []
-    for item in items:
-        point = _decoded(call, group, item[0])
-        if point is None:
-            return None
-        points.append(point)
-    return points
-
-
 def _sum(call: NativeCall, group: _Group, items: Sequence[Value]) -> tuple[bytearray, bool]:
-    points = _all_decoded(call, group, items)
+    try:
+        points = [_decoded(call, group, item[0]) for item in items]
+    except _NotAPointError:
+        points = []
     if not points:
         return bytearray(), False
     _charge(call, f"per_{group.word}_aggregate", len(points))
-    total, *rest = points
-    for one in rest:
-        total = _library().curves.add(total, one)
-    return bytearray(group.compress(total)), True
+    return bytearray(group.compress(reduce(_library().curves.add, points))), True
 
 
 @native("0x1::bls12381::aggregate_pubkeys_internal", price=_PRICE)
@@ -155,83 +164,65 @@ def aggregate_signatures(call: NativeCall, signatures: list[Value]) -> tuple[byt
     return _sum(call, _library().signatures, signatures)
 
 
-@native("0x1::bls12381::validate_pubkey_internal", price=_PRICE)
-def validate_key(call: NativeCall, data: bytearray) -> tuple[bool]:
+@_native("validate_pubkey")
+def validate_key(call: NativeCall, data: bytearray) -> bool:
     """Whether bytes are a key in the group other than infinity."""
     library = _library()
     key = _decoded(call, library.keys, data)
-    if key is None:
-        return (False,)
     _charge(call, "per_pubkey_deserialize")  # a node charges the check of the group by this price
-    return (not library.curves.is_inf(key) and bool(library.in_group(key)),)
+    return not library.curves.is_inf(key) and bool(library.in_group(key))
 
 
-@native("0x1::bls12381::signature_subgroup_check_internal", price=_PRICE)
-def signature_in_group(call: NativeCall, data: bytearray) -> tuple[bool]:
+@_native("signature_subgroup_check")
+def signature_in_group(call: NativeCall, data: bytearray) -> bool:
     """Whether bytes are a signature in the group."""
     signature = _decoded(call, _library().signatures, data)
-    if signature is None:
-        return (False,)
     _charge(call, "per_sig_subgroup_check")
-    return (bool(_library().in_group(signature)),)
+    return bool(_library().in_group(signature))
 
 
-@native("0x1::bls12381::verify_normal_signature_internal", price=_PRICE)
-def verify_normal(call: NativeCall, data: bytearray, key_data: bytearray, message: bytearray) -> tuple[bool]:
+@_native("verify_normal_signature")
+def verify_normal(call: NativeCall, data: bytearray, key_data: bytearray, message: bytearray) -> bool:
     """Whether a signature is valid for a key in the group."""
     key = _decoded(call, _library().keys, key_data)
-    if key is None:
-        return (False,)
     _charge(call, "per_pubkey_deserialize")
-    return (bool(_library().in_group(key)) and _verify(call, data, key, message),)
+    return bool(_library().in_group(key)) and _verify(call, data, key, message)
 
 
-@native("0x1::bls12381::verify_multisignature_internal", price=_PRICE)
-@native("0x1::bls12381::verify_signature_share_internal", price=_PRICE)
-def verify_share(call: NativeCall, data: bytearray, key_data: bytearray, message: bytearray) -> tuple[bool]:
+@_native("verify_multisignature")
+@_native("verify_signature_share")
+def verify_share(call: NativeCall, data: bytearray, key_data: bytearray, message: bytearray) -> bool:
     """Whether a signature is valid for a key that was checked before, when possession of it was proved."""
-    key = _decoded(call, _library().keys, key_data)
-    return (key is not None and _verify(call, data, key, message),)
+    return _verify(call, data, _decoded(call, _library().keys, key_data), message)
 
 
 def _verify(call: NativeCall, data: bytearray, key: Point, message: bytearray) -> bool:
     signature = _decoded(call, _library().signatures, data)
-    if signature is None:
-        return False
     work = call.price(f"{_PRICE}.per_sig_verify") + call.price(f"{_PRICE}.per_msg_hashing")
     call.charge(work + call.price(f"{_PRICE}.per_byte_hashing") * len(message))
     return _is_valid(signature, [key], [bytes(message)], _SIGNATURE_SUITE)
 
 
-@native("0x1::bls12381::verify_aggregate_signature_internal", price=_PRICE)
-def verify_aggregate(call: NativeCall, data: bytearray, keys: list[Value], messages: list[bytearray]) -> tuple[bool]:
+@_native("verify_aggregate_signature")
+def verify_aggregate(call: NativeCall, data: bytearray, keys: list[Value], messages: list[bytearray]) -> bool:
     """Whether a signature is the sum of those of keys, each over a message of its own."""
     count = len(messages)
     if not keys or len(keys) != count:
-        return (False,)
-    points = _all_decoded(call, _library().keys, keys)
-    if points is None:
-        return (False,)
+        return False
+    points = [_decoded(call, _library().keys, key[0]) for key in keys]
     signature = _decoded(call, _library().signatures, data)
-    if signature is None:
-        return (False,)
     pairings, hashes = call.price(f"{_PRICE}.per_pairing"), call.price(f"{_PRICE}.per_msg_hashing")
     hashed = call.price(f"{_PRICE}.per_byte_hashing") * sum(map(len, messages))
     call.charge(pairings * (count + 1) + hashes * count + hashed)
-    return (_is_valid(signature, points, list(map(bytes, messages)), _SIGNATURE_SUITE),)
+    return _is_valid(signature, points, list(map(bytes, messages)), _SIGNATURE_SUITE)
 
 
-@native("0x1::bls12381::verify_proof_of_possession_internal", price=_PRICE)
-def verify_possession(call: NativeCall, key_data: bytearray, proof: bytearray) -> tuple[bool]:
+@_native("verify_proof_of_possession")
+def verify_possession(call: NativeCall, key_data: bytearray, proof: bytearray) -> bool:
     """Whether whoever made a proof has the secret key."""
     library = _library()
-    key = _decoded(call, library.keys, key_data)
-    if key is None:
-        return (False,)
-    signature = _decoded(call, library.signatures, proof)
-    if signature is None:
-        return (False,)
+    key, signature = _decoded(call, library.keys, key_data), _decoded(call, library.signatures, proof)
     _charge(call, "per_pop_verify")
     # A key that is not in the group has no proof.
     message = bytes(library.keys.compress(key))
-    return (bool(library.in_group(key)) and _is_valid(signature, [key], [message], _POSSESSION_SUITE),)
+    return bool(library.in_group(key)) and _is_valid(signature, [key], [message], _POSSESSION_SUITE)

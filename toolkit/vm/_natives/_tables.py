@@ -131,11 +131,11 @@ def write_module_event_to_store(call: NativeCall, message: Value) -> None:
     _charge(call, message)
     kind = call.types[0]
     # The frame that runs is that of event::emit.
-    emitting = call.machine.frame.parent if call.machine.frame else None
-    if emitting is None or emitting.module is None:
+    emitting = call.machine.frames[-2].module if len(call.machine.frames) > 1 else None
+    if emitting is None:
         raise MoveError("UNKNOWN_INVARIANT_VIOLATION_ERROR", "a script emits an event")
-    if not isinstance(kind, Struct) or kind.module != emitting.module:
-        raise MoveError("INTERNAL_TYPE_ERROR", f"{emitting.module} emits an event of another module")
+    if not isinstance(kind, Struct) or kind.module != emitting:
+        raise MoveError("INTERNAL_TYPE_ERROR", f"{emitting} emits an event of another module")
     call.machine.loader.check_tag(kind)
     data = call.layout(kind).encode(message)
     call.machine.session.events.append(Event(kind, None, 0, data))
