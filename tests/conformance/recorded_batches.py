@@ -17,8 +17,7 @@ from toolkit.move._ids import address_to_bytes
 from toolkit.vm import Module
 from toolkit.vm._batch import ComposedScript, compose, module_of_abi
 from toolkit.vm._code import StructDefinition, TypeParameter
-from toolkit.vm._disassembler import instruction_text
-from toolkit.vm._module import read_script
+from toolkit.vm._module import instruction_text, read_script
 from toolkit.vm._state import module_key, resource_key
 from toolkit.vm._types import ModuleId, struct
 from toolkit.wire._bcs_forms import whole

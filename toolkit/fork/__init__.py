@@ -2,13 +2,12 @@
 
 Module map, for readers of the code:
 
-- `_committed`: committed transactions in BCS
 - `_state`: state values of a node at a version
 - `_render`: ABIs from bytecode, and executions in the JSON form of a node
 - `_ledger`: the versions of a fork, and functions that the ledger itself calls
 - `_transport`: answers the requests of a client from a fork's state
 - `_fork`, `_embedded`: `Fork`, and that of an embedded node
-- `_replay`, `_sweep`: `Replay` and `replay`; simulations at many versions
+- `_replay`, `_sweep`: committed transactions in BCS, `Replay` and `replay`; simulations at many versions
 - `_recent`: the last transactions of functions
 - `_package`, `_schedule`: what a fork publishes and sets
 """

@@ -14,8 +14,7 @@ from toolkit.move._type_tags import substitute
 from toolkit.vm._bcs import read_struct_tag
 from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC
 from toolkit.vm._errors import MoveError
-from toolkit.vm._metadata import EVENT, VIEW_KINDS
-from toolkit.vm._module import read_module
+from toolkit.vm._module import EVENT, VIEW_KINDS, read_module
 from toolkit.vm._state import Group, module_key
 from toolkit.vm._types import ABILITIES, ModuleId
 from toolkit.wire._bcs_requests import EncodedEntryFunction, payload_parts, script_argument_json

@@ -25,7 +25,6 @@ from toolkit.errors import (
     ToolkitError,
     Unsupported,
 )
-from toolkit.fork._committed import BCS, read_state_value
 from toolkit.move import parse_address
 from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_from_bytes, wire_address
@@ -35,17 +34,19 @@ from toolkit.vm._errors import MoveError
 from toolkit.vm._module import read_module
 from toolkit.vm._state import Group, module_key, resource_key
 from toolkit.vm._types import FRAMEWORK, Struct, struct
+from toolkit.wire._bcs_forms import read_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping
 
     from toolkit.client._http import Answer
     from toolkit.client._reads import Reads
-    from toolkit.vm._state import StateValue
+    from toolkit.vm._state import Metadata, StateValue
 
 _T = TypeVar("_T")
 # Why one execution among many has no result. That a node was closed or serves another ledger ends them all.
 NO_RESULT = (InputError, NodeError, NodeUnreachable, SchemaError, Unsupported)
+BCS = "application/x-bcs"
 CHAIN_ID = resource_key(FRAMEWORK, struct("0x1::chain_id::ChainId"))
 _TABLE_ITEM = 1
 MAX_LEARNED = 500  # keys that are read ahead because earlier transactions read them
@@ -275,3 +276,26 @@ def _bytecode(answer: Answer, asked: str) -> StateValue:
         return bytes.fromhex(code.removeprefix("0x")), None
     except ValueError:
         raise SchemaError(f"{asked}: `bytecode` is not hex") from None
+
+
+def read_state_value(data: bytes) -> StateValue:
+    """Decode a stored value with the metadata of its slot, as the endpoint of raw state values returns it.
+
+    Raises
+    ------
+    SchemaError
+        If the data is not a stored value.
+    """
+    reader = Reader(data)
+    variant = read_index(reader, 2, "state value")
+    value = reader.bytes()
+    metadata = read_metadata(reader) if variant else None
+    reader.end()
+    return value, metadata
+
+
+def read_metadata(reader: Reader) -> Metadata:
+    """Read the metadata of a slot."""
+    if read_index(reader, 2, "metadata"):
+        return reader.u64(), reader.u64(), reader.u64()
+    return reader.u64(), 0, reader.u64()

@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from toolkit.client._http import Answer
 from toolkit.errors import ClosedError, InputError, SchemaError
-from toolkit.fork._committed import BCS
 from toolkit.fork._render import StateAbis, status_text, transaction_json, value_json
+from toolkit.fork._state import BCS
 from toolkit.move import decode_json, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._bcs import Reader, uleb128
 from toolkit.move._ids import address_to_bytes

@@ -8,7 +8,7 @@ Module map, in the order in which to read the code:
 
 - words: `_errors` (status codes), `_types`, `_values` (Move values in Python), `_code` (instructions, and what
   modules consist of)
-- files: `_binary` (the format, for both directions), `_module`, `_metadata`, `_disassembler`
+- files: `_binary` (the format, for both directions), `_module` (also their metadata, and code as text)
 - BCS: `_bcs` (type tags), `_layouts` (how values of a type are copied, measured, written and read)
 - state: `_state` (keys, overlay, session), `_features`, `_environment` (configuration), `_loader` (modules)
 - gas: `_gas_versions`, `_schedule` (prices), `_gas` (the meter and its log), `_charges` (changes of the state),
@@ -26,8 +26,7 @@ is a type, as `type` is Python's.
 """
 
 from toolkit.errors import Unsupported
-from toolkit.vm._disassembler import CodeChanges, code_changes
-from toolkit.vm._module import Module
+from toolkit.vm._module import CodeChanges, Module, code_changes
 from toolkit.vm._results import Execution, Status, View
 from toolkit.vm._transaction import execute
 from toolkit.vm._view import run_view

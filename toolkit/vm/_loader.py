@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolkit.vm._code import FunctionDefinition, StructDefinition
     from toolkit.vm._environment import Environment
     from toolkit.vm._gas import Meter
-    from toolkit.vm._metadata import Attributes
+    from toolkit.vm._module import Attributes
 
 
 MAX_TAG_COST = 5_000  # of nodes and of the bytes of addresses and names

@@ -15,7 +15,7 @@ from toolkit.vm import _gas_versions as since
 from toolkit.vm._code import FRIEND, PRIVATE, PUBLIC, FunctionUse
 from toolkit.vm._environment import MAINNET
 from toolkit.vm._errors import MoveError, refused
-from toolkit.vm._metadata import EVENT, GROUP, GROUP_MEMBER, is_unstable
+from toolkit.vm._module import EVENT, GROUP, GROUP_MEMBER, is_unstable
 from toolkit.vm._types import KEY, SIGNER, STORE, ModuleId, Parameter, Reference
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolkit.vm._errors import MoveError
     from toolkit.vm._features import Features
     from toolkit.vm._gas import Entry, Meter
-    from toolkit.vm._metadata import Attributes
+    from toolkit.vm._module import Attributes
     from toolkit.vm._state import Metadata
     from toolkit.vm._trace import TraceStep
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.vm._code import LOG_NAMES
-from toolkit.vm._disassembler import instruction_text
+from toolkit.vm._module import instruction_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -25,8 +25,7 @@ from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter, Unmetered
 from toolkit.vm._interpreter import Machine
 from toolkit.vm._loader import Loader
-from toolkit.vm._metadata import RANDOMNESS, is_unstable
-from toolkit.vm._module import read_module, read_script
+from toolkit.vm._module import RANDOMNESS, is_unstable, read_module, read_script
 from toolkit.vm._natives._publishing import Requests
 from toolkit.vm._publish import charge_bundle, check_bundle, check_calls, check_code, initializer
 from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Fee, Status, Write, status_of

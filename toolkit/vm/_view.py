@@ -12,7 +12,7 @@ from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Meter
 from toolkit.vm._interpreter import Machine
 from toolkit.vm._loader import Loader
-from toolkit.vm._metadata import VIEW_KINDS
+from toolkit.vm._module import VIEW_KINDS
 from toolkit.vm._results import Status, View, status_of
 from toolkit.vm._state import Overlay, Session, session_hash
 from toolkit.vm._types import ModuleId, Reference, Type, parse, struct_modules, substituted

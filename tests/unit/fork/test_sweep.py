@@ -16,7 +16,8 @@ from tests.unit.fork import small_node
 from tests.unit.vm import small_ledger as small
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, StudyError, VersionPruned
 from toolkit.fork import _sweep
-from toolkit.fork._committed import Committed, read_state_value
+from toolkit.fork._replay import Committed
+from toolkit.fork._state import read_state_value
 from toolkit.fork._sweep import Timeline, _hash_of
 
 

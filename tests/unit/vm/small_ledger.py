@@ -9,8 +9,7 @@ from toolkit.move._bcs import uleb128
 from toolkit.vm import _code as code
 from toolkit.vm import _types as t
 from toolkit.vm._code import LOG_NAMES, Constant, Instruction
-from toolkit.vm._metadata import Attribute
-from toolkit.vm._module import write_module
+from toolkit.vm._module import Attribute, write_module
 from toolkit.vm._state import module_key, resource_key
 from toolkit.wire import Ed25519Signature, RawTransaction, SignedTransaction
 from toolkit.wire._bcs_requests import EncodedEntryFunction

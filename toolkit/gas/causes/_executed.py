@@ -12,7 +12,7 @@ from statistics import median, median_low
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import plural
-from toolkit.fork._committed import prepare_committed
+from toolkit.fork._replay import prepare_committed
 from toolkit.fork._state import NO_RESULT, NodeState, StateSource, is_module, prefetch
 from toolkit.fork._sweep import Change as Overlay
 from toolkit.fork._sweep import replay_all
