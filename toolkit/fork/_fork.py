@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import ViewResult
     from toolkit.vm import Execution
+    from toolkit.vm._results import Trace
     from toolkit.vm._state import StateValue
-    from toolkit.vm._trace import Trace
     from toolkit.wire import Batch, GasSchedule, SimulationRequest, ViewFunction
 
 _CREATE_ACCOUNT = "0x1::account::create_account_if_does_not_exist"

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from toolkit.client._http import Answer
     from toolkit.client._reads import Reads
+    from toolkit.vm._results import Profile, Trace
     from toolkit.vm._state import Read
-    from toolkit.vm._trace import Profile, Trace
     from toolkit.wire import SignedTransaction
 
 _MAX_HEX = 200  # digits of a value in a frame of differences

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from toolkit.vm._trace import Call, Profile
+    from toolkit.vm._results import Call, Profile
 
 _GAS = ("execution", "io")
 _MIN_SHARE = 0.0005  # of the width: narrower boxes are not seen
@@ -115,7 +115,7 @@ def flame(
     --------
     >>> import toolkit
     >>> from matplotlib.figure import Figure
-    >>> from toolkit.vm._trace import Call, Profile
+    >>> from toolkit.vm._results import Call, Profile
     >>> inner = Call("0xcafe::shop::price", 1, own=2_000_000)
     >>> profile = Profile(Call("transaction", 1, own=1_000_000, children={inner.function: inner}))
     >>> toolkit.plots.flame(profile, ax=Figure().subplots()).get_title()

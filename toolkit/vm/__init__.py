@@ -11,13 +11,12 @@ Module map, in the order in which to read the code:
 - files: `_binary` (the format, for both directions), `_module` (also their metadata, and code as text)
 - BCS: `_bcs` (type tags), `_layouts` (how values of a type are copied, measured, written and read)
 - state: `_state` (keys, overlay, session), `_features`, `_environment` (configuration), `_loader` (modules)
-- gas: `_gas_versions`, `_schedule` (prices), `_gas` (the meter and its log), `_charges` (changes of the state),
-  `_trace`
+- gas: `_gas_versions`, `_schedule` (prices), `_gas` (the meter and its log), `_charges` (changes of the state)
 - running: `_operations` (instructions: types, cost and step), `_compile` (functions to pieces with their costs),
   `_interpreter` (frames, calls, globals), `_natives`, `_access`
 - transactions: `_signers`, `_ed25519`, `_arguments`, `_publish`, `_straight` and `_batch` (scripts that make calls in
   a row)
-- entry points: `_transaction` (from prologue to epilogue), `_view`, `_results`
+- entry points: `_transaction` (from prologue to epilogue), `_view`, `_results` (also profile and trace)
 - documentation: `_supported`
 
 Three words recur in the code. The *abstract size* of a value is what gas and memory are charged by, not its number

@@ -21,7 +21,7 @@ from toolkit.vm._errors import Abort, MoveError
 from toolkit.vm._natives import NATIVES
 from toolkit.vm._natives._registry import Dispatch, NativeCall, may_stand_for
 from toolkit.vm._operations import MAX_STACK
-from toolkit.vm._trace import TraceStep
+from toolkit.vm._results import TraceStep
 from toolkit.vm._types import FRAMEWORK, ModuleId, Struct, Type, address_text, is_scalar, substituted, type_list
 from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Global, Value, read_ref
 

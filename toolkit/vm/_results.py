@@ -1,25 +1,28 @@
-"""Results of executions: status, fee, events, writes, gas log, profile and trace."""
+"""Results of executions: status, fee, events, writes, gas log, and profile and trace, which are made from the log."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import InputError
 from toolkit.vm import _features as flags
 from toolkit.vm import _gas_versions as since
-from toolkit.vm._trace import Profile, Trace, gas_of_calls
+from toolkit.vm._code import LOG_NAMES
+from toolkit.vm._module import instruction_text
 from toolkit.vm._types import ModuleId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
+    import pandas as pd
+
+    from toolkit.vm._compile import CompiledFunction
     from toolkit.vm._errors import MoveError
     from toolkit.vm._features import Features
     from toolkit.vm._gas import Entry, Meter
     from toolkit.vm._module import Attributes
     from toolkit.vm._state import Metadata
-    from toolkit.vm._trace import TraceStep
 
 _LIMITS = {"EXECUTION_LIMIT_REACHED", "IO_LIMIT_REACHED", "STORAGE_LIMIT_REACHED"}
 _LIMITS |= {"TOO_MANY_DELAYED_FIELDS", "UNABLE_TO_CAPTURE_DELAYED_FIELDS"}
@@ -143,6 +146,226 @@ class Write(NamedTuple):
     op: str
     value: bytes | None
     metadata: Metadata | None
+
+
+# Profiles and traces.
+
+_INSTRUCTIONS = frozenset(LOG_NAMES.values())
+ROOT = "transaction"  # name of what is charged outside of frames
+
+
+class TraceStep(NamedTuple):
+    """An instruction that ran: its place in its function, how deep that is, and how many entries the log had before."""
+
+    code: CompiledFunction
+    offset: int
+    depth: int
+    start: int
+
+
+@dataclass
+class Call:
+    """A node of the call tree.
+
+    Attributes
+    ----------
+    function : str
+    calls : int
+        How often the parent called the function.
+    own, total : int
+        Internal gas, execution and io, without and with what it called.
+    instructions : int
+    children : dict of str to Call
+    """
+
+    function: str
+    calls: int = 0
+    own: int = 0
+    instructions: int = 0
+    children: dict[str, Call] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """Internal gas of the call and of all below it."""
+        return self.own + sum(child.total for child in self.children.values())
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, Call]]:
+        """Yield the call and all below it, with their depth."""
+        yield depth, self
+        for child in self.children.values():
+            yield from child.walk(depth + 1)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Gas by function.
+
+    Attributes
+    ----------
+    tree : Call
+        The call tree; its root is the transaction. What a function is charged for calling another is its own.
+    """
+
+    tree: Call
+
+    @classmethod
+    def from_log(cls, log: Sequence[Entry], steps: Sequence[TraceStep]) -> Profile:
+        """Build the call tree of a gas log.
+
+        The log does not say that functions are entered that nothing calls, or that a native dispatches to: then the
+        instructions are deeper than the tree.
+        """
+        path = [Call(ROOT, 1)]
+        starts = {step.start: step for step in steps}
+
+        def enter(function: str) -> None:
+            child = path[-1].children.setdefault(function, Call(function))
+            child.calls += 1
+            path.append(child)
+
+        for at, entry in enumerate(log):
+            if at in starts and starts[at].depth >= len(path):
+                enter(starts[at].code.name)
+            if entry.name == ">":
+                enter(entry.facts)
+            elif entry.name == "<":
+                if len(path) > 1:
+                    path.pop()
+            else:
+                if entry.name == "IO_TXN":
+                    del path[1:]  # frames that an error left open
+                path[-1].own += (entry.execution or 0) + (entry.io or 0)
+                path[-1].instructions += entry.name in _INSTRUCTIONS
+        return cls(path[0])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per function: calls, own_gas, total_gas, instructions; the most expensive first.
+
+        Total gas of a function that calls itself counts once.
+        """
+        import pandas as pd
+
+        rows: dict[str, dict[str, Any]] = {}
+
+        def add(call: Call, above: frozenset[str]) -> None:
+            row = rows.setdefault(
+                call.function, {"function": call.function, "calls": 0, "own_gas": 0, "total_gas": 0, "instructions": 0}
+            )
+            row["calls"] += call.calls
+            row["own_gas"] += call.own
+            row["instructions"] += call.instructions
+            if call.function not in above:
+                row["total_gas"] += call.total
+            for child in call.children.values():
+                add(child, above | {call.function})
+
+        add(self.tree, frozenset())
+        frame = pd.DataFrame(list(rows.values()))
+        return frame.sort_values("total_gas", ascending=False, kind="stable", ignore_index=True)
+
+    def stacks(self) -> dict[str, int]:
+        """Return the own gas of each stack of functions, the outermost first, joined by ``;``."""
+        found: dict[str, int] = {}
+
+        def add(call: Call, above: str) -> None:
+            stack = f"{above};{call.function}" if above else call.function
+            if call.own:
+                found[stack] = call.own
+            for child in call.children.values():
+                add(child, stack)
+
+        add(self.tree, "")
+        return found
+
+    def folded(self) -> str:
+        """Return the profile as folded stacks, a line per stack with its own gas, as flame graph tools read them."""
+        return "".join(f"{stack.replace(' ', '')} {gas}\n" for stack, gas in self.stacks().items())
+
+    def speedscope(self, name: str = "gas") -> dict[str, Any]:
+        """Return the profile as a document for https://www.speedscope.app, to be written as JSON."""
+        stacks = self.stacks()
+        frames = {one: at for at, one in enumerate(dict.fromkeys(";".join(stacks).split(";")))}
+        profile = {
+            "type": "sampled",
+            "name": name,
+            "unit": "none",
+            "startValue": 0,
+            "endValue": sum(stacks.values()),
+            "samples": [[frames[one] for one in stack.split(";")] for stack in stacks],
+            "weights": list(stacks.values()),
+        }
+        schema = "https://www.speedscope.app/file-format-schema.json"
+        return {"$schema": schema, "shared": {"frames": [{"name": one} for one in frames]}, "profiles": [profile]}
+
+    def __str__(self) -> str:
+        lines = [f"{'total':>12} {'own':>12} {'calls':>6}"]
+        for depth, call in self.tree.walk():
+            lines.append(f"{call.total:12,} {call.own:12,} {call.calls:6,}  {'  ' * depth}{call.function}")
+        return "\n".join(lines)
+
+
+def gas_of_calls(log: Sequence[Entry], steps: Sequence[TraceStep]) -> list[tuple[int, int]]:
+    """Return the internal gas of a script that makes calls in a row: execution and io.
+
+    Returns
+    -------
+    list of (int, int)
+        What is charged before the script, which includes the modules that it uses, then each call that was reached, and
+        what is charged for changes at the end.
+    """
+    starts, called = [0], True
+    for code, offset, depth, start in steps:
+        if depth != 1 or code.definition.module is not None:
+            continue
+        instructions = code.definition.code
+        name, count = instructions[offset].name, sum("Call" in one.name for one in instructions)
+        if called and name != "StLoc" and len(starts) <= count:  # what ends the script belongs to the last call
+            starts.append(start)
+        called = "Call" in name or (called and name == "StLoc")
+    starts.append(next((at for at, entry in enumerate(log) if entry.name == "IO_TXN"), len(log)))
+    sums = []
+    for start, end in zip(starts, [*starts[1:], len(log)], strict=True):
+        part = log[start:end]
+        sums.append((sum(one.execution or 0 for one in part), sum(one.io or 0 for one in part)))
+    return sums
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The instructions that ran.
+
+    Attributes
+    ----------
+    rows : list of dict
+        depth, function, offset, instruction, gas and memory of each.
+    """
+
+    rows: list[dict[str, Any]]
+
+    @classmethod
+    def from_log(cls, log: Sequence[Entry], steps: Sequence[TraceStep]) -> Trace:
+        """Join instructions with the entries that they were charged by."""
+        ends = [step.start for step in steps[1:]] + [len(log)]
+        rows = []
+        for (code, offset, depth, start), end in zip(steps, ends, strict=True):
+            charged = log[start:end]
+            rows.append(
+                {
+                    "depth": depth,
+                    "function": code.name,
+                    "offset": offset,
+                    "instruction": instruction_text(code.definition.code[offset]),
+                    "gas": sum((entry.execution or 0) + (entry.io or 0) for entry in charged),
+                    "memory": sum(entry.memory for entry in charged),
+                }
+            )
+        return cls(rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per instruction."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=["depth", "function", "offset", "instruction", "gas", "memory"])
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.vm._code import FunctionDefinition
+    from toolkit.vm._results import TraceStep
     from toolkit.vm._state import Read
-    from toolkit.vm._trace import TraceStep
     from toolkit.vm._values import Value
 
 _SESSION = 5  # number of the kind of session
