@@ -4,8 +4,7 @@ Module map, for readers of the code:
 
 - `_state`: state values of a node at a version
 - `_render`: ABIs from bytecode, and executions in the JSON form of a node
-- `_ledger`: the versions of a fork, and functions that the ledger itself calls
-- `_transport`: answers the requests of a client from a fork's state
+- `_ledger`: the versions of a fork, functions that the ledger itself calls, and answers to the requests of a client
 - `_fork`, `_embedded`: `Fork`, and that of an embedded node
 - `_replay`, `_sweep`: committed transactions in BCS, `Replay` and `replay`; simulations at many versions
 - `_recent`: the last transactions of functions

@@ -10,12 +10,11 @@ from toolkit._present.text import listed, plural, visible
 from toolkit.client._batch import call_frame
 from toolkit.client._simulation import Simulation
 from toolkit.errors import InputError
-from toolkit.fork._ledger import GAS_SCHEDULE, TIMESTAMP, ForkLedger, call_framework
+from toolkit.fork._ledger import GAS_SCHEDULE, TIMESTAMP, ForkLedger, ForkTransport, call_framework
 from toolkit.fork._package import Package, metadata_of
 from toolkit.fork._replay import Replay, replay_one
 from toolkit.fork._schedule import changed_schedule, read_schedule
 from toolkit.fork._state import NodeState, StateSource, is_module
-from toolkit.fork._transport import ForkTransport
 from toolkit.move import encode_bcs, parse_type_tag
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm._state import Group, module_key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,20 +93,11 @@ def _contents(file: Path) -> bytes:
 
 def _ordered(modules: dict[Any, tuple[bytes, Module]]) -> list[tuple[bytes, Module]]:
     """Return modules, each after those of the package that it depends on."""
-    done: dict[Any, tuple[bytes, Module]] = {}
-    waiting = list(reversed(modules))
-    seen = set()
-    while waiting:
-        module = waiting[-1]
-        needed = [one for one in modules[module][1].dependencies if one in modules and one not in done]
-        if module in done or (module in seen and needed):  # a circle, which publishing refuses
-            done.setdefault(waiting.pop(), modules[module])
-        elif needed:
-            seen.add(module)
-            waiting += needed
-        else:
-            done[waiting.pop()] = modules[module]
-    return list(done.values())
+    needed = {name: sorted(modules.keys() & module.dependencies) for name, (_, module) in modules.items()}
+    try:
+        return [modules[name] for name in TopologicalSorter(needed).static_order()]
+    except CycleError:  # which publishing refuses
+        return list(modules.values())
 
 
 def metadata_of(package: Package, ledger: ForkLedger, abis: StateAbis) -> bytes:

@@ -30,7 +30,7 @@ from toolkit.wire._bcs_forms import read_index
 from toolkit.wire._bcs_requests import SIGNED_TRANSACTION, EncodedEntryFunction, payload_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
@@ -395,34 +395,26 @@ def differences(committed: Committed, execution: Execution, *, metadata: bool) -
     pair = comparable(committed.status), comparable(execution.status)
     if pair[0] != pair[1]:
         yield Difference("status", None, *map(status_words, pair))
-    if committed.gas_used != execution.gas_used:
-        yield Difference("gas_used", None, str(committed.gas_used), str(execution.gas_used))
-    fee = committed.fee
-    if fee is not None:
+    amounts = [("gas_used", committed.gas_used, execution.gas_used)]
+    if (fee := committed.fee) is not None:
         own = fee_of(execution.events) or NO_FEE
-        for part, _, name in PARTS:
-            amounts = getattr(fee, name), getattr(own, name)
-            if amounts[0] != amounts[1]:
-                yield Difference(part, None, *map(str, amounts))
+        amounts += [(part, getattr(fee, name), getattr(own, name)) for part, _, name in PARTS]
+    for part, one, other in amounts:
+        if one != other:
+            yield Difference(part, None, str(one), str(other))
     for at, sides in enumerate(zip_longest(committed.events, execution.events)):
         if sides[0] != sides[1]:
-            one = sides[0] or sides[1]
+            kind = (sides[0] or sides[1]).type
             texts = [
                 None if side is None else _shortened(f"{side.sequence_number} {side.data.hex()}") for side in sides
             ]
-            yield Difference("event", f"{at}: {one.type}", *texts)
-    yield from _write_differences(committed.writes, execution.writes, metadata=metadata)
-
-
-def _write_differences(
-    committed: Mapping[bytes, Write], replayed: Mapping[bytes, Write], *, metadata: bool
-) -> Iterator[Difference]:
-    for key in dict.fromkeys([*committed, *replayed]):
-        pair = [writes.get(key) for writes in (committed, replayed)]
+            yield Difference("event", f"{at}: {kind}", *texts)
+    for key in dict.fromkeys([*committed.writes, *execution.writes]):
+        written = [writes.get(key) for writes in (committed.writes, execution.writes)]
         if not metadata:
-            pair = [None if write is None else write._replace(metadata=None) for write in pair]
-        if pair[0] != pair[1]:
-            yield Difference("write", key_text(key), *map(_write_text, pair))
+            written = [None if write is None else write._replace(metadata=None) for write in written]
+        if written[0] != written[1]:
+            yield Difference("write", key_text(key), *map(_write_text, written))
 
 
 def _shortened(digits: str) -> str:

@@ -37,7 +37,7 @@ from toolkit.vm._types import FRAMEWORK, Struct, struct
 from toolkit.wire._bcs_forms import read_index
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping
+    from collections.abc import Callable, Hashable, Iterable, MutableMapping
 
     from toolkit.client._http import Answer
     from toolkit.client._reads import Reads
@@ -167,22 +167,16 @@ class NodeState:
         self._values[self.mark(key)] = value
 
 
-class LearnedKeys:
+class LearnedKeys(OrderedDict[bytes, None]):
     """The keys that executions have read lately: the next ones read them ahead."""
-
-    def __init__(self) -> None:
-        self._keys: OrderedDict[bytes, None] = OrderedDict()
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._keys)
 
     def learn(self, keys: Iterable[bytes]) -> None:
         """Add keys, and forget the oldest."""
         for key in keys:
-            self._keys[key] = None
-            self._keys.move_to_end(key)
-        while len(self._keys) > MAX_LEARNED:
-            self._keys.popitem(last=False)
+            self[key] = None
+            self.move_to_end(key)
+        while len(self) > MAX_LEARNED:
+            self.popitem(last=False)
 
 
 def prefetch(wanted: Iterable[tuple[NodeState, Iterable[bytes]]]) -> None:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from toolkit.client._progress import Progress, ProgressHook
     from toolkit.client._reads import Reads
     from toolkit.client._versions import Versions
-    from toolkit.fork._folder import ReplayFolder, ReplayPlan
     from toolkit.fork._fork import ForkSimulation
     from toolkit.vm._state import Read, StateValue
     from toolkit.wire import GasSchedule, SimulationRequest
@@ -252,7 +251,10 @@ def replay(
     )
     folder = ReplayFolder(out)
     with folder.opened(wanted) as plan:
-        _check_ledger(node, plan, folder)
+        found = LedgerAnchor.taken(node, plan.anchor).anchor
+        if plan.anchor_hash is not None and found is not None and found.transaction_hash != plan.anchor_hash:
+            text = f"{folder.path} has replays of another ledger: transaction {plan.anchor} has another hash"
+            raise StudyError(text)
         groups = _groups(plan.versions)
         missing = folder.missing(groups)
         count = sum(map(len, missing))
@@ -263,13 +265,6 @@ def replay(
                     node.info()  # raises if the node is gone: its rows are replayed when the call is repeated
                 folder.store(missing[place], rows)
         return folder.frame(groups)
-
-
-def _check_ledger(node: Reads, plan: ReplayPlan, folder: ReplayFolder) -> None:
-    """Raise StudyError if a node does not serve the ledger whose transactions a folder has."""
-    found = LedgerAnchor.taken(node, plan.anchor).anchor
-    if plan.anchor_hash is not None and found is not None and found.transaction_hash != plan.anchor_hash:
-        raise StudyError(f"{folder.path} has replays of another ledger: transaction {plan.anchor} has another hash")
 
 
 def _groups(versions: Sequence[int]) -> list[Sequence[int]]:

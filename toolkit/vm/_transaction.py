@@ -474,7 +474,9 @@ def _validate(machine: Machine, module: ModuleId, name: str, arguments: list[Val
 def _run_payload(run: TransactionRun, machine: Machine) -> Status:
     """Run the payload, charge its changes and run the epilogue."""
     try:
-        _charge_intrinsic(run)
+        run.meter.charge(_intrinsic_gas(run), "INTRINSIC", f"size={run.size}")
+        if keyless := _keyless_gas(run):
+            run.meter.charge(keyless, "KEYLESS")
         if run.multisig is not None:
             state, events = _run_multisig(run, machine, run.multisig)
         else:
@@ -528,12 +530,6 @@ def _create_account_again(run: TransactionRun) -> None:
         run.refund = _charge_changes(run, run.state, run.events)
 
 
-def _charge_intrinsic(run: TransactionRun) -> None:
-    run.meter.charge(_intrinsic_gas(run), "INTRINSIC", f"size={run.size}")
-    if keyless := _keyless_gas(run):
-        run.meter.charge(keyless, "KEYLESS")
-
-
 def _run_entry(run: TransactionRun, machine: Machine, called: CalledFunction, signers: Sequence[bytes]) -> None:
     loader, meter = run.loader, run.meter
     _charge_modules(run, [called.module], called.types)
@@ -568,7 +564,9 @@ def _run_script(run: TransactionRun, machine: Machine, script: requests.EncodedS
     if serialized and flags.SERIALIZED_SCRIPT_ARGUMENTS not in run.features:
         raise MoveError("FEATURE_UNDER_GATING").at("script")
     _check_format(run, script.code)
-    _refuse_governance(run)
+    approved = framework_resource(run.environment.base, "aptos_governance::ApprovedExecutionHashes")
+    if approved is not None and run.script_hash in approved:  # they have limits of their own
+        raise Unsupported("scripts that governance has approved")
     try:
         code = read_script(script.code)
     except MoveError as error:
@@ -594,13 +592,6 @@ def _check_format(run: TransactionRun, code: bytes) -> None:
     newest = max((version for version, flag in flags.FORMATS.items() if flag in run.features), default=5)
     if version_of(code) > newest:
         raise MoveError("CODE_DESERIALIZATION_ERROR", f"bytecode version {version_of(code)}")
-
-
-def _refuse_governance(run: TransactionRun) -> None:
-    """Refuse scripts that a vote has approved: they have limits of their own."""
-    approved = framework_resource(run.environment.base, "aptos_governance::ApprovedExecutionHashes")
-    if approved is not None and run.script_hash in approved:
-        raise Unsupported("scripts that governance has approved")
 
 
 def _call_values(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from toolkit.errors import Unsupported
@@ -93,6 +94,9 @@ _CONS, _NIL = t.struct("0x1::string_utils::Cons"), t.struct("0x1::string_utils::
 _PER_BYTE = "aptos_framework.string_utils.format.per_byte"
 
 
+_PARTS = re.compile(r"\{\}|\{\{|\}\}|[{}]|[^{}]+")  # of a template
+
+
 class Format(NamedTuple):
     """The flags of ``native_format``."""
 
@@ -103,18 +107,11 @@ class Format(NamedTuple):
 
 
 @native("0x1::string_utils::native_format")
-def native_format(  # noqa: PLR0917 - the parameters of the Move function
-    call: NativeCall,
-    value: Ref,
-    type_tag: bool,  # noqa: FBT001
-    canonicalize: bool,  # noqa: FBT001
-    single_line: bool,  # noqa: FBT001
-    integer_types: bool,  # noqa: FBT001
-) -> tuple[Value]:
+def native_format(call: NativeCall, value: Ref, *flags: bool) -> tuple[Value]:
     """Return a value as a ``String``."""
     call.layout(call.types[0])
-    text = _Printer(call, Format(type_tag, canonicalize, single_line, integer_types))
-    return ([bytearray(text.typed(call.types[0], read_ref(value), 0).encode())],)
+    text = _Printer(call, Format(*flags)).typed(call.types[0], read_ref(value), 0)
+    return ([bytearray(text.encode())],)
 
 
 @native("0x1::string_utils::native_format_list")
@@ -128,26 +125,18 @@ def native_format_list(call: NativeCall, template: Ref, values: Ref) -> tuple[Va
     call.charge(call.price(_PER_BYTE) * len(data))
     printer = _Printer(call, Format(type_tag=True, canonicalize=False, single_line=True, integer_types=False))
     kind, rest, written = call.types[0], read_ref(values), ""
-    opened = ""  # a brace that the next character completes
-    for letter in text:
-        pair = opened + letter
-        if not opened and letter in "{}":
-            opened = letter
-            continue
-        opened = ""
-        if pair == "{}":
+    for part in _PARTS.findall(text):
+        if part == "{}":
             if not _is(kind, _CONS):
                 raise call.abort(_ARGUMENTS_MISMATCH)
             first, kind = kind.arguments
             call.layout(first)
             written += printer.typed(first, rest[0], 0)
             rest = rest[1]
-        elif pair in {"{{", "}}"} or len(pair) == 1:
-            written += letter
-        else:
+        elif part in {"{", "}"}:
             raise call.abort(_INVALID_FORMAT)
-    if opened:
-        raise call.abort(_INVALID_FORMAT)
+        else:
+            written += part[0] if part in {"{{", "}}"} else part
     if not _is(kind, _NIL):
         raise call.abort(_ARGUMENTS_MISMATCH)
     return ([bytearray(written.encode())],)
