@@ -5,14 +5,13 @@ Module map, for readers of the code:
 - `_state`: state values of a node at a version
 - `_render`: ABIs from bytecode, and executions in the JSON form of a node
 - `_ledger`: the versions of a fork, functions that the ledger itself calls, and answers to the requests of a client
-- `_fork`, `_embedded`: `Fork`, and that of an embedded node
+- `_fork`: `Fork`, and that of an embedded node
 - `_replay`, `_sweep`: committed transactions in BCS, `Replay` and `replay`; simulations at many versions
 - `_recent`: the last transactions of functions
 - `_package`, `_schedule`: what a fork publishes and sets
 """
 
-from toolkit.fork._embedded import fork_of
-from toolkit.fork._fork import Fork, ForkSimulation
+from toolkit.fork._fork import Fork, ForkSimulation, fork_of
 from toolkit.fork._replay import Replay
 from toolkit.fork._sweep import replay, simulate_at_versions
 

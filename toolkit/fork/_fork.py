@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, plural, visible
 from toolkit.client._batch import call_frame
+from toolkit.client._http import served_ledger
+from toolkit.client._ledger_transport import LedgerTransport
 from toolkit.client._simulation import Simulation
 from toolkit.errors import InputError
 from toolkit.fork._ledger import GAS_SCHEDULE, TIMESTAMP, ForkLedger, ForkTransport, call_framework
 from toolkit.fork._package import Package, metadata_of
 from toolkit.fork._replay import Replay, replay_one
-from toolkit.fork._schedule import changed_schedule, read_schedule
+from toolkit.fork._schedule import changed_schedule, proposed_schedule, read_schedule
 from toolkit.fork._state import NodeState, StateSource, is_module
 from toolkit.move import encode_bcs, parse_type_tag
 from toolkit.move._ids import address_to_bytes
@@ -37,6 +40,10 @@ _CREATE_ACCOUNT = "0x1::account::create_account_if_does_not_exist"
 _MINT = "0x1::transaction_fee::mint_and_refund"
 _PUBLISH = "0x1::code::publish_package_txn"
 _MAX_NAMED = 3  # modules in a message
+_NO_REPLAY = (
+    "the contracts of an embedded node are Python, not bytecode, so a replay cannot be verified; simulate the call on "
+    "node.fork(version - 1)"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -407,3 +414,113 @@ def replaced_code(fork: Fork, code: Any) -> tuple[dict[bytes, bytes], dict[bytes
         if one.op == "create" and one.value is not None and not is_module(key)
     }
     return modules, created
+
+
+# Forks of embedded nodes, whose contracts are Python: their own executions, with the interface of `Fork`.
+
+
+def fork_of(node: Any, ledger_version: int | None = None) -> Fork:
+    """Return a fork of a node; see `Node.fork`."""
+    ledger = served_ledger(node.url)
+    return Fork(node, ledger_version) if ledger is None else EmbeddedFork(node, ledger, ledger_version)
+
+
+def check_bytecode(node: Any) -> None:
+    """Raise InputError for an embedded node, on which nothing can be replayed."""
+    if served_ledger(node.url) is not None:
+        raise InputError(_NO_REPLAY)
+
+
+class _EmbeddedSimulation(ForkSimulation):
+    """A simulation on a fork of an embedded node, whose executions are profiles."""
+
+    def _gas_of_calls(self) -> list[tuple[int, int]]:
+        if self.profile is None:
+            raise InputError(f"the batch was discarded before it ran: {self.vm_status}")
+        calls: Any = self.request.payload
+        found: list[tuple[int, int]] = self.profile.gas_of_calls(len(calls.calls))
+        return found
+
+
+class EmbeddedFork(Fork):
+    """A copy of an embedded ledger up to a version, with the interface of `Fork`.
+
+    `publish` takes classes of contracts. Gas is the model of the embedded node, as are the profiles.
+    """
+
+    def __init__(self, node: Any, ledger: Any, ledger_version: int | None = None) -> None:
+        self._source = node
+        self._base = node.version_or_head(None) if ledger_version is None else node.past_version(ledger_version)
+        self._copy = ledger.copy(self._base)
+        name = f"fork of {node.name} at version {self._base}"
+        self.node = type(node)("http://fork.invalid/v1", transport=LedgerTransport(self._copy), name=name)
+
+    @property
+    def ledger_version(self) -> int:
+        """Version of the fork's head."""
+        return int(self._copy.head)
+
+    @property
+    def base_version(self) -> int:
+        """Version of the node that was forked."""
+        return int(self._base)
+
+    def simulate(
+        self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any
+    ) -> ForkSimulation:
+        """Run a transaction on the fork's state, and forget what it did; see `Fork.simulate`."""
+        found = self.node.simulate(request, sender=sender, **options)
+        profile = None
+        with suppress(InputError):  # a transaction that is discarded has no profile
+            profile = self._copy.profile(found.request)
+        return _EmbeddedSimulation.of(found, profile=profile)
+
+    def execute(
+        self, request: SimulationRequest | EntryFunction | Batch, *, sender: str | None = None, **options: Any
+    ) -> ForkSimulation:
+        """Run a transaction on the fork's state, and keep what it did; see `Fork.execute`."""
+        done = self.simulate(request, sender=sender, **options)
+        if done.gas is not None:  # else it was discarded
+            self._copy.execute(done.request, check=False)
+        return done
+
+    def replay(self, ledger_version: int) -> Replay:  # noqa: ARG002 - of the interface
+        """Raise InputError: what a replay verifies, bytecode, does not exist here."""
+        raise InputError(_NO_REPLAY)
+
+    def publish(self, package: Any, *, metadata: bytes | None = None) -> Any:
+        """Publish a class of a contract, or several; return the committed transaction.
+
+        Raises
+        ------
+        InputError
+            If they cannot be published.
+        """
+        if metadata is not None or isinstance(package, str | bytes):
+            raise InputError("on an embedded node, publish takes classes of contracts")
+        return self._copy.publish(*(package if isinstance(package, list | tuple) else (package,)))
+
+    def fund(self, address: str, amount: int) -> None:
+        """Mint gas coins into an account; see `Fork.fund`."""
+        self._copy.fund(address, amount)
+
+    def advance(self, *, seconds: float) -> None:
+        """Move the time of the ledger forward, by a block."""
+        self._copy.advance(seconds=seconds)
+
+    @property
+    def gas_schedule(self) -> GasSchedule:
+        """The gas schedule; assign to it as to that of `Fork`."""
+        found: GasSchedule = self.node.gas_schedule()
+        return found
+
+    @gas_schedule.setter
+    def gas_schedule(self, schedule: GasSchedule | Mapping[str, int | str]) -> None:
+        whole = proposed_schedule(self.gas_schedule, schedule)
+        entries = [{"key": name, "val": value} for name, value in whole.entries.items()]
+        kind = type(self._copy.chain.schedule_at(self._copy.head))
+        self._copy.set_gas_schedule(kind.from_resource({"feature_version": whole.feature_version, "entries": entries}))
+
+    def set_resource(self, address: str, tag: str, value: Any) -> None:  # noqa: ARG002 - of the interface
+        """Raise InputError: the contracts of an embedded node own their resources."""
+        raise InputError("resources of an embedded node are set by contracts; publish one, or use Ledger.govern")

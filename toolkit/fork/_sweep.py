@@ -14,8 +14,7 @@ from toolkit.client._http import served_ledger
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import PAGE, LedgerAnchor, pages_of, read_transactions, send_all
 from toolkit.errors import StudyError, ToolkitError, Unsupported
-from toolkit.fork._embedded import check_bytecode, fork_of
-from toolkit.fork._fork import Fork, replaced_code
+from toolkit.fork._fork import Fork, check_bytecode, fork_of, replaced_code
 from toolkit.fork._ledger import GAS_SCHEDULE
 from toolkit.fork._replay import PARTS, Committed, called_function, differences, fee_of, prepare_committed, status_words
 from toolkit.fork._schedule import changed_schedule

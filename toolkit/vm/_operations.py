@@ -16,6 +16,7 @@ from toolkit.vm import _types as t
 from toolkit.vm._code import LOG_NAMES
 from toolkit.vm._errors import MoveError, refused
 from toolkit.vm._gas import Entry
+from toolkit.vm._values import read_ref, touch
 
 if TYPE_CHECKING:
     from toolkit.vm._code import Constant, FieldUse, FunctionUse, StructUse
@@ -609,14 +610,10 @@ def _vector_borrow(c: Compiler, name: str, kind: t.Type) -> Step:
 
 
 def _swap_elements(stack: Stack, _locals: Stack, _machine: Any) -> None:
-    second, first = stack.pop(), stack.pop()
-    container, slot, root = stack.pop()
-    values = container[slot]
+    second, first, values = stack.pop(), stack.pop(), touch(stack.pop())
     if max(first, second) >= len(values):
         raise _vector_error(_NO_ELEMENT)
     values[first], values[second] = values[second], values[first]
-    if root is not None:
-        root.dirty = True
 
 
 @_instructions("VecSwap")
@@ -650,10 +647,7 @@ def _filled(c: Compiler, name: str, element: t.Type, step: Step, *, amount: int,
 
 def _push_element(stack: Stack, _locals: Stack, _machine: Any) -> None:
     value = stack.pop()
-    container, slot, root = stack.pop()
-    container[slot].append(value)
-    if root is not None:
-        root.dirty = True
+    touch(stack.pop()).append(value)
 
 
 @_instructions("VecPushBack", charges=True)
@@ -665,13 +659,10 @@ def _vector_push(c: Compiler, name: str, kind: t.Type) -> Step:
 
 
 def _pop_element(stack: Stack, _locals: Stack, _machine: Any) -> None:
-    container, slot, root = stack.pop()
-    values = container[slot]
+    values = touch(stack.pop())
     if not values:
         raise _vector_error(_NOTHING_TO_POP)
     stack.append(values.pop())
-    if root is not None:
-        root.dirty = True
 
 
 @_instructions("VecPopBack", charges=True)
@@ -680,11 +671,7 @@ def _vector_pop(c: Compiler, name: str, kind: t.Type) -> Step:
     c.pop_reference(t.Vector(element), mutable=True)
     c.stack.append(element)
     packed = c.packed(element)
-
-    def memory(stack: Stack) -> int:
-        container, slot, _ = stack[-1]
-        return -sum(map(packed, container[slot][-1:]))
-
+    memory = lambda stack: -sum(map(packed, read_ref(stack[-1])[-1:]))  # noqa: E731 - of the last element
     return _measured(c, name, c.base_price(name), memory, _pop_element)
 
 
