@@ -20,11 +20,11 @@ from toolkit.errors import ClosedError, InputError, SchemaError, Unsupported
 from toolkit.fork._render import StateAbis, parsed_module, status_text, transaction_json, value_json
 from toolkit.fork._state import BCS
 from toolkit.move import FunctionId, decode_json, encode_bcs, parse_address, parse_type_tag
-from toolkit.move._bcs import Reader, uleb128
+from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_to_bytes
 from toolkit.vm import Execution, execute, run_view
 from toolkit.vm._arguments import make_arguments
-from toolkit.vm._bcs import struct_tag_bytes
+from toolkit.vm._bcs import listed, struct_tag_bytes
 from toolkit.vm._environment import Environment
 from toolkit.vm._errors import MoveError
 from toolkit.vm._gas import Unmetered
@@ -342,7 +342,7 @@ class ForkTransport:
         if not view.status.success:
             message = view.status.message or status_text(view.status, self.abis(version))
             raise _Refused(400, "invalid_input", message)
-        return self._sent(uleb128(len(view.values)) + b"".join(view.values), BCS, gas=view.gas_used)
+        return self._sent(listed(view.values), BCS, gas=view.gas_used)
 
     # Simulations.
 

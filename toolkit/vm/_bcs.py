@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from toolkit.errors import SchemaError
 from toolkit.move._bcs import Reader, uleb128
 from toolkit.vm._errors import MoveError
 from toolkit.vm._types import PRIMITIVES, Function, ModuleId, Primitive, Reference, Struct, Type, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class LegacyOutput(bytearray):
     """BCS data that is being written, in which signers are bare addresses."""
 
 
-def write_text(value: str, output: bytearray) -> None:
-    """Write a string."""
+def text_bytes(value: str) -> bytes:
+    """Return a string as BCS."""
     raw = value.encode()
-    output += uleb128(len(raw))
-    output += raw
+    return uleb128(len(raw)) + raw
+
+
+def listed(items: Iterable[bytes]) -> bytes:
+    """Return a sequence of values that are BCS as BCS."""
+    parts = list(items)
+    return uleb128(len(parts)) + b"".join(parts)
 
 
 # Type tags as BCS.
@@ -31,37 +41,29 @@ MAX_TAG_DEPTH = 128
 
 def tag_bytes(kind: Type) -> bytes:
     """Return a type as the BCS of a type tag."""
-    if isinstance(kind, Primitive):
-        return bytes((_TAGS[kind.name],))
-    if isinstance(kind, Vector):
-        return bytes((_VECTOR_TAG,)) + tag_bytes(kind.element)
-    if isinstance(kind, Struct):
-        return bytes((_STRUCT_TAG,)) + struct_tag_bytes(kind)
-    if isinstance(kind, Function):
-        output = bytearray((_FUNCTION_TAG,))
-        for kinds in (kind.parameters, kind.results):
-            output += uleb128(len(kinds))
-            for one in kinds:
-                if isinstance(one, Reference):
-                    output.append(_MUTABLE_REFERENCE if one.mutable else _REFERENCE)
-                    output += tag_bytes(one.target)
-                else:
-                    output.append(_VALUE)
-                    output += tag_bytes(one)
-        output.append(kind.abilities)
-        return bytes(output)
+    match kind:
+        case Primitive():
+            return bytes((_TAGS[kind.name],))
+        case Vector():
+            return bytes((_VECTOR_TAG,)) + tag_bytes(kind.element)
+        case Struct():
+            return bytes((_STRUCT_TAG,)) + struct_tag_bytes(kind)
+        case Function():
+            lists = (listed(map(_parameter_bytes, kinds)) for kinds in (kind.parameters, kind.results))
+            return bytes((_FUNCTION_TAG,)) + b"".join(lists) + bytes((kind.abilities,))
     raise MoveError("UNKNOWN_INVARIANT_VIOLATION_ERROR", f"{kind} has no type tag")
+
+
+def _parameter_bytes(kind: Type) -> bytes:
+    if isinstance(kind, Reference):
+        return bytes((_MUTABLE_REFERENCE if kind.mutable else _REFERENCE,)) + tag_bytes(kind.target)
+    return bytes((_VALUE,)) + tag_bytes(kind)
 
 
 def struct_tag_bytes(kind: Struct) -> bytes:
     """Return a struct type as the BCS of a struct tag."""
-    output = bytearray(kind.module.address)
-    write_text(kind.module.name, output)
-    write_text(kind.name, output)
-    output += uleb128(len(kind.arguments))
-    for argument in kind.arguments:
-        output += tag_bytes(argument)
-    return bytes(output)
+    names = text_bytes(kind.module.name) + text_bytes(kind.name)
+    return kind.module.address + names + listed(map(tag_bytes, kind.arguments))
 
 
 def read_tag(source: Reader, depth: int = 0) -> Type:
@@ -82,16 +84,15 @@ def read_tag(source: Reader, depth: int = 0) -> Type:
     if index == _STRUCT_TAG:
         return read_struct_tag(source, depth)
     if index == _FUNCTION_TAG:
-        lists = []
-        for _ in range(2):
-            kinds: list[Type] = []
-            for _ in range(source.length()):
-                form = source.uleb128()
-                kind = read_tag(source, depth + 1)
-                kinds.append(kind if form == _VALUE else Reference(kind, form == _MUTABLE_REFERENCE))
-            lists.append(tuple(kinds))
+        lists = [tuple(_read_parameter(source, depth) for _ in range(source.length())) for _ in range(2)]
         return Function(*lists, source.u8())
     raise SchemaError("not a type tag")
+
+
+def _read_parameter(source: Reader, depth: int) -> Type:
+    form = source.uleb128()
+    kind = read_tag(source, depth + 1)
+    return kind if form == _VALUE else Reference(kind, form == _MUTABLE_REFERENCE)
 
 
 def read_struct_tag(source: Reader, depth: int = 0) -> Struct:

@@ -15,6 +15,7 @@ from toolkit.errors import Unsupported
 from toolkit.move._bcs import uleb128
 from toolkit.vm import _code as records
 from toolkit.vm import _types as t
+from toolkit.vm._bcs import listed
 from toolkit.vm._code import BYTES_OF, MAX_VERSION, MIN_VERSION, OPCODES, Instruction
 from toolkit.vm._errors import MoveError
 
@@ -217,11 +218,10 @@ def entry(kind: int) -> Form:
 
 def sequence(item: Form, maximum: int = 255) -> Form:
     """Return the form of a tuple."""
-
-    def write(writer: FileWriter, values: Any) -> bytes:
-        return uleb128(len(values)) + b"".join(item.write(writer, value) for value in values)
-
-    return Form(lambda reader: tuple(item.read(reader) for _ in range(reader.uleb(maximum))), write)
+    return Form(
+        lambda reader: tuple(item.read(reader) for _ in range(reader.uleb(maximum))),
+        lambda writer, values: listed(item.write(writer, value) for value in values),
+    )
 
 
 def _record(kind: Callable[..., Any], *forms: Form) -> Form:
@@ -458,11 +458,11 @@ def _write_function(writer: FileWriter, function: records.FunctionDefinition) ->
 
 
 def _needs_field(use: records.FieldUse) -> str | None:
-    fields = [use.struct.fields]
-    if use.variants:
-        known = use.struct.variants or ()
-        fields = [known[at].fields if at < len(known) else () for at in use.variants]
-    return f"{use.struct.name} has no field {use.offset}" if any(use.offset >= len(one) for one in fields) else None
+    known = (None, *range(len(use.struct.variants or ())))
+    for variant in use.variants or (None,):
+        if variant not in known or use.offset >= len(use.struct.fields_of(variant)):
+            return f"{use.struct.name} has no field {use.offset}"
+    return None
 
 
 def _needs_variant(use: records.StructUse) -> str | None:
@@ -594,4 +594,4 @@ def write_code(writer: FileWriter, function: records.FunctionDefinition) -> byte
     """Return the code of a function: the types of its own locals, and its instructions."""
     own = SIGNATURE.write(writer, function.locals[len(function.parameters) :])
     code = (bytes((BYTES_OF[name],)) + _OPERAND_OF[name].write(writer, operand) for name, operand in function.code)
-    return own + uleb128(len(function.code)) + b"".join(code)
+    return own + listed(code)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import SchemaError
 from toolkit.move._bcs import Reader, uleb128
 from toolkit.vm import _types as t
-from toolkit.vm._bcs import LegacyOutput, read_tag, tag_bytes, write_text
+from toolkit.vm._bcs import LegacyOutput, listed, read_tag, tag_bytes, text_bytes
 from toolkit.vm._errors import MoveError
 from toolkit.vm._values import MAX_VALUE_DEPTH, Closure, Value, depth_of
 
@@ -304,9 +304,7 @@ class _Function(Layout):
             raise MoveError("VALUE_SERIALIZATION_ERROR", "a closure over a private function cannot be serialized")
         output += uleb128(5 + 2 * len(value.captured))
         output += _CLOSURE_FORMAT.to_bytes(2, "little") + value.module.address
-        write_text(value.module.name, output)
-        write_text(value.name, output)
-        output += uleb128(len(value.types)) + b"".join(map(tag_bytes, value.types))
+        output += text_bytes(value.module.name) + text_bytes(value.name) + listed(map(tag_bytes, value.types))
         output += value.mask.to_bytes(8, "little")
         for layout, held in zip(value.layouts, value.captured, strict=True):
             output += _described(layout)
@@ -354,22 +352,17 @@ class _Function(Layout):
 
 def _described(layout: Layout) -> bytes:
     """Return the layout itself, as it is stored with a captured value."""
-    form, *rest = layout.parts
-    match form:
-        case "vector":
-            return bytes((_VECTOR,)) + _described(rest[0])
-        case "function":
+    match layout.parts:
+        case ("vector", element):
+            return bytes((_VECTOR,)) + _described(element)
+        case ("function",):
             return bytes((_FUNCTION,))
-        case "struct":
-            return bytes((_STRUCT, _PLAIN)) + _all_described(rest[0])
-        case "enum":
-            variants = uleb128(len(rest[0])) + b"".join(map(_all_described, rest[0]))
-            return bytes((_STRUCT, _WITH_VARIANTS)) + variants
-    return bytes((_INDICES[form],))
-
-
-def _all_described(layouts: Sequence[Layout]) -> bytes:
-    return uleb128(len(layouts)) + b"".join(map(_described, layouts))
+        case ("struct", fields):
+            return bytes((_STRUCT, _PLAIN)) + listed(map(_described, fields))
+        case ("enum", variants):
+            forms = (listed(map(_described, fields)) for fields in variants)
+            return bytes((_STRUCT, _WITH_VARIANTS)) + listed(forms)
+    return bytes((_INDICES[layout.parts[0]],))
 
 
 class LayoutMaker:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from toolkit.errors import SchemaError
 from toolkit.move._bcs import Reader, uleb128
-from toolkit.vm._bcs import read_struct_tag, struct_tag_bytes, write_text
+from toolkit.vm._bcs import listed, read_struct_tag, struct_tag_bytes, text_bytes
 from toolkit.vm._errors import MoveError
 from toolkit.vm._values import Global
 from toolkit.wire._state_keys import GROUP, MODULE, RESOURCE, access_key, storage_form
@@ -34,9 +34,7 @@ _SESSION_SALT = hashlib.sha3_256(b"APTOS::SessionId").digest()
 
 def module_key(module: ModuleId) -> bytes:
     """Return the state key of a module's code."""
-    path = bytearray(MODULE + module.address)
-    write_text(module.name, path)
-    return access_key(module.address, bytes(path))
+    return access_key(module.address, MODULE + module.address + text_bytes(module.name))
 
 
 def resource_key(address: bytes, kind: Struct) -> bytes:
@@ -175,8 +173,7 @@ class Group:
         """Return the group's value; None if it has no members. BCS maps are sorted by the bytes of their keys."""
         if not self.members:
             return None
-        parts = [tag + uleb128(len(value)) + value for tag, value in sorted(self.members.items())]
-        return uleb128(len(parts)) + b"".join(parts)
+        return listed(tag + uleb128(len(value)) + value for tag, value in sorted(self.members.items()))
 
 
 def session_hash(session_id: bytes) -> bytes:

@@ -16,7 +16,7 @@ from toolkit.move._ids import address_to_bytes
 from toolkit.vm import _features as flags
 from toolkit.vm import _gas_versions as since
 from toolkit.vm._arguments import is_signer, make_arguments, may_be_sent
-from toolkit.vm._bcs import write_text
+from toolkit.vm._bcs import text_bytes
 from toolkit.vm._binary import version_of
 from toolkit.vm._charges import ChangeCharges, check_limits
 from toolkit.vm._code import PUBLIC
@@ -351,12 +351,10 @@ def _run_authenticate(run: TransactionRun, address: bytes, signature: signatures
     function = run.loader.function(ModuleId(FRAMEWORK, "account_abstraction"), "authenticate")
     assert signature.function_info is not None  # noqa: S101 - BCS has it
     place, name, method = signature.function_info.split("::")
-    info = bytearray(address_to_bytes(place))
-    write_text(name, info)
-    write_text(method, info)
+    info = address_to_bytes(place) + text_bytes(name) + text_bytes(method)
     data = unhex(signature.auth_data)
     values = [signer(address)]
-    for kind, raw in zip(function.parameters[1:], (bytes(info), data), strict=True):
+    for kind, raw in zip(function.parameters[1:], (info, data), strict=True):
         values.append(machine.serializing_layout(kind).decode(raw))
     machine.run(run.loader.code(function, ()), values)
 
