@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from toolkit._present.text import visible
 from toolkit.errors import InputError
-from toolkit.move._bcs import Reader, Writer
+from toolkit.move._bcs import Reader
+from toolkit.vm._bcs import listed, text_bytes
 from toolkit.wire import GasSchedule
 
 if TYPE_CHECKING:
@@ -83,10 +84,5 @@ def changed_schedule(data: bytes, changes: GasSchedule | Mapping[str, int | str]
         If a parameter does not exist, or a value is not a u64 or a factor.
     """
     changed = proposed_schedule(read_schedule(data), changes)
-    writer = Writer()
-    writer.u64(changed.feature_version)
-    writer.uleb128(len(changed.entries))
-    for name, value in changed.entries.items():
-        writer.string(name)
-        writer.u64(value)
-    return bytes(writer.getvalue())
+    entries = (text_bytes(name) + value.to_bytes(8, "little") for name, value in changed.entries.items())
+    return changed.feature_version.to_bytes(8, "little") + listed(entries)

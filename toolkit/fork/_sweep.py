@@ -42,9 +42,7 @@ MAX_VALUES = 20_000  # state values in memory; a transfer reads about 40, most o
 _TASK = 5 * PAGE  # versions of a call of an executor
 
 
-@lru_cache(maxsize=MAX_VALUES)
-def _hash_of(key: bytes) -> str:
-    return key_hash(key)
+_hash_of = lru_cache(MAX_VALUES)(key_hash)
 
 
 class Timeline:

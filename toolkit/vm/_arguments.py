@@ -114,21 +114,18 @@ class _Argument:
             for _ in range(count):
                 self._copy(kind.element, source, output)
         elif is_string(kind):
-            self._string(source, output)
+            raw = source.bytes()
+            try:
+                raw.decode()
+            except UnicodeDecodeError:
+                raise Abort(1).at(_STRING, 0, 0) from None
+            output += uleb128(len(raw)) + raw
         elif isinstance(kind, t.Primitive) and kind is not t.SIGNER:
             output += source.fixed(self.machine.layouts[kind].constant or 0)
         elif _has_constructor(kind):
             output += self._construct(kind, source)
         else:
             raise MoveError("INVALID_MAIN_FUNCTION_SIGNATURE")
-
-    def _string(self, source: Reader, output: bytearray) -> None:
-        raw = source.bytes()
-        try:
-            raw.decode()
-        except UnicodeDecodeError:
-            raise Abort(1).at(_STRING, 0, 0) from None
-        output += uleb128(len(raw)) + raw
 
     def _construct(self, kind: t.Struct, source: Reader) -> bytes:
         machine = self.machine

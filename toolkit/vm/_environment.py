@@ -49,20 +49,17 @@ class Environment:
         self.base = Base(read)
         self.usage = usage
         try:
-            self._read_configuration()
+            # The length of the flags, as of any vector, comes before them; they fit in 127 bytes.
+            self.features = flags.read_features(_needed_resource(self.base, "features::Features")[1:])
+            self.chain_id = _needed_resource(self.base, "chain_id::ChainId")[0]
+            reconfiguration = Reader(_needed_resource(self.base, "reconfiguration::Configuration"))
+            reconfiguration.fixed(8)  # the epoch
+            self.last_reconfiguration = reconfiguration.u64()
+            self.schedule = Schedule.from_bcs(_needed_resource(self.base, "gas_schedule::GasScheduleV2"))
         except (SchemaError, IndexError):
             raise Unsupported("a state whose configuration cannot be decoded") from None
         if flags.ENUM_OPTION in self.features and flags.FRAMEWORK_OPTION not in self.features:
             raise Unsupported("feature 101 without feature 103: the node's built-in option and mem modules")
-
-    def _read_configuration(self) -> None:
-        # The length of the flags, as of any vector, comes before them; they fit in 127 bytes.
-        self.features = flags.read_features(_needed_resource(self.base, "features::Features")[1:])
-        self.chain_id = _needed_resource(self.base, "chain_id::ChainId")[0]
-        reconfiguration = Reader(_needed_resource(self.base, "reconfiguration::Configuration"))
-        reconfiguration.fixed(8)  # the epoch
-        self.last_reconfiguration = reconfiguration.u64()
-        self.schedule = Schedule.from_bcs(_needed_resource(self.base, "gas_schedule::GasScheduleV2"))
 
     def timed(self, starts: dict[int, datetime]) -> bool:
         """Return whether a timed feature is on.
@@ -91,7 +88,7 @@ def boundary() -> Iterator[None]:
     except RecursionError:
         raise Unsupported("values or types that are nested this deeply") from None
     except ReadError as failure:
-        raise failure.error from None
+        raise failure.args[0] from None
 
 
 def framework_resource(base: Base, name: str) -> bytes | None:

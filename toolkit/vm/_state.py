@@ -53,11 +53,7 @@ def write_order(key: bytes) -> tuple[int, bytes]:
 
 
 class ReadError(Exception):
-    """The caller's `read` failed. Without this, its error could be taken for one of the machine."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(error)
-        self.error = error
+    """The caller's `read` failed, with the error that it has. Else that could be taken for one of the machine."""
 
 
 class Base:
