@@ -8,10 +8,9 @@ from toolkit.embedded._vm_status import VmError
 from toolkit.errors import Unsupported
 from toolkit.move import parse_type_tag
 from toolkit.move._ids import address_from_bytes
-from toolkit.vm._batch import compose, literal_type, module_of_abi
+from toolkit.vm._batch import check_straight, compose, is_straight, literal_type, module_of_abi
 from toolkit.vm._errors import MoveError
 from toolkit.vm._module import read_script
-from toolkit.vm._straight import check_straight, is_straight
 from toolkit.vm._types import SIGNER, SIGNER_REFERENCE, Primitive, Struct, Type, Vector, ability_bits, from_tag
 from toolkit.wire._bcs_requests import EncodedScript, ScriptArgument, encoded_literal
 

@@ -14,8 +14,7 @@ Module map, in the order in which to read the code:
 - gas: `_gas_versions`, `_schedule` (prices), `_gas` (the meter and its log), `_charges` (changes of the state)
 - running: `_operations` (instructions: types, cost and step), `_compile` (functions to pieces with their costs),
   `_interpreter` (frames, calls, globals), `_natives`, `_access`
-- transactions: `_signers`, `_ed25519`, `_arguments`, `_publish`, `_straight` and `_batch` (scripts that make calls in
-  a row)
+- transactions: `_signers`, `_ed25519`, `_arguments`, `_publish`, `_batch` (scripts that make calls in a row)
 - entry points: `_transaction` (from prologue to epilogue), `_view`, `_results` (also profile and trace)
 - documentation: `_supported`
 

@@ -16,6 +16,7 @@ from toolkit.move._ids import address_to_bytes
 from toolkit.vm import _features as flags
 from toolkit.vm import _gas_versions as since
 from toolkit.vm._arguments import is_signer, make_arguments, may_be_sent
+from toolkit.vm._batch import check_straight, is_straight
 from toolkit.vm._bcs import text_bytes
 from toolkit.vm._binary import version_of
 from toolkit.vm._charges import ChangeCharges, check_limits
@@ -31,7 +32,6 @@ from toolkit.vm._publish import charge_bundle, check_bundle, check_calls, check_
 from toolkit.vm._results import SUCCESS, EmittedEvent, Execution, Fee, Status, Write, status_of
 from toolkit.vm._signers import signers_of
 from toolkit.vm._state import Change, Overlay, Session, WriteKind, module_key, resource_key, session_hash, write_order
-from toolkit.vm._straight import check_straight, is_straight
 from toolkit.vm._types import FRAMEWORK, ModuleId, Reference, Type, from_tag, struct, struct_modules, substituted
 from toolkit.vm._values import option, signer
 from toolkit.wire import SignedTransaction
