@@ -99,6 +99,13 @@ class Loader:
             for module in modules:
                 self.visit(module, meter)
 
+    def load(self, modules: Sequence[t.ModuleId], meter: Meter) -> None:
+        """Charge the loading of modules: with all that they depend on, unless loading is lazy."""
+        if self.lazy:
+            self.visit_lazily(modules, meter)
+        else:
+            self.visit_all(modules, meter)
+
     def visit_all(self, roots: Sequence[t.ModuleId], meter: Meter) -> None:
         """Charge modules and all that they depend on: each before its dependencies, and these before its friends.
 

@@ -50,10 +50,7 @@ def charge_bundle(modules: list[Module], loader: Loader, meter: Meter) -> None:
         for one in (module.dependencies if loader.lazy else (*module.dependencies, *module.friends))
         if one not in new
     ]
-    if loader.lazy:
-        loader.visit_lazily(outside, meter)
-    else:
-        loader.visit_all(outside, meter)
+    loader.load(outside, meter)
 
 
 def check_bundle(request: PublishRequest, modules: list[Module], loader: Loader, chain_id: int, meter: Meter) -> None:

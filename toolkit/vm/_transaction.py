@@ -547,13 +547,9 @@ def _run_entry(run: TransactionRun, machine: Machine, called: CalledFunction, si
 
 def _charge_modules(run: TransactionRun, modules: Sequence[ModuleId], types: Sequence[Type]) -> None:
     """Charge the module of an entry function, or those that a script uses, and those of type arguments."""
-    loader, meter = run.loader, run.meter
-    if loader.lazy:
-        loader.visit_lazily([*modules, *struct_modules(types)], meter)
-    else:
-        loader.visit_all(modules, meter)
-        if run.schedule.version >= since.TYPE_ARGUMENTS:
-            loader.visit_all(struct_modules(types), meter)
+    run.loader.load(modules, run.meter)
+    if run.loader.lazy or run.schedule.version >= since.TYPE_ARGUMENTS:
+        run.loader.load(struct_modules(types), run.meter)
 
 
 def _run_script(run: TransactionRun, machine: Machine, script: requests.EncodedScript) -> None:

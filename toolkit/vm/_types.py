@@ -159,12 +159,9 @@ class Struct(Type):
     name: str
     arguments: tuple[Type, ...]
 
-    def _set(self, module: ModuleId, name: str, arguments: tuple[Type, ...] = ()) -> None:  # type: ignore[override]
+    def _set(self, module: ModuleId, name: str, arguments: tuple[Type, ...]) -> None:  # type: ignore[override]
         super()._set(*arguments)
         self.module, self.name, self.arguments = module, name, arguments
-
-    def __new__(cls, module: ModuleId, name: str, arguments: tuple[Type, ...] = ()) -> Self:
-        return super().__new__(cls, module, name, arguments)
 
     def __str__(self) -> str:
         return f"{self.module}::{self.name}{type_list(self.arguments)}"

@@ -163,7 +163,7 @@ def validation_code() -> bytes:
     """Return a module `transaction_validation` that accepts every transaction and takes no gas."""
     module = framework("transaction_validation")
     option = t.struct("0x1::option::Option", t.BYTES)
-    protector = t.Struct(module, "Protector")
+    protector = t.Struct(module, "Protector", ())
     enum = code.StructDefinition(
         module,
         "Protector",

@@ -38,10 +38,7 @@ def load_function(call: NativeCall, info: Ref) -> None:
     if machine.schedule.version >= since.NATIVES_AT_ONCE:  # before, the charge is lost
         call.charge_base("aptos_framework.function_info.load_function")
     module, _ = _named(call, info)
-    if machine.loader.lazy:
-        machine.loader.visit(module, machine.meter)
-    else:
-        machine.loader.visit_all([module], machine.meter)
+    machine.loader.load([module], machine.meter)
 
 
 @native("0x1::function_info::check_dispatch_type_compatibility_impl")
