@@ -48,7 +48,7 @@ _T = TypeVar("_T")
 NO_RESULT = (InputError, NodeError, NodeUnreachable, SchemaError, Unsupported)
 BCS = "application/x-bcs"
 CHAIN_ID = resource_key(FRAMEWORK, struct("0x1::chain_id::ChainId"))
-_TABLE_ITEM = 1
+_ACCESS_PATH, _TABLE_ITEM = 0, 1
 MAX_LEARNED = 500  # keys that are read ahead because earlier transactions read them
 
 
@@ -243,11 +243,11 @@ def parse_key(key: bytes) -> tuple[KeyKind, bytes, Any]:
 
 
 def is_group(key: bytes) -> bool:
-    return parse_key(key)[0] is KeyKind.GROUP
+    return key[0] == _ACCESS_PATH and parse_key(key)[0] is KeyKind.GROUP
 
 
 def is_module(key: bytes) -> bool:
-    return parse_key(key)[0] is KeyKind.MODULE
+    return key[0] == _ACCESS_PATH and parse_key(key)[0] is KeyKind.MODULE
 
 
 def _group_of(kind: Struct, state: NodeState) -> Struct | None:
