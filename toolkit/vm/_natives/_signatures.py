@@ -12,7 +12,7 @@ from toolkit.vm._natives._registry import NativeCall, native
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_PRICE = "aptos_framework.signature."
+_PRICE = "aptos_framework.signature"
 _KEY, _SIGNATURE = 32, 64  # bytes
 _BITMAP = 4  # bytes
 _MAX_KEYS = 32
@@ -32,23 +32,22 @@ def _is_signature(data: bytes) -> bool:
 @native("0x1::ed25519::public_key_validate_internal")
 def ed25519_validate(call: NativeCall, key: bytearray) -> tuple[bool]:
     """Whether bytes are a public key that is not of small order."""
-    call.charge(call.price(_PRICE + "base") + call.price(_PRICE + "per_pubkey_deserialize"))
+    call.charge(call.price(_PRICE + ".base") + call.price(_PRICE + ".per_pubkey_deserialize"))
     if len(key) != _KEY and not call.feature(ED25519_KEYS_OF_ANY_LENGTH):
         raise call.abort(_WRONG_LENGTH)
     if not _is_key(bytes(key)):
         return (False,)
-    call.charge(call.price(_PRICE + "per_pubkey_small_order_check"))
+    call.charge(call.price(_PRICE + ".per_pubkey_small_order_check"))
     return (not is_small_order(bytes(key)),)
 
 
-@native("0x1::ed25519::signature_verify_strict_internal")
+@native("0x1::ed25519::signature_verify_strict_internal", price=_PRICE)
 def ed25519_verify(call: NativeCall, signature: bytearray, key: bytearray, message: bytearray) -> tuple[bool]:
     """Whether a signature is valid, neither key nor commitment being of small order."""
-    call.charge(call.price(_PRICE + "base"))
-    call.charge(call.price(_PRICE + "per_pubkey_deserialize"))
+    call.charge(call.price(_PRICE + ".per_pubkey_deserialize"))
     if not _is_key(bytes(key)):
         return (False,)
-    call.charge(call.price(_PRICE + "per_sig_deserialize"))
+    call.charge(call.price(_PRICE + ".per_sig_deserialize"))
     if not _is_signature(bytes(signature)):
         return (False,)
     call.charge(_verification(call, message))
@@ -57,9 +56,9 @@ def ed25519_verify(call: NativeCall, signature: bytearray, key: bytearray, messa
 
 def _verification(call: NativeCall, message: bytearray) -> int:
     return (
-        call.price(_PRICE + "per_sig_strict_verify")
-        + call.price(_PRICE + "per_msg_hashing_base")
-        + call.price(_PRICE + "per_msg_byte_hashing") * len(message)
+        call.price(_PRICE + ".per_sig_strict_verify")
+        + call.price(_PRICE + ".per_msg_hashing_base")
+        + call.price(_PRICE + ".per_msg_byte_hashing") * len(message)
     )
 
 
@@ -69,25 +68,24 @@ def _chunks(data: bytes, size: int) -> list[bytes]:
 
 def _all_valid(call: NativeCall, keys: Sequence[bytes]) -> bool:
     """Charge for each key up to the first that is not valid."""
+    work = call.price(_PRICE + ".per_pubkey_deserialize") + call.price(_PRICE + ".per_pubkey_small_order_check")
     for key in keys:
-        call.charge(call.price(_PRICE + "per_pubkey_deserialize") + call.price(_PRICE + "per_pubkey_small_order_check"))
+        call.charge(work)
         if not _is_key(key) or is_small_order(key):
             return False
     return True
 
 
-@native("0x1::multi_ed25519::public_key_validate_internal")
+@native("0x1::multi_ed25519::public_key_validate_internal", price=_PRICE)
 def multi_validate(call: NativeCall, data: bytearray) -> tuple[bool]:
     """Whether all whole keys at the start of the bytes are valid; the threshold is not looked at."""
-    call.charge(call.price(_PRICE + "base"))
     keys = _chunks(bytes(data), _KEY)
     return (len(keys) <= _MAX_KEYS and _all_valid(call, keys),)
 
 
-@native("0x1::multi_ed25519::public_key_validate_v2_internal")
+@native("0x1::multi_ed25519::public_key_validate_v2_internal", price=_PRICE)
 def multi_validate_v2(call: NativeCall, data: bytearray) -> tuple[bool]:
     """Whether bytes are keys and a threshold that they can reach."""
-    call.charge(call.price(_PRICE + "base"))
     return (_threshold(data) is not None and _all_valid(call, _chunks(bytes(data), _KEY)),)
 
 
@@ -97,16 +95,15 @@ def _threshold(data: bytearray) -> int | None:
     return data[-1] if rest == 1 and 1 <= data[-1] <= count <= _MAX_KEYS else None
 
 
-@native("0x1::multi_ed25519::signature_verify_strict_internal")
+@native("0x1::multi_ed25519::signature_verify_strict_internal", price=_PRICE)
 def multi_verify(call: NativeCall, signature: bytearray, key: bytearray, message: bytearray) -> tuple[bool]:
     """Whether enough of the keys signed."""
-    call.charge(call.price(_PRICE + "base"))
-    call.charge(call.price(_PRICE + "per_pubkey_deserialize") * (len(key) // _KEY))
+    call.charge(call.price(_PRICE + ".per_pubkey_deserialize") * (len(key) // _KEY))
     keys, threshold = _chunks(bytes(key), _KEY), _threshold(key)
     if threshold is None or not all(map(_is_key, keys)):
         return (False,)
     count = len(signature) // _SIGNATURE
-    call.charge(call.price(_PRICE + "per_sig_deserialize") * count)
+    call.charge(call.price(_PRICE + ".per_sig_deserialize") * count)
     if len(signature) != count * _SIGNATURE + _BITMAP or not 1 <= count <= _MAX_KEYS:
         return (False,)
     signatures = _chunks(bytes(signature[:-_BITMAP]), _SIGNATURE)
