@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural, short_addresses
@@ -31,11 +31,11 @@ from toolkit.vm._code import (
     TypeParameter,
 )
 from toolkit.vm._errors import MoveError
-from toolkit.vm._module import write_script
+from toolkit.vm._module import Module, write_script
 from toolkit.wire._models import BatchArgument, BatchResult, BatchSigner, Use, function_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.move import FunctionId, GenericParam, ModuleAbi
     from toolkit.wire import EntryFunction, ViewFunction
@@ -61,15 +61,6 @@ _REASONS = {
 }
 
 
-class ModuleCode(Protocol):
-    """What is needed of a module; `toolkit.vm.Module` has it."""
-
-    @property
-    def functions(self) -> Mapping[str, FunctionDefinition]: ...
-    @property
-    def structs(self) -> Mapping[str, StructDefinition]: ...
-
-
 class ComposedScript(NamedTuple):
     """A script: its code, and its arguments as BCS, without signers."""
 
@@ -77,9 +68,14 @@ class ComposedScript(NamedTuple):
     arguments: tuple[bytes, ...]
 
 
-class _AbiModule(NamedTuple):
+class AbiModule(NamedTuple):
+    """What is needed of a module."""
+
     functions: dict[str, FunctionDefinition]
     structs: dict[str, StructDefinition]
+
+
+ModuleCode: TypeAlias = "Module | AbiModule"
 
 
 def module_of_abi(module: t.ModuleId, abi: ModuleAbi) -> ModuleCode:
@@ -98,7 +94,7 @@ def module_of_abi(module: t.ModuleId, abi: ModuleAbi) -> ModuleCode:
         phantom = [parameter.is_phantom for parameter in one.generic_type_params]
         kinds = tuple(map(TypeParameter, _constraints(one.generic_type_params), phantom))
         structs[one.name] = StructDefinition(module, one.name, t.ability_bits(one.abilities), kinds, ())
-    return _AbiModule(functions, structs)
+    return AbiModule(functions, structs)
 
 
 def _types(texts: Iterable[str]) -> tuple[t.Type, ...]:

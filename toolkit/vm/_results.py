@@ -245,23 +245,18 @@ class Profile:
         """
         import pandas as pd
 
-        rows: dict[str, dict[str, Any]] = {}
+        rows: list[tuple[str, int, int, int, int]] = []
 
         def add(call: Call, above: frozenset[str]) -> None:
-            row = rows.setdefault(
-                call.function, {"function": call.function, "calls": 0, "own_gas": 0, "total_gas": 0, "instructions": 0}
-            )
-            row["calls"] += call.calls
-            row["own_gas"] += call.own
-            row["instructions"] += call.instructions
-            if call.function not in above:
-                row["total_gas"] += call.total
+            total = 0 if call.function in above else call.total
+            rows.append((call.function, call.calls, call.own, total, call.instructions))
             for child in call.children.values():
                 add(child, above | {call.function})
 
         add(self.tree, frozenset())
-        frame = pd.DataFrame(list(rows.values()))
-        return frame.sort_values("total_gas", ascending=False, kind="stable", ignore_index=True)
+        frame = pd.DataFrame(rows, columns=["function", "calls", "own_gas", "total_gas", "instructions"])
+        sums = frame.groupby("function", sort=False, as_index=False).sum()
+        return sums.sort_values("total_gas", ascending=False, kind="stable", ignore_index=True)
 
     def stacks(self) -> dict[str, int]:
         """Return the own gas of each stack of functions, the outermost first, joined by ``;``."""
