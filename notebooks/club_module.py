@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from toolkit import vm
 from toolkit.move import UInt, encode_bcs
 from toolkit.vm import _types as types
-from toolkit.vm._code import PUBLIC, FunctionDefinition
-from toolkit.vm._instructions import Instruction
-from toolkit.vm._writer import write_module
+from toolkit.vm._code import PUBLIC, FunctionDefinition, Instruction
+from toolkit.vm._module import write_module
 
 if TYPE_CHECKING:
     from toolkit import Node
