@@ -9,8 +9,8 @@ import pytest
 from tests.conformance import recorded_batches as recorded
 from tests.conformance import recorded_executions
 from toolkit.errors import InputError
-from toolkit.vm._module import read_script
 from toolkit.vm._batch import check_straight, is_straight
+from toolkit.vm._module import read_script
 from toolkit.wire._bcs_requests import EncodedScript, ScriptArgument
 
 pytestmark = pytest.mark.skipif(
