@@ -83,6 +83,10 @@ class Known:
             digits = in_whole_coins(units, about.decimals)
         return f"{'+' if signed and units > 0 else ''}{digits} {name}"
 
+    def name(self, address: str) -> str:
+        """Return the name of an account, or its shortened address."""
+        return self.names.get(address) or short_addresses(address)
+
     def address(self, text: str) -> Html:
         """Return a shortened address, followed by the account's name if known."""
         name = self.names.get(parse_address(text)) if len(text) <= 66 else None  # noqa: PLR2004 - digits of an address

@@ -76,11 +76,6 @@ class Findings:
         """Whether all entries are valid and none is missing."""
         return not self.errors and not self.missing
 
-    @property
-    def wrong(self) -> str:
-        """All messages about invalid or missing entries, as one text."""
-        return "; ".join(dict.fromkeys([*self.errors.values(), *self.missing.values()]))
-
     def add(self, other: Findings) -> None:
         """Add the errors, missing entries and notes of other findings."""
         self.errors |= other.errors

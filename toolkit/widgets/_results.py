@@ -325,13 +325,19 @@ def value_html(value: Any, known: Known) -> Html:
 # reads over versions -------------------------------------------------------------------------------------------------
 
 
-def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: bool) -> list[Page]:
+def frame_pages(
+    frame: pd.DataFrame, known: Known, *, asset: str | None, what: str, notes: Sequence[str], model: bool
+) -> list[Page]:
     """Return the pages of a frame of one call or item over versions: figure, rows and failures.
 
     Parameters
     ----------
     frame : DataFrame
         A frame from `fetch_views` or `fetch_table_items`.
+    known : Known
+        Assets that were read.
+    asset : str or None
+        The asset whose amount ``value`` is; None if it is something else.
     what : str
         What was read, for the title of the figure.
     notes : sequence of str
@@ -340,17 +346,23 @@ def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: 
         Whether gas comes from the embedded node's model.
     """
     words = frame_words(frame)
+    rows = frame.drop(columns="head_version")  # the same in each row
+    if asset in known.assets and "value" in frame:
+        amounts = [None if pd.isna(one) else known.words(int(one), str(asset)) for one in frame["value"]]
+        rows.insert(list(rows.columns).index("value") + 1, "amount", amounts)
+        ends = [one for one in amounts if one is not None]
+        words += [f"amount: {ends[0]} at first, {ends[-1]} at last"] if ends else []
     lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*words, *notes])
     figure = _history_figure(frame, what)
     drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))
     gas = html.model_note() if model and drawn and "gas_used" in frame else ""
-    shown = show(frame, rows=_ROWS)
-    columns = {name: "number" if place in shown.numbers else "" for place, name in enumerate(shown.columns)}
-    rows = html.table(columns, shown.rows, "Rows of the frame")
+    shown = show(rows, rows=_ROWS)
+    columns = {name: "number" if place in shown.numbers else "brief" for place, name in enumerate(shown.columns)}
+    listed = html.table(columns, shown.rows, "Rows of the frame")
     failed = failures(frame)
     return [
         Page("Figure" if drawn else "Outcome", html.page(drawn, f"<ul>{lines}</ul>", gas)),
-        Page("Rows", html.page(rows, html.paragraph(shown.note)), len(frame)),
+        Page("Rows", html.page(listed, html.paragraph(shown.note)), len(frame)),
         *([Page("Failed", _failures_page(failed), len(failed))] if len(failed) else []),
     ]
 

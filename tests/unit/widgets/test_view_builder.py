@@ -27,7 +27,7 @@ from toolkit.widgets import (
 from toolkit.widgets._changes import Known
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._messages import Status
-from toolkit.widgets._readings import ReadDraft, read_versions, write_versions
+from toolkit.widgets._readings import ViewDraft, read_versions, write_versions
 from toolkit.widgets._results import frame_words, value_html
 
 SIZE = "0xcafe::registry::size"
@@ -70,7 +70,7 @@ def test_versions_and_their_draft(versions, draft):
     """What the fetch functions take is written into the fields, and read from them as the same versions."""
     assert write_versions(versions) == draft
     found = Findings()
-    read = read_versions(ReadDraft(**draft), found)
+    read = read_versions(ViewDraft(**draft), found)
     assert found.good
     assert write_versions(read) == draft
 
@@ -90,7 +90,7 @@ def test_versions_and_their_draft(versions, draft):
 def test_a_wrong_plan_is_said_while_it_is_typed(at, typed, said):
     """The sentence is that of the plan's parser, at the field."""
     found = Findings()
-    assert read_versions(ReadDraft(at=at, **{at: typed}), found) is None
+    assert read_versions(ViewDraft(at=at, **{at: typed}), found) is None
     assert said in found.errors[at]
 
 
@@ -142,7 +142,7 @@ def test_a_plan(builder):
     """A plan gives the frame of `fetch_views`, a figure with words, rows, and the failed versions in words."""
     builder.function, builder.versions = SIZE, "0:-1/9"
     builder.read()
-    expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", flatten=True, progress=False)
+    expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", flatten=True, times=True, progress=False)
     pd.testing.assert_frame_equal(builder.result, expected)
     assert [(one.title, one.count) for one in builder._pages] == [("Figure", None), ("Rows", 9), ("Failed", 1)]
     assert builder._status == Status("bad", "9 reads, versions 0 to 4,999; 1 failed")
@@ -198,8 +198,8 @@ def test_all_versions_failed(builder, recwarn):
         ),
         (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["u64"]), None, "function", "Move abort"),
         (RECORD, 0, "function", "can't be found"),
-        (RECORD, 99_999, "version", "this version does not exist yet; the node has versions 0 to 4999"),
-        (RECORD, "9000:9010", "plan", "this node has versions 0 to 4999"),
+        (RECORD, 99_999, "version", "this version does not exist yet; the node has versions 0 to 4,999"),
+        (RECORD, "9000:9010", "plan", "this node has versions 0 to 4,999"),
         (RECORD.replace(arguments=("alice", 5)), None, "arguments", "expected 1 argument (0x1::string::String), got 2"),
         (RECORD.replace(function="0xcafe::registry::record"), None, "function", "did you mean `record_of`?"),
         (
