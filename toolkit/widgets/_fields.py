@@ -21,7 +21,7 @@ from msgspec import structs
 from pydantic import ValidationError
 
 from toolkit import move
-from toolkit._present.messages import shorten
+from toolkit._present.messages import did_you_mean, shorten
 from toolkit._present.text import plural, visible
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, SchemaError
@@ -289,7 +289,9 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
         return _read_integer(layout, typed, path, found)
     address = found.address(typed)
     if address is None:
-        found.errors[path] = f"{shorten(typed)} is not an address: enter {_takes(layout)}, or choose an account"
+        meant = did_you_mean(typed, list(found.names.values()))
+        hint = f"; {meant}" if meant else ""
+        found.errors[path] = f"{shorten(typed)} is not an address: enter {_takes(layout)}, or choose an account{hint}"
         return typed
     short = wire_address(address)
     if address in found.names:

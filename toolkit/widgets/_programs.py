@@ -46,12 +46,17 @@ def connect_line(node: Node) -> str:
 
 
 def format_expression(expression: str, *, width: int = _WIDTH, indent: str = "") -> str:
-    """Put each part of a call or list longer than `width` characters on a separate line."""
+    """Put each part of a call, list or dict longer than `width` characters on a separate line."""
     node = ast.parse(expression, mode="eval").body
-    if len(indent) + len(expression) <= width or not isinstance(node, ast.Call | ast.List):
+    if len(indent) + len(expression) <= width or not isinstance(node, ast.Call | ast.List | ast.Dict):
         return expression
     if isinstance(node, ast.List):
         begin, end, parts = "[", "]", [("", one) for one in node.elts]
+    elif isinstance(node, ast.Dict):
+        begin, end = "{", "}"
+        parts = [
+            (f"{ast.unparse(key)}: " if key else "**", one) for key, one in zip(node.keys, node.values, strict=True)
+        ]
     else:
         begin, end, parts = f"{ast.unparse(node.func)}(", ")", [("", one) for one in node.args]
         parts += [(f"{one.arg}=", one.value) for one in node.keywords]

@@ -781,7 +781,7 @@ class SimulationBuilder(functions.FunctionBuilder):
         failure = failure_of(found, self._now.entries, self._now.call, known, on)
         from toolkit.widgets._results import simulation_facts  # here: a form opens sooner without pandas
 
-        facts = simulation_facts(found, known.names)
+        facts = simulation_facts(found, known)
         if wanted.version is None:  # the connections of a job may be closed at any time
             found = dataclasses.replace(found, _node=self.node)
         with self._locked():

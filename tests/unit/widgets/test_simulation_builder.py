@@ -214,7 +214,7 @@ def test_simulate_with_a_bad_entry_sends_nothing(memory, filled):
         ({"function": "0x1::aptos_account::zzz"}, "function", "the entry functions transfer, transfer_coins"),
         ({"function": "0x1::aptos_account::exists_at"}, "function", "this is a view function, not an entry function"),
         ({"type_arguments": "u8"}, "type_arguments", "takes 0 type arguments, got 1"),
-        ({"function": "0x1::aptos_account::transfer_coins"}, "type_arguments.0", "enter a type"),
+        ({"function": "0x1::aptos_account::transfer_coins"}, "type_arguments.0", "enter a Move type"),
         ({"arguments": '["0xb0b"]'}, "arguments", "expected 2 arguments (address, u64), got 1"),
         ({"arguments": '["0xb0b", -1]'}, "arguments", "outside 0..18446744073709551615"),
         ({"arguments": '["bob", 1]'}, "arguments", "arguments[0]"),

@@ -199,7 +199,7 @@ def test_all_versions_failed(builder, recwarn):
         (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["u64"]), None, "function", "Move abort"),
         (RECORD, 0, "function", "can't be found"),
         (RECORD, 99_999, "version", "this version does not exist yet; the node has versions 0 to 4,999"),
-        (RECORD, "9000:9010", "plan", "this node has versions 0 to 4,999"),
+        (RECORD, "9000:9010", "plan", "this node has versions 0 to 4999"),
         (RECORD.replace(arguments=("alice", 5)), None, "arguments", "expected 1 argument (0x1::string::String), got 2"),
         (RECORD.replace(function="0xcafe::registry::record"), None, "function", "did you mean `record_of`?"),
         (
