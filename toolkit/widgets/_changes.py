@@ -73,15 +73,20 @@ class Known:
 
     def words(self, units: int, asset: str, *, signed: bool = False) -> str:
         """Format an amount in the asset's unit, or in base units if the asset's decimals are not known."""
-        about = self.assets.get(asset)
-        name = asset if about is None or not about.symbol else about.symbol
-        gas = self.assets.get(APT)
-        same = gas is not None and gas.symbol is not None and name.upper() == gas.symbol.upper()
-        if about is None or about.decimals is None or (same and asset not in GAS_COIN):
-            digits, name = f"{units:,}", f"base units of {short_addresses(asset)}"
-        else:
-            digits = in_whole_coins(units, about.decimals)
-        return f"{'+' if signed and units > 0 else ''}{digits} {name}"
+        unit = self.unit(asset)
+        words = f"{units:,} base units of {short_addresses(asset)}"
+        if unit is not None:
+            words = f"{in_whole_coins(units, unit[1])} {unit[0]}"
+        return f"{'+' if signed and units > 0 else ''}{words}"
+
+    def unit(self, asset: str) -> tuple[str, int] | None:
+        """Return the symbol and decimals of an asset; None if unknown, or if the symbol is the gas coin's."""
+        about, gas = self.assets.get(asset), self.assets.get(APT)
+        if about is None or about.decimals is None:
+            return None
+        symbol = about.symbol or asset
+        same = gas is not None and gas.symbol is not None and symbol.upper() == gas.symbol.upper()
+        return None if same and asset not in GAS_COIN else (symbol, about.decimals)
 
     def name(self, address: str) -> str:
         """Return the name of an account, or its shortened address."""
@@ -449,13 +454,21 @@ def type_html(text: str) -> Html:
     return Html(f'<code title="{safe(text)}">{shown}</code>')
 
 
+def _asset_html(asset: str, known: Known) -> Html:
+    """Return an asset as its symbol, with a tooltip that shows it in full, or as its type or address."""
+    unit = known.unit(asset)
+    if unit is not None:
+        return Html(f'<span title="{safe(asset)}">{safe(unit[0])}</span>')
+    return type_html(asset) if "::" in asset else short_id(asset)
+
+
 def balance_rows(frame: pd.DataFrame, known: Known, limit: int) -> Iterator[tuple[Any, ...]]:
     """Yield, for each balance that changes: owner, asset, change, the fee included in it, and the balance after."""
     for row in records(frame, limit):
         asset = row["asset"]
         yield (
             known.address(row["owner"]),
-            type_html(asset) if "::" in asset else short_id(asset),
+            _asset_html(asset, known),
             "unknown" if row["change"] is None else known.amount(row["change"], asset, signed=True),
             known.amount(row["fee_octas"], APT_METADATA) if row["fee_octas"] else "",
             None if row["balance_after"] is None else known.amount(row["balance_after"], asset),

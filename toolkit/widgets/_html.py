@@ -84,7 +84,7 @@ def pairs(rows: Iterable[tuple[Any, Any]], caption: str) -> Html:
 
 
 def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: str) -> Html:
-    """Return a table; `columns` maps headings to a CSS class (number, brief, type or wide) or an empty string."""
+    """Return a table; `columns` maps headings to a CSS class (number, brief or wide) or an empty string."""
     marks = [f' class="ltk-{kind}"' if kind else "" for kind in columns.values()]
     head = "".join(f'<th scope="col"{mark}>{safe(name)}</th>' for name, mark in zip(columns, marks, strict=True))
     body = "".join(

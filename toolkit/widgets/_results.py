@@ -197,7 +197,7 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
 
 def _balances_page(frame: pd.DataFrame, known: Known) -> Html:
     """Return the page of balance changes, which include the fee."""
-    columns = {"Owner": "type", "Asset": "type", "Change": "number", "Fee": "number", "Balance after": "number"}
+    columns = {"Owner": "", "Asset": "brief", "Change": "number", "Fee": "number", "Balance after": "number"}
     note = f"The first {MAX_ROWS} of {len(frame):,} balance changes. " if len(frame) > MAX_ROWS else ""
     listed = html.table(columns, balance_rows(frame, known, MAX_ROWS), "Balance changes")
     return html.page(listed, html.paragraph(f"{note}Each change includes the fee."))
@@ -337,11 +337,13 @@ def frame_pages(
     """
     words = frame_words(frame)
     rows = frame.drop(columns="head_version")  # the same in each row
-    if asset in known.assets and "value" in frame:
-        amounts = [None if pd.isna(one) else known.words(int(one), str(asset)) for one in frame["value"]]
-        rows.insert(list(rows.columns).index("value") + 1, "amount", amounts)
-        ends = [one for one in amounts if one is not None]
-        words += [f"amount: {ends[0]} at first, {ends[-1]} at last"] if ends else []
+    unit = None if asset is None else known.unit(asset)
+    if unit is not None and "value" in frame:
+        symbol, decimals = unit
+        coins = [None if pd.isna(one) else forms_of.in_whole_coins(int(one), decimals) for one in frame["value"]]
+        rows.insert(list(rows.columns).index("value") + 1, f"in {symbol}", coins)
+        ends = [one for one in coins if one is not None]
+        words += [f"in {symbol}: {ends[0]} at first, {ends[-1]} at last"] if ends else []
     lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*words, *notes])
     figure = _history_figure(frame, what)
     drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))

@@ -163,6 +163,14 @@ def test_what_the_node_refuses_goes_with_the_next_edit(filled):
     assert typed(step(busy, Noted({"busy": False})), sender="0xb0b").status.text == ""
 
 
+def test_accounts_in_errors_have_their_names(filled):
+    """An address that has a name is followed by it, but not that of a module, and not if the name is there already."""
+    anna = dataclasses.replace(filled, names={toolkit.move.parse_address("0xa11ce"): "anna"})
+    refused = step(anna, Refused("node", "0xa11ce cannot call 0xa11ce::m::f, 0xb0b can"))
+    assert refused.errors["node"] == refused.status.text == "0xa11ce (anna) cannot call 0xa11ce::m::f, 0xb0b can"
+    assert anna.named("0xa11ce anna pays") == "0xa11ce anna pays"
+
+
 def test_another_node_keeps_the_entries_and_has_no_result(filled):
     """Names of accounts are those of the new node."""
     answered = step(filled, Answered(Answer(result="result", asked=filled.wanted)))

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 import toolkit
 from tests.unit.widgets.conftest import executed, page
+from toolkit._present.text import in_whole_coins
 from toolkit.errors import InputError
 from toolkit.widgets import (
     GasExplorer,
@@ -293,6 +294,21 @@ def test_values_are_shown_whole_and_escaped():
     assert "&lt;script&gt;" in value_html("<script>", known)
     assert "&lt;b&gt;" in value_html({"a": ["<b>", 2**70]}, known)
     assert value_html("x" * 1000, known).startswith("<details")
+
+
+def test_rows_of_an_amount_have_coins_and_times(builder):
+    """Beside the octas, where the asset is known; each version has its ledger time, and the head is no column."""
+    apt = "0x1::aptos_coin::AptosCoin"
+    builder.request = toolkit.ViewFunction("0x1::coin::balance", ["0xa11ce"], type_arguments=[apt])
+    builder.versions = "4998:4999"
+    builder.read()
+    assert builder.result["ledger_timestamp"].notna().all()
+    rows, octas = page(builder, "Rows"), int(builder.result["value"].iloc[-1])
+    assert "in APT" in rows
+    assert in_whole_coins(octas, 8) in rows
+    assert f"{builder.result['ledger_timestamp'].iloc[-1]:%Y-%m-%d %H:%M:%S}" in rows
+    assert "head_version" not in rows
+    pd.testing.assert_frame_equal(executed(builder)["frame"], builder.result)
 
 
 def test_a_saved_notebook_has_the_answer(builder):
