@@ -646,8 +646,6 @@ class FunctionState(FormState):
         The function in the form.
     call : ResolvedCall or None
         The function with its type arguments, whose arguments have fields.
-    units : mapping of int to str
-        Unit of the argument that is an amount, by position.
     """
 
     functions: Mapping[str, ResolvedFunction | None] = dataclasses.field(default_factory=dict)
@@ -655,7 +653,6 @@ class FunctionState(FormState):
     assets: Mapping[str, Asset] = dataclasses.field(default_factory=dict)
     function: ResolvedFunction | None = None
     call: ResolvedCall | None = None
-    units: Mapping[int, str] = dataclasses.field(default_factory=dict)
 
     def forgotten(self) -> Self:
         """Return the state without assets: those of another ledger differ. Code is read again by a check."""
@@ -697,7 +694,8 @@ class FunctionState(FormState):
                 found.errors["type_arguments"] = words
         strict = self.strict and not (typed and other)  # the fields of another function are new
         made = dataclasses.replace(self, entries=draft, function=function, call=call, looked=looked, strict=strict)
-        return dataclasses.replace(made, units=made.units_of_amount(found))
+        made.note_amount(found)
+        return made
 
     def known(self, draft: Any) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
         """Return the function and call that a draft names, if their ABIs have been read."""
@@ -724,20 +722,15 @@ class FunctionState(FormState):
         call = self.call
         return None if call is None else amount_of(call.function.name, call.type_arguments, self.entries.arguments)
 
-    def units_of_amount(self, found: Findings) -> dict[int, str]:
-        """Return the unit of the argument that is an amount, by position, and note its value in whole coins."""
-        amount, draft = self.amount, self.entries
-        about = None if amount is None else self.assets.get(amount[1])
-        if amount is None or about is None or not about.symbol or about.decimals is None:
-            return {}
-        place, asset = amount
-        typed = draft.arguments[place] if place < len(draft.arguments) else ""
-        if isinstance(typed, str):
-            units = _fields.read_leaf(U64, typed, "", Findings())
+    def note_amount(self, found: Findings) -> None:
+        """Note the value of the argument that is an amount in whole coins."""
+        place, asset = self.amount or (0, "")
+        known = Known(self.assets)
+        if known.unit(asset) is not None and place < len(self.entries.arguments):
+            typed = self.entries.arguments[place]
+            units = _fields.read_leaf(U64, typed, "", Findings()) if isinstance(typed, str) else None
             if isinstance(units, int):
-                found.notes[f"arguments.{place}"] = f"= {Known(self.assets).words(units, asset)}"
-        unit = "octas" if asset in GAS_COIN else "base units"
-        return {place: f"in {unit} (1 {about.symbol} = {10**about.decimals:,})"}
+                found.notes[f"arguments.{place}"] = f"= {known.words(units, asset)}"
 
     def function_fields(
         self, placeholder: str, when: When = None, unknown_when: When = None
@@ -771,8 +764,11 @@ class FunctionState(FormState):
             return [*fields, ("", Group("The function takes no arguments.", plain=True, when=when))]
         labels = (call.function if function is None else function).labels
         inner = [(place, _fields.field(layout, labels[place])) for place, layout in enumerate(call.layouts)]
-        for place, unit in self.units.items():
-            inner[place] = place, replace(inner[place][1], hint=unit)
+        place, asset = self.amount or (0, "")
+        if (unit := Known(self.assets).unit(asset)) is not None:
+            base = "octas" if asset in GAS_COIN else "base units"
+            hint = f"in {base} (1 {unit[0]} = {10 ** unit[1]:,})"
+            inner[place] = place, replace(inner[place][1], hint=hint)
         twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
         return [*fields, ("arguments", Group("Arguments", fields=tuple(inner), when=when)), ("", twin)]
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-import msgspec
 from msgspec.structs import replace
 from traitlets import Instance
 
@@ -73,7 +72,10 @@ _MAX_UNASKED = 20_000  # requests of a run that starts without confirmation: som
 
 
 class StudyDraft(functions.FunctionDraft, frozen=True):
-    """Entries for a study: those of one call, at the position ``chosen``, and of the study."""
+    """Entries for a study: those of one call, at the position ``chosen``, and of the study.
+
+    In a link, ``calls`` holds every call as JSON; an incomplete call is an empty string.
+    """
 
     label: str = ""
     source: Reads = "view"
@@ -83,17 +85,12 @@ class StudyDraft(functions.FunctionDraft, frozen=True):
     title: str = ""
     plan: Literal["search", "these"] = "search"
     span: str = "0:-1"
+    calls: tuple[str, ...] = ("",)
 
     @property
     def kind(self) -> functions.FunctionKind:
         """The kind of functions that the form accepts."""
         return "view" if self.source == "view" else "entry"
-
-
-class SavedStudy(StudyDraft, frozen=True):
-    """What a link keeps of the form: the entries, and every call as JSON; an incomplete call is an empty string."""
-
-    calls: tuple[str, ...] = ("",)
 
 
 def _typed(call: Call | None) -> dict[str, Any]:
@@ -173,9 +170,7 @@ class StudyState(functions.FunctionState):
             place = int(now.entries.chosen)
             now = dataclasses.replace(now, calls=(*now.calls[:place], call, *now.calls[place + 1 :]))
         versions = now.read_versions(found)
-        request = None
-        if call is not None and versions is not None and found.good:
-            request = now.study(versions, found)
+        request = None if call is None or versions is None or not found.good else now.study(versions, found)
         return dataclasses.replace(now, findings=found, request=request or self.request, fields=now.controls)
 
     def study(self, versions: VersionChoice, found: Findings) -> Study | None:
@@ -201,12 +196,13 @@ class StudyState(functions.FunctionState):
 
     def written(self, request: Study | None) -> Self:
         """Return the state with the calls and entries of a study."""
+        made = dataclasses.replace(self.with_entries(StudyDraft()), calls=(None,), given=request, call=None)
         if request is None:
-            return dataclasses.replace(self.with_entries(StudyDraft()), calls=(None,), given=None, call=None)
+            return made
         plan, span = _typed_versions(request.versions)
         title = "" if request.title == _DEFAULT_TITLE else request.title
-        draft = StudyDraft(title=title, plan=plan, span=span)  # type: ignore[arg-type]
-        made = dataclasses.replace(self.with_entries(draft), calls=request.calls or (None,), given=request, call=None)
+        entries = replace(made.entries, title=title, plan=plan, span=span)
+        made = dataclasses.replace(made, entries=entries, calls=request.calls or (None,))
         if self.node is not None and request.nodes != (self.node.name,):
             names = ", ".join(visible(name, 60) for name in request.nodes)
             here = visible(self.node.name, 60)
@@ -216,36 +212,30 @@ class StudyState(functions.FunctionState):
     def choosing(self, place: int) -> Self:
         """Return the state with the fields of another call."""
         place = min(max(place, 0), len(self.calls) - 1)
-        typed = _typed(self.calls[place])
-        return dataclasses.replace(
-            self, entries=replace(self.entries, chosen=str(place), arguments=(), lead="raw", **typed)
-        )
+        typed = _typed(self.calls[place]) | {"chosen": str(place), "arguments": (), "lead": "raw"}
+        return dataclasses.replace(self, entries=replace(self.entries, **typed))
 
     def with_calls(self, calls: tuple[Call | None, ...], place: int) -> Self:
         """Return the state with other calls and the fields of one of them, before it is read."""
         return dataclasses.replace(self.with_entries(self.entries), calls=calls).choosing(place)
 
-    def saved(self) -> SavedStudy:
+    def saved(self) -> StudyDraft:
         """Return what a link keeps of the form."""
-        documents = tuple("" if call is None else _document(call) for call in self.calls)
-        return SavedStudy(
-            **{name: getattr(self.entries, name) for name in StudyDraft.__struct_fields__}, calls=documents
-        )
+        given = [call and call.model_dump(mode="json", exclude_defaults=True) for call in self.calls]
+        return replace(self.entries, calls=tuple(json.dumps(one, ensure_ascii=False) if one else "" for one in given))
 
     def restored(self, kept: Mapping[str, Any]) -> Self:
         """Return the state with the entries of a link, which may be damaged or written by hand."""
+        made = super().restored(kept)
+        chosen, saved = made.entries.chosen, made.entries.calls
         try:
-            saved = msgspec.convert(msgspec.to_builtins(SavedStudy()) | dict(kept), SavedStudy)
-            calls = tuple(Call.model_validate(json.loads(one)) if one else None for one in saved.calls)
+            calls = tuple(Call.model_validate(json.loads(one)) if one else None for one in saved)
         except (InputError, RecursionError, TypeError, ValueError) as error:
             raise InputError(f"the link does not fit this form: {error!s:.200}") from None
-        if saved.chosen not in map(str, range(len(calls))):
-            raise InputError(
-                f"the link does not fit this form: it selects call {saved.chosen!r:.40}, but has "
-                f"{plural(len(calls), 'call')}"
-            )
-        entries = StudyDraft(**{name: getattr(saved, name) for name in StudyDraft.__struct_fields__})
-        return dataclasses.replace(self.with_entries(entries), calls=calls)
+        if chosen not in map(str, range(len(calls))):
+            counted = f"it selects call {chosen!r:.40}, but has {plural(len(calls), 'call')}"
+            raise InputError(f"the link does not fit this form: {counted}")
+        return dataclasses.replace(made, entries=replace(made.entries, calls=("",)), calls=calls)
 
     def read_versions(self, found: Findings) -> VersionChoice | None:
         """Return the versions of the study, or None; errors and missing entries are added to `found`."""
@@ -301,10 +291,6 @@ class StudyState(functions.FunctionState):
 
 
 INCOMPLETE = "Complete or remove this call first."
-
-
-def _document(call: Call) -> str:
-    return json.dumps(call.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
 
 
 def _typed_versions(choice: VersionChoice) -> tuple[str, str]:
