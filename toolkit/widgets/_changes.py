@@ -252,10 +252,8 @@ class _Tree:
         old, new, layout, name = _unwrapped(old, new, layout, name)
         if isinstance(old, list) and isinstance(new, list):
             old, new = dict(enumerate(old)), dict(enumerate(new))
-        if isinstance(old, dict) and isinstance(new, dict):
-            shown = _lines(self._parts(old, new, layout, asset))
-        else:
-            shown = self._leaf(name, old, new, layout, asset)
+        both = isinstance(old, dict) and isinstance(new, dict)
+        shown = _lines(self._parts(old, new, layout, asset)) if both else self._leaf(name, old, new, layout, asset)
         return f'<div class="ltk-f"><span class="ltk-key">{safe(name)}</span><div>{shown}</div></div>'
 
     def _parts(

@@ -489,15 +489,12 @@ class Builder(Pictured):
             from toolkit.widgets._results import recent_page  # here: a form opens sooner without pandas
 
             made.append(parts.Page("Recent", recent_page([facts for _, facts in recent]), len(recent)))
-        return tuple(map(self._with_note, made))
-
-    def _with_note(self, page: parts.Page) -> parts.Page:
-        """Return a page with a note on where its content is in Python."""
-        if page.title not in self._in_python:
-            return page
-        rest = self._in_python[page.title]
-        note = Html(f"In Python: <code>.{self._result_name}{rest}</code> of this form")
-        return replace(page, html=f"{page.html}{paragraph(note, 'note ltk-python')}")
+        for place, page in enumerate(made):
+            if page.title in self._in_python:
+                where = Html(f"<code>.{self._result_name}{self._in_python[page.title]}</code>")
+                note = paragraph(Html(f"In Python: {where} of this form"), "note ltk-python")
+                made[place] = replace(page, html=f"{page.html}{note}")
+        return tuple(made)
 
     def _paint(self) -> None:
         super()._paint()

@@ -170,8 +170,8 @@ def named_parameters(function: FunctionAbi, names: Sequence[str]) -> list[str]:
 def given_types(drafts: Sequence[str], function: ResolvedFunction) -> tuple[str, ...] | None:
     """Return a canonical type, or an empty string, for each type parameter; None if too many are entered."""
     count = len(function.abi.generic_type_params)
-    found = [read_types([typed], Findings()) or ("",) for typed in drafts]
-    return None if len(found) > count else (*(kind for [kind] in found), *[""] * (count - len(found)))
+    types = [read_type(typed, "", Findings()) or "" for typed in drafts]
+    return None if len(types) > count else (*types, *[""] * (count - len(types)))
 
 
 class Packages(NamedTuple):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HEAD = 'HEAD=$(curl -s "$URL" | sed -E \'s/.*"ledger_version":"([0-9]+)".*/\\1/\')'
 _ACCOUNT = '$(curl -s "$URL/accounts/ADDRESS" | sed -E \'s/.*"sequence_number":"([0-9]+)".*/\\1/\')'
 _LEDGER_S = '$(curl -s "$URL" | sed -E \'s/.*"ledger_timestamp":"([0-9]+)[0-9]{6}".*/\\1/\')'
-_WIDTH = 52  # longest expression that is kept on one line: with a name before it, it fits the pane in JupyterLab
+_WIDTH = 46  # longest expression that is kept on one line: with a name before it, it fits the pane in JupyterLab
 _ESTIMATED = "estimated by the node"
 _DEFAULT = "the toolkit's default"
 _PLACEHOLDERS = {"max_gas_amount": "2000000", "gas_unit_price": "100"}  # sent by curl for values the node estimates
