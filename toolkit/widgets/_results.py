@@ -338,18 +338,19 @@ def frame_pages(
     words = frame_words(frame)
     rows = frame.drop(columns="head_version")  # the same in each row
     unit = None if asset is None else known.unit(asset)
+    in_coins = "" if unit is None else f"in {unit[0]}"
     if unit is not None and "value" in frame:
-        symbol, decimals = unit
-        coins = [None if pd.isna(one) else forms_of.in_whole_coins(int(one), decimals) for one in frame["value"]]
-        rows.insert(list(rows.columns).index("value") + 1, f"in {symbol}", coins)
+        coins = [None if pd.isna(one) else forms_of.in_whole_coins(int(one), unit[1]) for one in frame["value"]]
+        rows.insert(list(rows.columns).index("value") + 1, in_coins, coins)
         ends = [one for one in coins if one is not None]
-        words += [f"in {symbol}: {ends[0]} at first, {ends[-1]} at last"] if ends else []
+        words += [f"{in_coins}: {ends[0]} at first, {ends[-1]} at last"] if ends else []
     lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*words, *notes])
     figure = _history_figure(frame, what)
     drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))
     gas = html.model_note() if model and drawn and "gas_used" in frame else ""
     shown = show(rows, rows=_ROWS)
-    columns = {name: "number" if place in shown.numbers else "brief" for place, name in enumerate(shown.columns)}
+    numbers = {in_coins, *(shown.columns[place] for place in shown.numbers)}
+    columns = {name: "number" if name in numbers else "brief" for name in shown.columns}
     listed = html.table(columns, shown.rows, "Rows of the frame")
     failed = failures(frame)
     return [
