@@ -147,9 +147,19 @@ def _gas_fields(draft: SimulationDraft) -> parts.Group:
     return replace(_GAS, fields=(("estimate_max_gas_amount", switch), ("max_gas_amount", most), *_GAS.fields))
 
 
+_TYPES = {kind: kind for kind in get_args(PublicKeyType)}
+
+
 def _key_fields(label: str, when: parts.When = None) -> parts.Group:
-    """Return the fields of a signature. Their common part is sent to the browser only once."""
-    return parts.group(("shape", parts.select(label, _SHAPE_LABELS)), ("", parts.Use(use="key")), when=when)
+    """Return the fields of a signature."""
+    hint = "hex; a public key, never a private one"
+    return parts.group(
+        ("shape", parts.select(label, _SHAPE_LABELS)),
+        ("type", parts.select("Type of key", _TYPES, when=("shape", ("single_key",)))),
+        ("key", parts.mono("Public key", hint, ("shape", ("ed25519", "single_key")))),
+        ("json", parts.mono("Signature", when=("shape", ("json",)), rows=4)),
+        when=when,
+    )
 
 
 _KEYS = ("signature", ("keys",))
@@ -168,12 +178,6 @@ _SIGNERS = parts.group(
     ("signature_json", parts.mono("Signature", when=("signature", ("json",)), rows=5)),
     label="Signers and fee payer",
     fold=True,
-)
-_TYPES = {kind: kind for kind in get_args(PublicKeyType)}
-_SHAPES = parts.group(
-    ("type", parts.select("Type of key", _TYPES, when=("shape", ("single_key",)))),
-    ("key", parts.mono("Public key", "hex; a public key, never a private one", ("shape", ("ed25519", "single_key")))),
-    ("json", parts.mono("Signature", when=("shape", ("json",)), rows=4)),
 )
 
 # writing -------------------------------------------------------------------------------------------------------------
@@ -624,7 +628,7 @@ class SimulationState(functions.FunctionState):
             replace(part, filled=bool(given & dict(part.fields).keys()))
             for part in (_gas_fields(self.entries), further)
         ]
-        return parts.Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
+        return parts.group(*(("", part) for part in (call, *folds)))
 
     def _earlier_calls(self) -> list[tuple[str, parts.Part]]:
         """Return the buttons of the calls that run before this one."""
